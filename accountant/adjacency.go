@@ -3,7 +3,7 @@ package accountant
 import "fmt"
 
 // Adjacency names the pairs of inputs that a release must make hard to tell apart. A
-// privacy statement (ε, δ) is about such a pair.
+// guarantee (ε, δ) holds for every such pair.
 type Adjacency string
 
 const (
@@ -19,8 +19,8 @@ const (
 	// takes part and sends its noise. The roster is public.
 	//
 	// Adding or removing a client is not an adjacency here, because it would change the
-	// number of noise shares. A client without records is a different case: its
-	// contribution need not be zero, and ReplaceOne covers it.
+	// number of noise shares. ZeroOut does not cover a client without records, because
+	// the contribution of such a client need not be zero. ReplaceOne covers it.
 	ZeroOut Adjacency = "zero-out"
 )
 

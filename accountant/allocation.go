@@ -22,8 +22,8 @@ import (
 //
 // Both are convex in S, so moving the mass of Y to a grid without moving its mean can
 // only raise them. Several picks cost no more than Picks epochs of ⌊Steps/Picks⌋ steps
-// with one pick each. Where the noise is too small for the grid, each pick is accounted
-// as one release without amplification. There is no lower bound.
+// with one pick each. If the noise is too small for the grid, each pick is accounted as
+// one release without amplification. There is no lower bound on the cost.
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
@@ -67,7 +67,7 @@ func (e RandomAllocation) laws() (upper, lower directions, err error) {
 	return directions{remove: a.law(true), add: a.law(false)}, directions{}, nil
 }
 
-// allocation is the law of S under N(0, σ²I), on a grid.
+// allocation is the distribution of S on a grid, under N(0, σ²I).
 type allocation struct {
 	k, sigma float64
 
@@ -78,7 +78,8 @@ type allocation struct {
 	lostRecord float64   // mass under the mixture
 }
 
-// compose computes the law of S as the k-th power of the transform of the law of Y.
+// compose computes the distribution of S. It takes the k-th power of the Fourier
+// transform of the distribution of Y.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
 	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // the mass of Y beyond is at most allocationTail, also under the shifted law

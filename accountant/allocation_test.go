@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// twoSteps returns the exact profile for one pick of two steps: given Y₁, the rest is a
-// lognormal option price, and the outer integral is smooth.
+// twoSteps returns the exact profile for one pick of two steps: given Y₁, the expectation
+// over Y₂ is a lognormal option price in closed form. The integral over Y₁ is smooth.
 func twoSteps(sigma, epsilon float64) (remove, add float64) {
 	call := func(strike float64) (call, put float64) { // E(Y − strike)₊ and E(strike − Y)₊
 		if strike <= 0 {
@@ -52,9 +52,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	}
 }
 
-// One pick of many steps against simulation: δ(ε) = E[(1 − e^(ε−L))₊]. With 4·10⁵ draws
-// the standard error is below δ/√(4·10⁵·δ). Five of them are exceeded by chance once in a
-// million.
+// The test compares one pick of many steps with a simulation of δ(ε) = E[(1 − e^(ε−L))₊].
+// With 4·10⁵ draws the standard error is below δ/√(4·10⁵·δ). By chance, an error exceeds
+// five standard errors once in a million tests.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
@@ -112,7 +112,7 @@ func TestAllocationEdges(t *testing.T) {
 			t.Errorf("%+v costs %g, %+v costs %g", a, x, b, y)
 		}
 	}
-	// One step leaves no choice, nor does picking every step.
+	// If there is only one step, or if every step is picked, there is no random choice.
 	same(RandomAllocation{1, 1, 2, ZeroOut}, Gaussian{1, 2, ZeroOut})
 	same(RandomAllocation{9, 9, 2, ZeroOut}, Repeated{Gaussian{1, 2, ZeroOut}, 9})
 	same(RandomAllocation{10, 3, 2, ZeroOut}, Repeated{RandomAllocation{3, 1, 2, ZeroOut}, 3})

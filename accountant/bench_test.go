@@ -2,8 +2,8 @@ package accountant
 
 import "testing"
 
-// The case of the references: Poisson samples at rate .01, noise multiplier 1,
-// 1000 steps, δ = 1e-5.
+// headline returns the case that the reference values use: Poisson samples at rate .01,
+// noise multiplier 1, 1000 steps, δ = 1e-5.
 func headline(b *testing.B) Profile {
 	b.Helper()
 	p, err := Account(Repeated{Poisson{0.01, 1, AddRemove}, 1000})
@@ -13,7 +13,7 @@ func headline(b *testing.B) Profile {
 	return p
 }
 
-// Goal: 2 ms.
+// The goal is 2 ms.
 func BenchmarkEpsilonByContour(b *testing.B) {
 	p := headline(b)
 	for b.Loop() {
@@ -23,7 +23,7 @@ func BenchmarkEpsilonByContour(b *testing.B) {
 	}
 }
 
-// Goal: 20 ms.
+// The goal is 20 ms.
 func BenchmarkEpsilonCertified(b *testing.B) {
 	p := headline(b)
 	b.ReportAllocs()
@@ -34,7 +34,7 @@ func BenchmarkEpsilonCertified(b *testing.B) {
 	}
 }
 
-// Goal: 200 ms.
+// The goal is 200 ms.
 func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	for b.Loop() {
 		if _, err := CalibrateNoise(Target{1, 1e-5}, func(sigma float64) (Event, error) {
@@ -45,7 +45,7 @@ func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	}
 }
 
-// Goal: 1 ms, for the orders of dp_accounting.
+// The goal is 1 ms, for the orders that dp_accounting uses.
 func BenchmarkRenyiCurve(b *testing.B) {
 	p := headline(b)
 	var orders []float64
@@ -61,7 +61,7 @@ func BenchmarkRenyiCurve(b *testing.B) {
 	}
 }
 
-// A long composition: 100 000 steps at rate .001.
+// This benchmark has a long composition of 100 000 steps at rate .001.
 func BenchmarkEpsilonCertifiedLong(b *testing.B) {
 	p, err := Account(Repeated{Poisson{0.001, 4, AddRemove}, 100_000})
 	if err != nil {

@@ -12,7 +12,7 @@ type Target struct {
 	Delta   float64
 }
 
-// Check returns an error if a number of t is out of range.
+// Check returns an error if Epsilon or Delta is out of range.
 func (t Target) Check() error {
 	var err error
 	if !(t.Delta > 0 && t.Delta < 1) {
@@ -30,8 +30,8 @@ type Calibration struct {
 
 // CalibrateNoise returns the smallest noise multiplier for which the event that mechanism
 // returns meets the target. It is accurate to a few parts in 10⁴, and to one in 10⁹ if
-// all releases are Gaussian. The cost must fall as the noise grows. The result is checked
-// with [Account] and never misses the target.
+// all releases are Gaussian. The cost must fall as the noise grows. The result always
+// meets the target, because it is checked with [Account].
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -152,7 +152,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 }
 
 // estimateRoot returns approximately the least x in [low, high] with cost(x) ≤ goal, for
-// a falling cost, and the slope of −log cost there. It returns high if there is none.
+// a falling cost, and the slope of −log cost there. It returns high if there is no such
+// x.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
 	// The search goes outwards from 0, because extreme events take long to account for.
@@ -206,7 +207,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns ε(δ) approximately and fast. It is never far too low.
+// estimate returns a fast approximation of ε(δ), which is never much too low.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -250,7 +251,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		b, err := p.Epsilon(target.Delta)
 		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
-	// Estimates double the range until the target is missed, then halve it.
+	// The search doubles the range until the estimate exceeds the target, and then halves
+	// it.
 	low, high := 0, 1
 	for high <= most {
 		_, ok, err := try(high, false)
@@ -285,8 +287,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimate may be too high if only Rényi divergences are available. So look
-	// further up, then down to a value that is certified.
+	// The estimate may be too high if only Rényi divergences are available. So the search
+	// first goes up, and then down to a value that is certified.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

@@ -76,8 +76,8 @@ func TestCalibrateErrors(t *testing.T) {
 	}
 }
 
-// Calibrations never miss the target, and lie within a part in a thousand of the exact
-// root.
+// Calibrations always meet the target, and are within one part in a thousand of the exact
+// solution.
 func TestCalibrationVectors(t *testing.T) {
 	var cases []struct {
 		ID, Kind     string

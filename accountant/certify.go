@@ -8,12 +8,12 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats is the distance of the tilt from the saddle, in the exponent. A tilt there
-// serves as well and gives less weight to rare events.
+// tiltNats is the distance of the tilt from the saddle, in the exponent. A tilt at this
+// distance gives equally good bounds and less weight to rare events.
 const tiltNats = 2
 
-// side selects the bounds to compute. A lower bound alone is not offered, since it would
-// not show how close it is.
+// side selects the bounds to compute. There is no value for a lower bound alone, because
+// its accuracy would be unknown.
 type side int
 
 const (
@@ -47,14 +47,14 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 			width /= 2
 			continue
 		}
-		// The gap falls with the square of the width.
+		// The gap between the bounds is proportional to the square of the width.
 		width *= max(1./16, min(0.5, math.Sqrt(0.7*tolerance*upper/gap)))
 	}
 	return lower, upper
 }
 
 // certifiedEpsilon returns bounds on ε(δ) that hold in spite of all errors of
-// discretisation, truncation and rounding. Where the transform would be too large, Rényi
+// discretisation, truncation and rounding. If the transform would be too large, Rényi
 // divergences give the upper bound.
 func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
@@ -74,7 +74,7 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// windowEpsilon bounds ε(δ) by the transform.
+// windowEpsilon returns bounds on ε(δ) that it computes with a window.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
@@ -107,7 +107,8 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (
 	}
 }
 
-// certifiedDelta returns bounds on δ(ε), as certifiedEpsilon does on ε(δ).
+// certifiedDelta returns bounds on δ(ε) that hold in spite of the same errors as the
+// bounds of certifiedEpsilon.
 func (c *composition) certifiedDelta(epsilon float64, s side) (lower, upper float64) {
 	if c.length() == 1 {
 		delta := c.steps[0].law.single(epsilon)
@@ -154,14 +155,14 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 }
 
 // width returns the width of a grid for which each bound is expected to be about a
-// quarter of gap away from the true value: cells of width h change the variance of the
-// tilted loss by about h²/6, and ε by (θ+½)/2 times that in every step.
+// quarter of gap away from the true value: In every step, cells of width h change the
+// variance of the tilted loss by about h²/6, and ε by (θ+½)/2 times this change.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the least number of grid points for which the window reaches at least
-// reach from the mean, and its ends change δ(ε) by at most blur.
+// size returns the least number of grid points for which the window contains all losses
+// within reach of the mean, and its ends change δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

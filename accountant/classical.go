@@ -3,7 +3,7 @@ package accountant
 import "math"
 
 // The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism.
-// They are looser than [Account]. They serve for mechanisms without an event and for
+// They are looser than [Account]. Use them for mechanisms without an event, and for
 // comparison with older work. Arguments are not checked: ε ≥ 0, 0 ≤ δ < 1, k ≥ 1
 // releases, and every other argument named delta in (0, 1). Results are raised by more
 // than their rounding error.
@@ -18,10 +18,10 @@ func BasicComposition(epsilon, delta float64, k int) (eps, del float64) {
 	return up(float64(k) * epsilon), min(1, up(float64(k)*delta))
 }
 
-// AdvancedComposition returns the guarantee
-// (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of k releases that are each
-// (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and Differential Privacy",
-// 2010, theorem III.3). For ε of 1 or more it is above [BasicComposition].
+// AdvancedComposition returns the guarantee (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of
+// k releases that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and
+// Differential Privacy", 2010, theorem III.3). For ε of 1 or more its ε is above the ε of
+// [BasicComposition].
 func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps, del float64) {
 	n := float64(k)
 	eps = epsilon*math.Sqrt(-2*n*math.Log(deltaPrime)) + n*epsilon*math.Expm1(epsilon)
@@ -29,10 +29,11 @@ func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps
 }
 
 // Amplify returns the guarantee (log(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on
-// a random sample of the records: under [AddRemove] each record independently with
-// probability q, under [ReplaceOne] a fraction q of them drawn without replacement
-// (Balle, Barthe, Gaboardi, "Privacy Amplification by Subsampling", 2018, theorems 8 and
-// 9). The release must be private under the same adjacency. 0 ≤ q ≤ 1.
+// a random sample of the records: under [AddRemove] each record is in the sample
+// independently with probability q, and under [ReplaceOne] the sample is a fraction q of
+// the records, drawn without replacement (Balle, Barthe, Gaboardi, "Privacy Amplification
+// by Subsampling", 2018, theorems 8 and 9). The release must be private under the same
+// adjacency. 0 ≤ q ≤ 1.
 func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	del = min(1, up(q*delta))
 	if q == 0 {
@@ -73,8 +74,8 @@ func insideVariation(divergence, delta float64) bool {
 }
 
 // RenyiBudget returns the largest Rényi divergence at an order α > 1 for which
-// [RenyiEpsilon] is at most ε at δ. It is positive, but tiny if the order does not suit
-// the target.
+// [RenyiEpsilon] is at most ε at δ. The result is positive, but very small if another
+// order fits the target much better.
 func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }

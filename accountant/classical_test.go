@@ -99,8 +99,8 @@ func TestAmplify(t *testing.T) {
 	}
 }
 
-// No conversion gives less than the exact profile of the Gaussian, whose Rényi divergence
-// is αρ.
+// Every conversion gives at least the exact profile of the Gaussian, whose Rényi
+// divergence is αρ.
 func TestConversionsCoverTheGaussian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rho := math.Exp(rapid.Float64Range(-20, 6).Draw(t, "log rho"))

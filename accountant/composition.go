@@ -2,15 +2,17 @@ package accountant
 
 import "math"
 
-// A composition is a sequence of independent losses in one direction: P is the output
-// with the record, and Q without, or the reverse.
+// A composition is a sequence of independent privacy losses in one direction. P is the
+// distribution of the output with the record and Q the distribution without the record,
+// or the reverse.
 type composition struct {
 	steps []step
 	// cut is the P-mass, of the outputs with the largest losses, that the search for a
-	// saddle and the contour leave out in every step. Otherwise outputs that are too rare
-	// to matter would dominate the moments.
+	// saddle and the contour leave out in every step. Without the cut, outputs that are
+	// too rare to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadratures that cumulant used last, for orders up to made.
+	// rules are the quadratures that cumulant made last. They serve for orders up to
+	// made.
 	rules []*moments
 	made  float64
 }
@@ -96,7 +98,7 @@ func (c *composition) saddleAt(order float64) saddle {
 }
 
 // saddleWhere returns the saddle of least order for which beyond is true, to one part in
-// a thousand. beyond must be monotone. ok is false if there is none.
+// a thousand. beyond must be monotone. ok is false if there is no such saddle.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -128,7 +130,7 @@ func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) 
 	return c.saddleAt(high), true
 }
 
-// setCut sets the cut to a mass that is negligible beside δ.
+// setCut sets the field cut to a mass that is negligible beside delta.
 func (c *composition) setCut(delta float64) {
 	c.cut = delta * 1e-15 / c.length()
 	c.rules = nil
@@ -153,9 +155,10 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point left of the saddle, at which rare events of large loss have less
-// weight; they may pull the saddle towards them. The integrand there is at most e^nats
-// times its value at the saddle, and the order is at least half of the saddle's.
+// before returns a point left of the saddle s. At this point rare events of large loss,
+// which may determine the position of the saddle, have less weight. The integrand there
+// is at most e^nats times its value at the saddle, and the order is at least half of the
+// saddle's.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -24,7 +24,7 @@ const (
 //
 // for every ε (Alghamdi et al., "The Saddle-Point Method in Differential Privacy", 2023,
 // theorem 3.1). The trapezoid rule converges exponentially. The integral is accurate to a
-// dozen digits, without a proof of that.
+// dozen digits, but there is no proof of this accuracy.
 type contour struct {
 	order, step float64
 	logs        []complex128 // K(c+it) − K(c) − log s(s+1), t = 0, step, 2·step, ...
@@ -34,10 +34,10 @@ type contour struct {
 
 // contour evaluates the moment generating function along a line left of the saddle. The
 // trapezoid rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all
-// integers k instead of δ(ε). d is so large that the other terms are below 10⁻¹⁵ of δ: to
-// the left because δ(ε − d) ≤ 1, to the right by Chernoff's bound at the saddle. The
-// result loses digits in proportion to nats, the logarithm by which the integrand is
-// larger than at the saddle.
+// integers k instead of δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of
+// δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the
+// saddle. nats is the logarithm of the ratio of the integrand on the line to the
+// integrand at the saddle. The result loses digits in proportion to nats.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -57,8 +57,8 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the line up to a frequency and reports whether the integrand has
-// vanished there.
+// walk evaluates the integrand along the line up to a frequency, and reports whether the
+// integrand has become negligible at that frequency.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -89,8 +89,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 
 // along adds times·(K(c+it) − K(c)) for t = 0, step, 2·step, ... to dst.
 //
-// In every step, the tilted weight of each loss turns by an angle. Half angles keep the
-// digits of 1 − cos.
+// From one t to the next, the complex weight of each loss is rotated by an angle. Half
+// angles avoid cancellation in 1 − cos.
 func (m *moments) along(dst []complex128, c, step, times float64) {
 	k, _, _ := m.cumulant(c)
 	n := len(m.loss)
@@ -108,8 +108,8 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// The mean of the tilted loss is known without cancellation. So e^(itL) is split into
-	// 1 + itL and a remainder.
+	// The mean of the tilted loss is computed without cancellation. So e^(itL) is split
+	// into 1 + itL and a remainder.
 	_, mean, _ := m.cumulant(c)
 	var dropped float64 // the mean of the weights that were kept
 	for i, l := range loss {
@@ -147,8 +147,8 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error, by the difference to a second
-// line. A single step needs no contour.
+// contourEpsilon returns ε(δ) and an estimate of its error, which is the difference from
+// the result along a second line. For a single step it integrates the density directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)
@@ -177,8 +177,8 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error, by the difference to a second
-// line.
+// contourDelta returns δ(ε) and an estimate of its error, which is the difference from
+// the result along a second line.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		delta = c.steps[0].law.single(epsilon)

@@ -11,7 +11,7 @@ import (
 // noise.
 //
 // It is accounted as the continuous Gaussian with variance v = Shares·Sigma² − 1/12,
-// rounded to integers, up to a max divergence:
+// rounded to integers, and a max divergence between the two. The reasons are:
 //
 //   - Rounding is post-processing, and a shift by integers commutes with it.
 //   - The rounded Gaussian's probability at k is the density there of the Gaussian plus a
@@ -19,14 +19,14 @@ import (
 //     fourth cumulant −1/120, so the log ratio to N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to
 //     terms of order s⁻⁶. For |k| ≤ 64s it is below 2²⁴/(2880 s⁴). Twice that is charged
 //     for every element. For |k| > 64s nothing is charged: N_Z(0, s²) has mass below
-//     10⁻⁸⁸⁸ there, and is the heavier one.
+//     10⁻⁸⁸⁸ in this range, and the rounded Gaussian has less mass.
 //   - The sum of n shares is within max divergence 10·Σ_k e^(−2π²σ²k/(k+1)) of one
 //     discrete Gaussian of the summed variance (Kairouz, Liu, Steinke, "The Distributed
 //     Discrete Gaussian Mechanism", 2021, corollary 12).
 //
 // The mechanisms of this project have Sigma ≥ 2²³, for which the divergence is below 2⁻⁷⁸
-// an element. For Sigma below 1024 the omitted terms matter. Then single integers are
-// accounted by their exact law, and vectors are refused.
+// an element. For Sigma below 1024 the omitted terms matter. Then a single integer is
+// accounted by the exact distribution of its noise, and vectors are refused.
 type DiscreteGaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -39,9 +39,9 @@ type DiscreteGaussian struct {
 // charged, below 2⁻⁸ for |k| ≤ 64s.
 const minDiscreteSigma = 1024
 
-// The lower bound: a discrete Gaussian with N(0, smoothing) added is N(0, s² + smoothing)
-// up to max divergence 4e^(−2π²·smoothing) (Poisson summation), and adding noise is
-// post-processing.
+// The lower bound adds N(0, smoothing) to the discrete Gaussian. The sum is N(0, s² +
+// smoothing) up to max divergence 4e^(−2π²·smoothing) (Poisson summation), and adding
+// noise is post-processing.
 const (
 	smoothing           = 4
 	smoothingDivergence = 0x1p-110

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// masses is a law of the loss on the multiples of a width, with a mass at infinity. An
-// index may occur more than once.
+// masses is a discrete distribution of the loss, on the multiples of a width, with a mass
+// at infinity. An index may occur more than once.
 type masses struct {
 	index    []int
 	mass     []float64
@@ -17,7 +17,7 @@ type masses struct {
 // maxCells is the largest number of cells of one law.
 const maxCells = 1 << 19
 
-// full reports whether there are too many cells, and records it in cut.
+// full reports whether there are too many cells, and records this in the field cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -30,10 +30,11 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid holds the ends of cells. They are multiples of width, one apart where the tilted
-// loss has its mass, and further apart in its tails. The error of ε due to discretisation
-// grows as mass times the square of the cell, so cells double in width whenever the mass
-// beyond has fallen by 2^2.5.
+// A grid holds the ends of cells. The ends are multiples of width. They are one width
+// apart where the tilted loss has most of its mass, and further apart in the tails. The
+// error of ε due to discretisation grows as the mass of a cell times the square of its
+// width, so the cells double in width whenever the mass beyond has fallen by a factor of
+// 2^2.5.
 type grid struct {
 	width       float64
 	left, right []float64 // losses beyond which cells are 2, 4, 8, ... widths
@@ -98,12 +99,13 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// split returns a law on the grid whose pair dominates that of l: its profile is larger
-// everywhere. The mass of a cell [a, b] of losses goes to its ends so that P- and Q-mass
-// are kept. The end b gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko
-// et al., "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
-// Distributions", 2022; splitting each cell keeps the digits of small masses). P-mass of
-// at most cut goes to infinity.
+// split returns a distribution on the grid that dominates l, which means that its δ(ε) is
+// at least the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided
+// between its ends so that the total P-mass and Q-mass do not change. The end b gets ∫ (p
+// − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect the Dots:
+// Tighter Discrete Approximations of Privacy Loss Distributions", 2022; computing each
+// cell separately keeps the digits of small masses). P-mass of at most cut goes to
+// infinity.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -141,12 +143,12 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the P-mass left of the interval that reach returns, span standard
-// deviations below the mean.
+// belowReach bounds the P-mass left of the interval that reach returns. The interval
+// begins span standard deviations below the mean.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over an interval, with an error of 10⁻¹³ of
-// the former.
+// ∫ p.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
@@ -173,11 +175,12 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	return mass * width, excess * width
 }
 
-// merge returns a law on the grid that l dominates: each cell of outputs is replaced by
-// one output, which is post-processing. Cells are cut so that the loss of that output,
-// log of P-mass over Q-mass, is on the grid: a cell that begins at a takes the loss of a
-// grid point above the loss at a, and ends where the merged output has that loss. The
-// rest at the right end, and atoms, are rounded down. P-mass of at most cut is left out.
+// merge returns a distribution on the grid that l dominates. It replaces each cell of
+// outputs by one output, which is post-processing. The cells are chosen so that the loss
+// of the merged output, the logarithm of P-mass over Q-mass, is on the grid. A cell that
+// begins at a gets the loss of a grid point above the loss at a, and ends where the
+// merged output has that loss. The losses of atoms, and of the last cell, are rounded
+// down to the grid. P-mass of at most cut is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -201,8 +204,8 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 		reach := at - p.loss(begin)
 		end, mass, ok := p.mergeCell(begin, hi, at, at+reach*(1+shift), (mergeError*g.width + 8*unit))
 		if !ok {
-			// The rest of the part goes into one cell, at a grid point that is not above
-			// its loss.
+			// The rest of the part becomes one cell, at a grid point that is not above
+			// the loss of that cell.
 			rest, excess := p.integrate(begin, hi, 1)
 			if rest > 0 && rest > excess {
 				m.add(int(math.Floor(math.Log(rest/(rest-excess))/g.width)), rest)
@@ -219,9 +222,9 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns the end and the P-mass of the cell that begins at begin and has the
-// loss at. It returns false if the cell would end beyond hi. guess is a guess of the loss
-// at the end.
+// mergeCell returns the end and the P-mass of the cell that begins at begin and whose
+// merged output has the loss at. ok is false if the cell would end beyond hi. guess is an
+// estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
 	// ∫ (p − e^at·q) from begin falls up to the output whose loss is at, and rises from
@@ -253,6 +256,6 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeError bounds the distance of the loss of a merged cell from its grid point, in
-// widths.
+// mergeError bounds the distance between the loss of a merged cell and its grid point, in
+// widths of the grid.
 const mergeError = 1e-9

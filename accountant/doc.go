@@ -8,9 +8,9 @@
 // A researcher usually calls
 //
 //   - [Account] and [Profile.Epsilon] for the cost of given releases;
-//   - [CalibrateNoise], [CalibrateRate] and [CalibrateTimes] for the noise multiplier, the
-//     sampling rate or the number of steps that meet a [Target]; the result never misses it,
-//     because it is checked with the profile that is reported;
+//   - [CalibrateNoise], [CalibrateRate] and [CalibrateTimes] for the noise multiplier,
+//     the sampling rate or the number of steps that meet a [Target]; the result always
+//     meets the target, because it is checked with the profile that is reported;
 //   - [NewGaussianFilter] or [NewRenyiFilter] for a budget over a lifetime, with releases that
 //     depend on earlier ones;
 //   - [Profile.TruePositiveRate], [Profile.Accuracy] and the other functions of risk.go for
@@ -22,18 +22,21 @@
 //
 // # Methods
 //
-// Every event has laws of its privacy loss, one for each order of two adjacent inputs
-// (pair.go, law.go). The methods compose these laws:
+// In this package a law is a probability distribution. Every event has laws of its
+// privacy loss, one for each order of two adjacent inputs (pair.go, law.go). The methods
+// compose these laws:
 //
 //   - [Exact] composes Gaussian releases in closed form (gaussian.go).
-//   - [LossDistribution] composes all events by a transform of the discretised laws. They are
-//     tilted so that the tail that determines δ is not lost in rounding (discretise.go,
-//     pld.go, certify.go). The bounds are certified: they include discretisation,
-//     truncation, wrap-around and rounding, in both directions.
-//   - [Contour] integrates the moment generating function along a contour (contour.go). It is
-//     accurate to a dozen digits within a millisecond, and not certified.
+//   - [LossDistribution] composes all events by a Fourier transform of the discretised
+//     laws. The laws are tilted (multiplied by e^(θL) and normalised) so that the tail
+//     that determines δ is not lost in rounding (discretise.go, pld.go, certify.go). The
+//     bounds are certified. The upper and the lower bound both include the errors of
+//     discretisation, truncation, wrap-around and rounding.
+//   - [Contour] integrates the moment generating function along a contour (contour.go).
+//     It is accurate to a dozen digits within a millisecond, but its result is not
+//     certified.
 //   - [RenyiDP] converts Rényi divergences at real orders (rdp.go, moments.go).
-//   - [FixedSize], [Moments], [Advanced] and [Basic] are the theorems that papers used
+//   - [FixedSize], [Moments], [Advanced] and [Basic] are theorems from older papers
 //     (fixedsize.go, classical.go).
 //
 // # Adding an event
@@ -41,9 +44,10 @@
 // A new kind of release needs changes in two files:
 //
 //  1. event.go (or a file beside it, such as sampled.go): a comparable struct with an
-//     Adjacency, whose addTo checks the fields and calls t.gaussian (Gaussian noise) or
-//     t.sample (any other), and whose laws returns the laws of the loss with the proof in
-//     its comment. law.go and pair.go have the usual laws.
+//     Adjacency, with the methods addTo and laws. addTo checks the fields and calls
+//     t.gaussian for Gaussian noise or t.sample for any other noise. laws returns the
+//     laws of the loss, and its comment has the proof. law.go and pair.go have the usual
+//     laws.
 //  2. encoding.go: a new number among the kinds, a case in eventWriter.event and one in
 //     eventReader.event. Ledgers keep these numbers for ever.
 //

@@ -8,11 +8,11 @@ import (
 )
 
 // The encoding of an event for ledgers and messages is a byte for the version, then the
-// event. An event is a byte for its kind, then its fields in the order of its type: a
-// float64 as its bits, a count in eight bytes, an adjacency in one byte, all
-// little-endian. Repeated has its count and then the event, Composed the number of its
-// events in four bytes and then the events. Every event that can be accounted has exactly
-// one encoding, and no other bytes are an encoding.
+// event. An event is a byte for its kind, then its fields in the order of its type. A
+// float64 is encoded as its bits, a count in eight bytes and an adjacency in one byte,
+// all little-endian. Repeated is encoded as its count and then the event. Composed is
+// encoded as the number of its events in four bytes and then the events. Every event that
+// can be accounted has exactly one encoding, and UnmarshalEvent refuses all other bytes.
 
 // EventVersion is the version of the encoding of events.
 const EventVersion = 1
@@ -59,7 +59,7 @@ func MarshalEvent(e Event) ([]byte, error) {
 }
 
 // UnmarshalEvent decodes the bytes that MarshalEvent returned. It returns an error for
-// all others.
+// all other bytes.
 func UnmarshalEvent(b []byte) (Event, error) {
 	if len(b) == 0 || len(b) > MaxEventSize {
 		return nil, ErrEventForm
@@ -83,7 +83,7 @@ type eventWriter struct {
 	err error
 }
 
-// fields writes a kind and its numbers.
+// fields writes the kind, the fields and the adjacency of an event.
 func (w *eventWriter) fields(kind byte, a Adjacency, values ...any) {
 	w.b = append(w.b, kind)
 	for _, v := range values {
@@ -151,8 +151,8 @@ func (r *eventReader) take(n int) []byte {
 	return taken
 }
 
-// float refuses −0, which is written as 0. Whether the number is in range is checked with
-// the whole event.
+// float reads a number. It refuses −0, because MarshalEvent writes −0 as 0.
+// UnmarshalEvent checks the range of the number when it checks the whole event.
 func (r *eventReader) float() float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
 	if x == 0 && math.Signbit(x) {
@@ -230,8 +230,8 @@ func (r *eventReader) event(depth int) Event {
 	return nil
 }
 
-// composed allocates in proportion to the bytes that are left: an event takes at least
-// one.
+// composed reads a Composed event. It allocates at most in proportion to the bytes that
+// are left, because an event takes at least one byte.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

@@ -7,9 +7,9 @@ import (
 )
 
 // An Event describes one release, or several, for the accountant: the noise, the sample,
-// the sensitivity and the adjacency. The set of events is closed: [Gaussian],
-// [DiscreteGaussian], [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation],
-// [Laplace], [Approximate], [Repeated] and [Composed].
+// the sensitivity and the adjacency. Other packages cannot add events. The events are
+// [Gaussian], [DiscreteGaussian], [Poisson], [WithoutReplacement], [RandomAllocation],
+// [Permutation], [Laplace], [Approximate], [Repeated] and [Composed].
 type Event interface {
 	// addTo adds the event to t, times times.
 	addTo(t *tally, times float64) error
@@ -30,17 +30,19 @@ type counted struct {
 	times float64
 }
 
-// lossy is an event that is not a Gaussian release. Its values are comparable.
+// lossy is an event that is not a Gaussian release. Values of type lossy can be compared
+// with ==.
 type lossy interface {
 	Event
-	// laws returns laws of the loss that bound it from above and, as far as they are
-	// known, from below.
+	// laws returns distributions of the privacy loss that bound the cost from above and,
+	// if such a bound is known, from below.
 	laws() (upper, lower directions, err error)
 }
 
-// directions are the laws of the loss for the two orders of two adjacent inputs: with the
-// record against without, and the reverse. If the inputs play equal roles, both laws are
-// the same. The zero law is that of an empty release.
+// directions are the distributions of the privacy loss for the two orders of two adjacent
+// inputs: the input with the record against the input without, and the reverse. If the
+// inputs play equal roles, both laws are the same. The zero law is the law of an empty
+// release.
 type directions struct {
 	remove, add law
 	equal       bool
@@ -48,7 +50,7 @@ type directions struct {
 	removeFirst bool
 }
 
-// same returns directions that have the same law in both orders.
+// same returns directions with the law l in both orders.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 // tallyOf returns the tally of an event.
@@ -66,8 +68,8 @@ func tallyOf(e Event) (tally, error) {
 	return t, nil
 }
 
-// under sets the adjacency of the tally, and returns an error if it has another one
-// already.
+// under sets the adjacency of the tally. It returns an error if the tally already has a
+// different adjacency.
 func (t *tally) under(a Adjacency) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (t *tally) gaussian(least, most, times float64) {
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
 }
 
-// sample adds an event that has laws of its own.
+// sample adds an event that is not Gaussian to the tally, times times.
 func (t *tally) sample(e lossy, times float64) {
 	if times == 0 {
 		return
@@ -121,8 +123,8 @@ func (e Gaussian) addTo(t *tally, times float64) error {
 }
 
 // Laplace is a release of a real vector of L1 sensitivity Sensitivity with independent
-// Laplace noise of scale Scale on every element. Its law is that of one element with the
-// whole sensitivity.
+// Laplace noise of scale Scale on every element. It is accounted as the release of one
+// element with the whole sensitivity, which is the worst case.
 type Laplace struct {
 	Sensitivity float64
 	Scale       float64
@@ -149,7 +151,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 }
 
 // Approximate is any (Epsilon, Delta)-private step about which nothing else is known.
-// Delta may be 0. It has no lower bound, since the step may reveal nothing.
+// Delta may be 0. There is no lower bound on its cost, because the step may reveal
+// nothing.
 type Approximate struct {
 	Epsilon   float64
 	Delta     float64
@@ -208,8 +211,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns the next float64 above x, which is not below the exact result of the
-// operation that was rounded to x. Zero is taken as exact.
+// up returns the next float64 above x. If x is the rounded result of an operation, up(x)
+// is at least the exact result. up returns 0 for 0, which it takes as exact.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

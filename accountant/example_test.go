@@ -6,8 +6,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// The cost of 1,000 steps of DP-SGD: Poisson batches with rate 0.01 and noise of the size of the
-// clip norm.
+// This example computes the cost of 1,000 steps of DP-SGD, with Poisson batches of rate
+// 0.01 and noise of the size of the clip norm.
 func ExampleAccount() {
 	steps := accountant.Repeated{
 		Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
@@ -54,7 +54,8 @@ func ExampleComposed() {
 	// account: gaussian event: cannot add a release accounted under "replace-one" to one under "add-remove": use one adjacency for all releases
 }
 
-// The noise multiplier for which 1,000 steps meet ε = 1 at δ = 1e-5.
+// This example computes the noise multiplier for which 1,000 steps meet ε = 1 at δ =
+// 1e-5.
 func ExampleCalibrateNoise() {
 	target := accountant.Target{Epsilon: 1, Delta: 1e-5}
 	noise, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
@@ -89,7 +90,7 @@ func ExampleFilter() {
 	// the release costs 0.01 of squared Gaussian-DP parameter μ², and 0.0018514 of 0.0718514 is left: multiply the noise by about 2.33, or release less
 }
 
-// The success of an attacker who wants to know whether a record was used.
+// This example bounds the success of an attacker who wants to know if a record was used.
 func ExampleProfile_TruePositiveRate() {
 	profile, err := accountant.Account(accountant.Gaussian{Sensitivity: 1, Sigma: 2, Adjacency: accountant.AddRemove})
 	if err != nil {

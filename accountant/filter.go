@@ -12,9 +12,9 @@ import (
 // release that would exceed it.
 //
 // The target holds under full adaptivity: whether there is a next release, which one, and
-// with how much noise, may depend on all earlier releases. Therefore a filter adds costs
-// in a unit whose sum alone decides, and which is fixed when the budget is made. It never
-// compares the ε of an intermediate state with the target.
+// with how much noise, may depend on all earlier releases. Therefore a filter adds up
+// costs in a unit that is fixed when the budget is made, and compares only their sum with
+// the budget. It never compares the ε of an intermediate state with the target.
 //
 // A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not
 // be copied.
@@ -39,13 +39,15 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget: μ² or a Rényi divergence, and, for a
-// Gaussian filter, the max divergence to the exact Gaussian release.
+// filterCost is the cost of a release, or a budget. main is μ² or a Rényi divergence.
+// divergence is used by a Gaussian filter. It is the max divergence between the release
+// and the exact Gaussian release.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that
-// is not exactly Gaussian. Integer noise of σ ≥ 2²³ costs below 2⁻⁷⁸ an element, so it is
-// enough for 2³⁸ elements. It takes about 2⁻³⁹ from ε.
+// is not exactly Gaussian. Integer noise of σ ≥ 2²³ costs less than 2⁻⁷⁸ for each
+// element, so the reserve is enough for 2³⁸ elements. The reserve lowers the ε that is
+// left for releases by about 2⁻³⁹.
 const filterDivergence = 0x1p-40
 
 // costMargin raises costs by more than their rounding errors.
@@ -55,8 +57,8 @@ const costMargin = 1 + 0x1p-50
 // DiscreteGaussian events and compositions of them. It admits them while Σμ² ≤ μ_B² for
 // the largest μ_B that meets the target (Koskela, Tobaben, Honkela, "Individual Privacy
 // Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully Adaptive
-// Composition for Gaussian Differential Privacy", 2022). It admits as much as a plan made
-// in advance.
+// Composition for Gaussian Differential Privacy", 2022). It admits as much as if all
+// releases were fixed in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
 		return nil, fmt.Errorf("gaussian filter: %w", err)
@@ -102,17 +104,18 @@ func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter,
 }
 
 // stable rounds x ≥ 0 down to 32 significant bits. A budget is computed again when a
-// ledger is read. On a machine that rounds differently it must not be lower, and so
-// perhaps below the spending.
+// ledger is read. Without this rounding, a machine with different floating-point rounding
+// could compute a lower budget, perhaps below the spending.
 func stable(x float64) float64 {
 	const dropped = 52 - 31
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) of a Gaussian release with μ² up to max divergence r: if P and
-// Q are (ε, δ)-close, then P′ and Q′ within r of them are (ε + 2r, e^r δ)-close, and at ε
-// = 0 the missing 2r cost at most e^{2r} − 1. The bound is raised like those of a
-// [Profile].
+// filterDelta bounds δ(ε) of a release that is within max divergence r of a Gaussian
+// release with parameter μ, where c.main is μ² and c.divergence is r. If P and Q are (ε,
+// δ)-close, then P′ and Q′ within r of them are (ε + 2r, e^r δ)-close, and for ε < 2r the
+// difference costs at most e^{2r} − 1. The bound is raised to cover rounding, as the
+// bounds of a [Profile] are.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)
@@ -124,9 +127,9 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 
 // Charge admits the event e and adds its cost to the spending, or returns an error and
 // adds nothing. The caller must call Charge, and store the new state durably, before it
-// releases anything of e. Charge returns a [*BudgetError] if the cost of e exceeds the
-// rest of the budget, and another error if e is malformed, stated under another
-// adjacency, or has no finite cost.
+// releases any number of e. Charge returns a [*BudgetError] if the cost of e exceeds the
+// rest of the budget. It returns a different error if e is malformed, has another
+// adjacency than the filter, or has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
@@ -214,8 +217,8 @@ func (f *Filter) Spent() float64 {
 }
 
 // SpentDivergence returns how much of the max divergence that a Gaussian filter reserves
-// for noise that is not exactly Gaussian has been spent, rounded up. It is 0 for a Rényi
-// filter.
+// for noise that is not exactly Gaussian has been spent, rounded up. SpentDivergence is 0
+// for a Rényi filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,9 +235,9 @@ func (f *Filter) Left() float64 {
 func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget)) }
 
 // Epsilon returns the ε, at the target's δ, of the releases so far if their sequence had
-// been fixed in advance. It is for information only: if releases depend on earlier ones,
-// the guarantee is the whole [Filter.Target], however little of the budget has been
-// spent.
+// been fixed in advance. It is for information only. If releases depend on earlier
+// releases, the guarantee is the whole [Filter.Target], even if little of the budget has
+// been spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

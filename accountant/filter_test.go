@@ -59,8 +59,8 @@ func drawEvent(t *rapid.T) Event {
 	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
 }
 
-// A full Gaussian filter meets its target by the profile of all releases that it
-// admitted, and would miss the target if it admitted noticeably more.
+// The profile of all releases that a full Gaussian filter admitted meets the target. The
+// profile would exceed the target if the filter admitted noticeably more.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{
@@ -73,8 +73,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// By rounding, an event can cost slightly more than its part of the remaining
-			// budget.
+			// Because of rounding, an event can cost slightly more than its part of the
+			// remaining budget.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -199,7 +199,7 @@ func TestFilterOrderOfCharges(t *testing.T) {
 		f := drawFilter(t)
 		g := f.Clone()
 		events := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Event {
-			// Small enough for all events to be admitted.
+			// The part is small enough that the filter admits all events.
 			part := rapid.Float64Range(0, .1).Draw(t, "part")
 			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
 		}), 1, 9).Draw(t, "events")
@@ -253,9 +253,8 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// Noise that is too coarse for the reserve is refused in the unit of the divergence, a
-// full filter returns an error that the budget is spent, and an empty event costs
-// nothing.
+// If the noise is too coarse for the reserve, the error has the unit of the divergence. A
+// full filter returns an error that the budget is spent. An empty event costs nothing.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError

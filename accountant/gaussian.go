@@ -65,9 +65,9 @@ func GaussianMu(epsilon, delta float64) float64 {
 }
 
 // bisect narrows [low, high] to two neighbouring float64s, so that holds is false for the
-// lower and true for the upper one. Both ends must be non-negative.
+// lower and true for the upper one. low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
-	// Non-negative floats have the order of their bits.
+	// Non-negative floats have the same order as their bits, read as integers.
 	l, h := math.Float64bits(low), math.Float64bits(high)
 	for h-l > 1 {
 		middle := l + (h-l)/2
@@ -87,8 +87,9 @@ func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
 // GaussianOdds returns the logarithm of the largest factor by which an observer of a
 // μ-Gaussian-DP release can change the odds between two adjacent inputs, except with the
-// given probability. The privacy loss is N(μ²/2, μ²). The result is larger than the ε
-// whose δ is that probability, because δ also measures by how much the loss exceeds ε.
+// given probability. The privacy loss is N(μ²/2, μ²). The result is larger than the ε for
+// which δ(ε) is the given probability, because δ also depends on by how much the loss
+// exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

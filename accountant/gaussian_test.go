@@ -33,7 +33,8 @@ func TestGaussianDeltaByQuadrature(t *testing.T) {
 	}
 }
 
-// Values from Balle and Wang 2018 and from a table of the project's notes.
+// The test compares GaussianMu with values from Balle and Wang 2018 and from a table of
+// the project's notes.
 func TestGaussianMu(t *testing.T) {
 	for _, c := range []struct{ epsilon, mu float64 }{
 		{.3, .0890}, {.5, .1422}, {1, .2681}, {2, .5016}, {4, .9249}, {5.5, 1.216}, {10, 2.00},
@@ -85,8 +86,8 @@ func TestGaussianGuess(t *testing.T) {
 	}
 }
 
-// The factor is exceeded with the stated probability under the larger of the two inputs,
-// and with no larger probability.
+// The privacy loss, which is N(μ²/2, μ²), exceeds the result with the stated probability.
+// The result is at least the ε whose δ is that probability.
 func TestGaussianOdds(t *testing.T) {
 	for _, mu := range []float64{.01, .5, 2, 10} {
 		for _, probability := range []float64{1e-12, 1e-5, .1} {

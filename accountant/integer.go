@@ -9,8 +9,8 @@ import (
 
 // A discreteSum is the law P of the sum of n independent samples of the discrete Gaussian
 // N_Z(0, σ²), on the integers −reach ... reach. It is the noise in the sums that secure
-// aggregation releases. The listed masses are not exact: a mass of at most rest in total
-// is missing, and the listed ones have a relative error of at most err.
+// aggregation releases. The listed masses are not exact. A mass of at most rest in total
+// is missing, and each listed mass has a relative error of at most err.
 type discreteSum struct {
 	half []float64 // at 0, 1, ..., reach; the law is symmetric
 	rest float64
@@ -19,9 +19,9 @@ type discreteSum struct {
 
 const (
 	// For X with law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of Σ_k
-	// e^(−(k−sσ²)²/2σ²) to the same without the shift, which is at most 1 (Canonne,
-	// Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So the
-	// sum exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
+	// e^(−(k−sσ²)²/2σ²) to Σ_k e^(−k²/2σ²), and this ratio is at most 1 (Canonne, Kamath,
+	// Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So the sum
+	// exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
 	tailExponent = 686
 
 	// Masses below leastMass are not listed, so that no listed mass is subnormal.
@@ -30,7 +30,8 @@ const (
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest nσ². At 10⁷ a law takes seconds and a megabyte.
+	// maxSumVariance is the largest nσ². At 10⁷ computing a law takes seconds and a
+	// megabyte.
 	maxSumVariance = 1e7
 )
 
@@ -46,7 +47,8 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if v := variance * float64(n); v > maxSumVariance {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// For σ² ≥ 4.5 the sum is one discrete Gaussian up to a negligible distance.
+	// For σ² ≥ 4.5 the sum is distributed as one discrete Gaussian up to a negligible
+	// distance.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -68,7 +70,7 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 // sharesDistance bounds the max divergence, in both directions, between the sum of n
 // samples of N_Z(0, σ²) and one sample of N_Z(0, nσ²): 10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1))
 // (Kairouz, Liu, Steinke, "The Distributed Discrete Gaussian Mechanism", 2021, corollary
-// 12). The corollary needs σ ≥ 1/2; below, sharesDistance returns +Inf.
+// 12). The corollary needs σ ≥ 1/2. For smaller σ sharesDistance returns +Inf.
 func sharesDistance(sigma float64, n int) float64 {
 	if n <= 1 {
 		return 0
@@ -94,8 +96,9 @@ func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish removes masses that are too small from the end of half, and adds them to
-// missing, together with the tail beyond if the law of n samples was cut there.
+// finish removes masses that are too small from the end of half and adds a bound on them
+// to missing. If half was cut at the end of its range, finish also adds a bound on the
+// mass beyond.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -126,8 +129,8 @@ func discreteGaussianLaw(variance float64, n int) discreteSum {
 	return finish(half, 0, 16*unitRoundoff, variance, n)
 }
 
-// expSquare returns exp(−k²/(2nσ²)) without the error, hundreds of units for large
-// exponents, that rounding of the exponent would cause.
+// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which
+// would cause an error of hundreds of units for large exponents.
 func expSquare(k int, variance float64, n int) float64 {
 	square, twice := float64(k)*float64(k), 2*float64(n)
 	divisor := twice * variance
@@ -170,7 +173,7 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 }
 
 // plus returns the law of the sum of independent variables with the laws s and one. one
-// must be the narrower law.
+// must not be wider than s.
 func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum {
 	reach := len(one.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -193,8 +196,8 @@ func (s discreteSum) pmf(k int) float64 {
 
 // atoms returns the law, under the noise, of the privacy loss log P(k)/P(k−shift) of the
 // noise against the noise shifted by an integer. Losses and masses are raised by more
-// than their error. rest is at least the mass of the losses that are not listed: those
-// that are infinite or not known accurately.
+// than their error. rest is at least the mass of the losses that are not listed, because
+// they are infinite or not known accurately.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // the missing mass is negligible beside it
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
@@ -212,8 +215,8 @@ func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	return losses, masses, min(1, (unlisted.value()*(1+e)+s.rest)*raised)
 }
 
-// compensated is a sum of non-negative numbers with a relative error below two units,
-// whatever their number (Neumaier 1974).
+// compensated is a sum of non-negative numbers with a relative error below two units, for
+// any number of terms (Neumaier 1974).
 type compensated struct{ sum, lost float64 }
 
 func (c *compensated) add(x float64) {

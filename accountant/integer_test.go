@@ -56,8 +56,8 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 
 // brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and
 // both are within 1e-11 of it. It returns the larger relative error. An atom whose loss
-// is ε itself counts in the upper bound with its whole rounding error, and δ may be 10⁻⁴
-// of it.
+// is ε itself counts in the upper bound with its whole rounding error, and δ may be as
+// small as 10⁻⁴ of this error.
 func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -174,7 +174,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The listed masses add up to one, and many shares or wide ones are not slow.
+// The listed masses add up to one. The computation is also fast for many shares and for
+// wide shares.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64
@@ -206,8 +207,8 @@ func TestDiscreteSumErrors(t *testing.T) {
 	}
 }
 
-// Corollary 12 of Kairouz, Liu and Steinke: the sum is within max divergence τ of
-// one discrete Gaussian.
+// The test checks corollary 12 of Kairouz, Liu and Steinke: the sum is within max
+// divergence τ of one discrete Gaussian.
 func TestSharesDistanceCovers(t *testing.T) {
 	for _, variance := range []float64{.25, .3, .5, 1, 2, 4} {
 		for _, n := range []int{2, 3, 8, 33} {
@@ -234,7 +235,8 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The atoms give the divergence that is computed without them.
+// The divergence that is computed from the atoms equals the divergence that is computed
+// directly.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))
@@ -253,7 +255,7 @@ func TestAtoms(t *testing.T) {
 			total.add(masses[i])
 			upper.add(masses[i] * max(0, -math.Expm1(epsilon-loss)))
 		}
-		// Losses are raised, by less than 10⁻¹².
+		// The losses of the atoms are raised by less than 10⁻¹².
 		low, _ := law.delta(shift, epsilon)
 		_, high := law.delta(shift, max(0, epsilon-1e-12))
 		if got := upper.value(); got < low || got > high*(1+1e-12)+1e-250 {
@@ -307,7 +309,7 @@ func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
 	if epsilon > mostEpsilon {
 		return 0, upper
 	}
-	// Mass missing from P raises δ; mass missing from the shifted law lowers it, times
-	// e^ε.
+	// Mass that is missing from P can raise δ. Mass that is missing from the shifted
+	// distribution can lower δ by e^ε times this mass.
 	return max(0, low.value()/raised-factor*s.rest*raised), upper
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // A law is the distribution of the privacy loss L = log P/Q of one event, for an output
-// drawn from P: parts with a density, atoms, and a mass at infinity, where Q is zero.
+// drawn from P. It consists of parts with a density, atoms, and a mass at infinity, where
+// Q is zero.
 type law struct {
 	mu       float64 // parameter of a Gaussian release, whose moments are known; otherwise 0
 	parts    []part
@@ -52,12 +53,12 @@ func approximateLaw(epsilon, delta float64) law {
 }
 
 // replacedLaw returns a law that dominates one step of sampling without replacement at
-// rate γ under replace-one, for noise σ in units of the clip norm. Its profile is that of
-// (1−γ)N(0)+γN(2) against N(0) for ε ≥ 0, and that of the reverse for ε < 0 (Zhu, Dong,
-// Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", 2022,
-// proposition 30). With the shift as the unit and r the density ratio of that mixture,
-// r(½) = 1: the law has loss log r with the mixture's mass right of ½, loss −log r with
-// the mass of N(0) there, and the rest at zero.
+// rate γ under replace-one, for noise σ in units of the clip norm. Its profile is the
+// profile of (1−γ)N(0)+γN(2) against N(0) for ε ≥ 0, and the profile of the reverse pair
+// for ε < 0 (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, proposition 30). With the shift as the unit and r the
+// density ratio of that mixture, r(½) = 1: the law has loss log r with the mixture's mass
+// right of ½, loss −log r with the mass of N(0) there, and the rest at zero.
 func replacedLaw(rate, sigma float64) law {
 	m := mixture{rate, sigma / 2}
 	return law{
@@ -67,7 +68,7 @@ func replacedLaw(rate, sigma float64) law {
 }
 
 // single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, with a relative error below
-// singleError. The integrand has one sign.
+// singleError. The integrand is non-negative, so there is no cancellation.
 func (l law) single(epsilon float64) float64 {
 	sum := l.infinite
 	for _, a := range l.atoms {

@@ -41,8 +41,8 @@ func Methods() []Method {
 }
 
 // answers holds the functions by which a method computes bounds on ε and δ. They return
-// an upper bound for the argument low and a lower bound for high. The two arguments
-// differ only by the max divergence of discrete noise.
+// an upper bound for the argument low and a lower bound for high. low and high differ
+// only by the max divergence of discrete noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -70,7 +70,7 @@ func (m Method) answers() (answers, error) {
 	return answers{}, fmt.Errorf("unknown method %q: use one of %q", string(m), append(Methods(), Tightest))
 }
 
-// errNothing is returned by methods for compositions to which they do not apply.
+// errNothing is returned by a method that does not apply to the composition.
 var errNothing = errors.New("the method does not apply to this composition")
 
 func upperOnly(f func(p Profile, delta float64) (float64, error)) func(Profile, float64, float64) (Bound, error) {
@@ -120,7 +120,7 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections returns the worse of the bounds for the two directions.
+// overDirections returns the larger of the bounds for the two directions.
 func overDirections(all []*composition, bound func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
 		one, err := bound(c)
@@ -214,8 +214,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems: μ of the one kind of step
-// before sampling, its sampling rate, and the number of steps.
+// sampledAlike returns the arguments of the classical theorems, which need a composition
+// with one kind of step: μ of the step before sampling, the sampling rate, and the number
+// of steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing
@@ -240,7 +241,8 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	return 0, 0, 0, errNothing
 }
 
-// advancedEpsilon gives half of δ to the steps and half to the composition.
+// advancedEpsilon returns ε(δ) by advanced composition. It uses half of δ for the steps
+// and half for the composition.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
 	mu, rate, times, err := p.sampledAlike()
 	if err != nil {

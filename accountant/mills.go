@@ -30,8 +30,8 @@ func millsTail(x float64) float64 {
 	return 1 / k
 }
 
-// Below millsSwitch, mills uses the complementary error function, above it the continued
-// fraction.
+// Below millsSwitch, mills uses the complementary error function, and above it the
+// continued fraction.
 const millsSwitch = 2.5
 
 // mills returns Mills' ratio (1 − Φ(x))/φ(x). It overflows for x below −38.
@@ -51,8 +51,8 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsDrop returns mills(x) − mills(x+h) for h > 0, without cancellation for h that are
-// small beside the scale on which Mills' ratio changes.
+// millsDrop returns mills(x) − mills(x+h) for h > 0, without cancellation if h is small
+// compared with the scale on which Mills' ratio changes.
 func millsDrop(x, h float64) float64 {
 	if h > max(1, x) {
 		return mills(x) - mills(x+h)

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// moments is a quadrature rule for expectations under the law of a loss. It is good for
-// functions that grow no faster than e^(cL) for the order c that it was made for, or
-// oscillate no faster than e^(itL) for its frequency.
+// moments is a quadrature rule for expectations under the law of a loss. It is accurate
+// for functions that grow no faster than e^(cL), where c is the order that it was made
+// for, or oscillate no faster than e^(itL), where t is the frequency that it was made
+// for.
 type moments struct {
 	loss      []float64
 	logWeight []float64 // logarithm of the P-mass
@@ -16,15 +17,16 @@ type moments struct {
 	lost      float64   // P-mass at infinity
 }
 
-// maxNodes is the largest number of points of a rule. Orders that would need more have no
-// use.
+// maxNodes is the largest number of points of a rule. Orders that would need more points
+// are never useful.
 const maxNodes = 1 << 18
 
 // moments returns the rule, without the outputs of P-mass cut that have the largest
-// losses. On whole lines it is the trapezoid rule, which converges exponentially for
-// analytic functions. Its step keeps the error e^(−2πa/h), a the distance of the next
-// singularity, below 10⁻¹⁵, also for oscillating integrands. Elsewhere it is composite
-// Gauss-Legendre. moments returns nil if the rule would take more than maxNodes points.
+// losses. On the whole line the rule is the trapezoid rule, which converges exponentially
+// for analytic functions. Its step h keeps the error e^(−2πa/h) below 10⁻¹⁵, also for
+// oscillating integrands, where a is the distance to the nearest singularity. On other
+// intervals it is the composite Gauss-Legendre rule. moments returns nil if the rule
+// would take more than maxNodes points.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -103,9 +105,9 @@ func (m *moments) add(loss, logWeight float64) {
 // derivatives: mean and variance of the loss tilted by e^(cL). They are NaN for a nil
 // rule.
 //
-// E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. Its
-// terms are positive, so the sum keeps its digits through millions of steps, although
-// rare samples make it tiny.
+// E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The
+// terms of this expectation are non-negative, so the result is accurate even for rare
+// samples, where it is tiny, and stays accurate over millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -136,7 +138,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant is the same as cumulant, for arguments at which e^(cL) would overflow.
+// bigCumulant is like cumulant, for c at which e^(cL) would overflow.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

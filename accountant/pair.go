@@ -15,8 +15,8 @@ type pair interface {
 	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance of the line from the next singularity of the loss
 }
 
-// span is the number of standard deviations that are kept. The mass of a normal law
-// beyond is 10⁻²³.
+// span is the number of standard deviations that are kept. A normal distribution has a
+// mass of 10⁻²³ beyond.
 const span = 10
 
 // mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that
@@ -78,11 +78,12 @@ func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mas
 // given mass: Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
-// share returns the probability that x came from the shifted component.
+// share returns the probability that an output came from the shifted component of the
+// mixture.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// The modes of p·(p/q)^c solve x = (1+c)·share(x). Iterating from above falls to the
-// largest of them and never below.
+// The modes of p·(p/q)^c solve x = (1+c)·share(x). Iterating from above converges to the
+// largest mode and never goes below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -199,8 +200,8 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// The logarithm of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and it falls
-// off no slower than p.
+// The logarithm of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and p·(p/q)^c
+// falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {
@@ -213,8 +214,9 @@ func (r reversed) reach(order float64) (lo, hi float64) {
 	return -1 - span*r.sigma, high + span*r.sigma
 }
 
-// laplace is the continuous part of the loss of the Laplace mechanism with ε₀ =
-// sensitivity/scale, as a law of the loss itself on (−ε₀, ε₀). The atoms are in the law.
+// laplace is the continuous part of the privacy loss of the Laplace mechanism with ε₀ =
+// sensitivity/scale. Its variable x is the loss itself, in (−ε₀, ε₀). laplaceLaw adds the
+// atoms.
 type laplace struct{ epsilon float64 }
 
 func (l laplace) densities(x float64) (p, q float64) {

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is the composition on a grid of losses with every step tilted by e^(θL): its
-// masses are multiplied by that factor and normalised. The tail of the composed loss that
-// determines δ(ε) becomes the bulk of the tilted law, and rounding errors are relative to
-// δ instead of 1.
+// A tilting is the composition on a grid of losses, with every step tilted by e^(θL): the
+// masses of the step are multiplied by that factor and normalised. The tail of the
+// composed loss that determines δ(ε) becomes the bulk of the tilted distribution, so
+// rounding errors are relative to δ instead of 1.
 type tilting struct {
 	upper bool    // upper bounds rather than lower ones
 	width float64 // width of the grid
@@ -24,7 +24,7 @@ type tilting struct {
 	steps float64
 }
 
-// tilted is one step, and the number of times that it happens.
+// tilted is one tilted step, and the number of times that the step happens.
 type tilted struct {
 	masses
 	times float64
@@ -37,8 +37,8 @@ const unit = 0x1p-53
 // quadratureError bounds the relative error of the mass of a cell.
 const quadratureError = 5e-14
 
-// tilting discretises the composition. P-mass of at most cut is removed from every step.
-// tilting returns an error if that takes too many cells.
+// tilting discretises the composition and tilts it. It removes P-mass of at most cut from
+// every step. It returns an error if the grid would have too many cells.
 func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
@@ -78,8 +78,8 @@ func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, 
 	return t, nil
 }
 
-// outside returns Chernoff bounds on the tilted mass further than reach above, and below,
-// the mean of the composed loss.
+// outside returns Chernoff bounds on the tilted mass at losses that are more than reach
+// above the mean of the composed loss, and more than reach below it.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -98,7 +98,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// A sum that overflowed gives no bound.
+		// If the sum overflowed, there is no bound.
 		if rise < up {
 			up = rise
 		}
@@ -118,9 +118,9 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the composed law of the loss near its tilted mean. It gives a bound on δ(ε)
-// for every ε there. The bound charges everything that is outside of the window: mass
-// beyond the cut of a step, mass that wraps around, and the rounding of the transform.
+// A window is the distribution of the composed loss near its tilted mean. It gives a
+// bound on δ(ε) for every ε in the window. The bound accounts for the mass beyond the cut
+// of a step, the mass that wraps around the window, and the rounding of the transform.
 type window struct {
 	*tilting
 	*workspace
@@ -141,20 +141,21 @@ const (
 	// "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
 	// has less than 7 for radix 2).
 	transformError = 8
-	// The largest transform. With the buffers that belong to it, it takes 60 MiB.
+	// maxTransform is the size of the largest transform, which takes 60 MiB with its
+	// buffers.
 	maxTransform = 3 << 19
 )
 
 var errWindow = errors.New("privacy loss distribution: the composed loss exceeds the largest transform")
 
-// A workspace holds the memory for a composition on n grid points. It is large, and
-// making one takes as long as using it.
+// A workspace holds the memory for a composition on n grid points. Workspaces are reused
+// because they are large, and allocating a workspace takes as long as using it.
 type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
 	sums     [][2]float64 // sums of a window, at every block-th entry
-	// Used for several laws only.
+	// These fields are used only if the composition has several laws.
 	total     []complex128
 	amplified []float64
 }
@@ -213,12 +214,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the distance of the entries at which a window stores its sums.
+// A window stores its sums at every block-th entry.
 const block = 64
 
 // sum adds the entries from (inclusive) up to to (exclusive) to sums, the sums over all
-// entries from to on: Σ mass·e^(−θ(l−centre)), and the same with a factor e^(entry−l),
-// for the lowest entry.
+// entries from to on: Σ mass·e^(−θ(l−centre)), and Σ mass·e^(−θ(l−centre))·e^(entry−l),
+// where entry is the loss of the lowest entry.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -256,8 +257,9 @@ func (w *window) from(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed law, modulo the size of the transform and moved by −shift,
-// to the row of the workspace. It returns a bound on the error of each mass.
+// compose writes the composed distribution to the row of the workspace. Its indices are
+// moved by −shift and taken modulo the size of the transform. It returns a bound on the
+// error of each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
 	// The relative error of a transform and its inverse.
@@ -337,7 +339,7 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the bound on δ(ε), where entry i is the first above ε.
+// read returns the bound on δ(ε). Entry i is the first entry above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.from(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-float64(w.first+i)*w.width)*sums[1])
@@ -348,7 +350,8 @@ func (w *window) read(i int, epsilon float64) float64 {
 }
 
 // blur bounds how much the mass beyond the ends of the window can change δ(ε). Mass above
-// the window is missing. Mass that wraps around counts at most as much as mass at ε.
+// the window is missing from the sum. Mass that wraps around counts at most as much as
+// the same mass at ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost

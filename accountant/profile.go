@@ -89,8 +89,8 @@ func (p Profile) worst() []*composition {
 	return all
 }
 
-// oneLaw reports whether the upper and lower bounds have the same law, which is then the
-// law of the worst case.
+// oneLaw reports whether the upper and lower bounds come from the same law of the privacy
+// loss, which is then the exact law of the worst case.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all
@@ -106,10 +106,10 @@ type Bound struct {
 	Lower, Upper float64
 	Method       Method
 	// Certified is true if the bounds include all errors of discretisation, truncation
-	// and rounding. Otherwise they are an estimate with its estimated error, on which no
-	// privacy statement may rest.
+	// and rounding. Otherwise the interval is an estimate with its estimated error. Do
+	// not base a privacy guarantee on such an interval.
 	Certified bool
-	// Vacuous is true if Upper is no statement at all: +Inf for ε, or 1 for δ.
+	// Vacuous is true if Upper gives no information, because it is +Inf for ε or 1 for δ.
 	Vacuous bool
 }
 
@@ -121,8 +121,8 @@ func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tigh
 // (ε, δ)-private, for ε ≥ 0, by the tightest method with a proof.
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
 
-// EpsilonBy is like Epsilon, by the given method. It returns an error if the method does
-// not apply to the composition.
+// EpsilonBy is like Epsilon, but uses the given method. It returns an error if the method
+// does not apply to the composition.
 func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if !(delta > 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
@@ -148,7 +148,7 @@ func (b Bound) check() error {
 	return nil
 }
 
-// DeltaBy is like Delta, by the given method.
+// DeltaBy is like Delta, but uses the given method.
 func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	if err := nonNegative("epsilon", epsilon); err != nil {
 		return Bound{}, fmt.Errorf("profile: %w", err)
@@ -164,7 +164,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by returns the bounds that compute gets from the functions of the method.
+// by calls compute with the functions of method m and returns the bounds.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest {
 		m = p.tightest()

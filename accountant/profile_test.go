@@ -15,8 +15,8 @@ func account(t *testing.T, e Event) Profile {
 	return p
 }
 
-// Dong, Roth, Su 2022, corollary 3.3: Gaussian releases compose to one with
-// μ² = Σμ².
+// By corollary 3.3 of Dong, Roth, Su 2022, Gaussian releases compose to one Gaussian
+// release with μ² = Σμ².
 func TestComposition(t *testing.T) {
 	parts := Composed{
 		Repeated{Gaussian{Sensitivity: 1, Sigma: 10, Adjacency: ZeroOut}, 64},
@@ -135,7 +135,8 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// For releases of the mechanisms, the discrete and the continuous Gaussian agree.
+// For the noise that the mechanisms use, the discrete and the continuous Gaussian have
+// the same cost.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})

@@ -3,8 +3,8 @@ package accountant
 import "fmt"
 
 // Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event
-// e, and the error that it would return. With a [*BudgetError] it returns the cost that
-// is too large. Quote does not change the filter.
+// e, and the error that it would return. If the error is a [*BudgetError], cost is the
+// cost that exceeds the budget. Quote does not change the filter.
 func (f *Filter) Quote(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

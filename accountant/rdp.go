@@ -34,7 +34,8 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// A max divergence r to the accounted pair adds (2α−1)/(α−1) times r.
+		// If the releases are within max divergence r of the accounted pair, this adds
+		// (2α−1)/(α−1) times r.
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve
@@ -51,7 +52,7 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// finiteRenyi is the same as renyi without the mass at infinity.
+// finiteRenyi is like renyi, but ignores the mass at infinity.
 func (c *composition) finiteRenyi(order float64) float64 {
 	if k, ok := c.binomialCumulant(order); ok {
 		return k / (order - 1)
@@ -67,8 +68,8 @@ func (c *composition) finiteRenyi(order float64) float64 {
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3), if it is shorter than a quadrature and
-// keeps its digits. Otherwise ok is false.
+// (Mironov, Talwar, Zhang 2019, section 3.3), if the sum is shorter than a quadrature and
+// loses no digits. Otherwise ok is false.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false
@@ -94,8 +95,8 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	return k, true
 }
 
-// isMixture returns the pair of a law that consists of one mixture with a sampling rate
-// below 1.
+// isMixture reports whether l consists of one mixture with a sampling rate below 1, and
+// returns that mixture.
 func (l law) isMixture() (m mixture, ok bool) {
 	if len(l.parts) != 1 || len(l.atoms) > 0 {
 		return m, false

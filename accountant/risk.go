@@ -8,21 +8,21 @@ import (
 // This file computes the meaning of a profile for an attacker who wants to know from
 // which of two adjacent inputs a release came, for example whether a record was used. An
 // attack is any rule that answers yes or no from the release. Its true-positive rate is
-// the probability of a yes if the record was used, its false-positive rate that of a yes
-// if it was not. The bounds hold for every attack, with any knowledge about the other
-// records and any computing power.
+// the probability of a yes if the record was used. Its false-positive rate is the
+// probability of a yes if the record was not used. The bounds hold for every attack, with
+// any knowledge about the other records and any computing power.
 
 // TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
-// false-positive rate of at most fpr, 0 < fpr < 1, for the worse of the two orders of the
-// inputs. The rate for one order is the dual
+// false-positive rate of at most fpr, 0 < fpr < 1, for the order of the two inputs that
+// gives the larger rate. The rate for one order is the dual
 //
 //	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
 //
-// of the test of Neyman and Pearson. Each order is treated by itself, since the two are
-// different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
-// Characteristic Function", 2022, section 2). Every a gives a bound, so only H_a must be
-// certified, not the choice of a. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ)
-// (Dong, Roth, Su 2022).
+// of the test of Neyman and Pearson. Each order is treated separately, because the orders
+// are different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, section 2). Every a gives a bound, so H_a must be
+// certified, but the choice of a need not be. For Gaussian releases the rate is
+// Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }
@@ -82,8 +82,8 @@ func (p Profile) Accuracy() (Bound, error) {
 // This factor is not e^ε(δ) with the probability for δ: the loss of an (ε, δ)-private
 // release exceeds ε with a probability that may be larger than δ, but it exceeds ε −
 // log(1 − δ/p) with probability at most p, since δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor
-// uses the best pair of the profile. The lower bound is ε(p), which holds because δ(ε) is
-// less than the probability.
+// uses the pair (ε, δ) of the profile that gives the smallest factor. The lower bound is
+// ε(p), which holds because δ(ε) is less than the probability.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -124,9 +124,10 @@ func Posterior(prior, tpr, fpr float64) float64 {
 // δ)-private for groups of records: inputs that differ in up to size records, each as
 // under the adjacency.
 //
-// Gaussian releases have exactly the parameter size·μ for a group. For others the upper
-// bound is the best of [GroupPrivacy] along the profile; it does not use the fact that a
-// group is seldom sampled as a whole. The lower bound is that of one record.
+// Gaussian releases have exactly the parameter size·μ for a group. For other releases the
+// upper bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It
+// does not use the fact that a group is seldom sampled as a whole. The lower bound is the
+// lower bound for one record.
 func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	if size < 1 {
 		return Bound{}, fmt.Errorf("group: the size must be at least 1, got %d", size)
@@ -146,8 +147,8 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns nearly the least size·ε with δ_size(ε) ≤ δ. The search uses
-// estimates, and its result is certified.
+// groupEpsilon returns nearly the least size·ε with δ_size(ε) ≤ δ. It searches with
+// estimates, and certifies the result.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

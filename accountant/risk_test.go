@@ -15,8 +15,8 @@ func must(t *testing.T) func(Bound, error) Bound {
 	}
 }
 
-// The rates of the vectors are those of the Neyman-Pearson test for each direction. A
-// profile has the worse of the two.
+// The reference values are the rates of the Neyman-Pearson test for each direction. A
+// profile gives the larger of the two rates.
 func TestAttackRiskVectors(t *testing.T) {
 	var cases []struct {
 		ID        string
@@ -58,7 +58,7 @@ func TestAttackRiskVectors(t *testing.T) {
 	t.Logf("at most %.1e above and %.1e below", above, below)
 }
 
-// Φ(Φ⁻¹(α) + μ), with α chosen as Φ(z).
+// For a Gaussian release the rate is Φ(Φ⁻¹(α) + μ). The test chooses α = Φ(z).
 func TestGaussianTrueRate(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{1e-3, 0.1, 1, 3, 10, 30} {
@@ -78,8 +78,8 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// One step of a Poisson sample, by direct integration of the test that answers yes right
-// of a threshold.
+// For one step of a Poisson sample, the rate equals a direct integration of the test that
+// answers yes right of a threshold.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
 	p := account(t, Poisson{q, sigma, AddRemove})
@@ -107,7 +107,8 @@ func TestOneStepTrueRate(t *testing.T) {
 }
 
 // The true-positive rate is concave in the false-positive rate, at least as large, and at
-// most one. Noise lowers it. No single (ε, δ) implies a smaller rate.
+// most one. Noise lowers it. The bounds that follow from a single (ε, δ) are at least as
+// large.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}
@@ -217,7 +218,7 @@ func TestOddsFactor(t *testing.T) {
 func TestGroupEpsilon(t *testing.T) {
 	ok := must(t)
 	const delta = 1e-5
-	// For groups, Gaussian releases are exact.
+	// For Gaussian releases the bound for groups is exact.
 	for _, k := range []int{1, 2, 10, 1000} {
 		p := account(t, Repeated{Gaussian{1, 50, AddRemove}, 9})
 		got := ok(p.GroupEpsilon(k, delta))
@@ -225,8 +226,8 @@ func TestGroupEpsilon(t *testing.T) {
 		checkUpper(t, "upper", got.Upper, want, 1e-9)
 		checkLower(t, "lower", got.Lower, want, 1e-9)
 	}
-	// For others, every pair on the profile gives a guarantee for the group. At rate one
-	// the true cost is known.
+	// For other releases, every pair (ε, δ) on the profile gives a guarantee for the
+	// group. At rate one the true cost is known.
 	for _, k := range []int{2, 5} {
 		p := account(t, poisson(0.01, 1, 500, AddRemove))
 		got := ok(p.GroupEpsilon(k, delta))

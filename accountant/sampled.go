@@ -13,13 +13,13 @@ import (
 // Its dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
 //
 //   - under add-remove and zero-out, (1−q)N(0) + qN(1) against N(0), and the reverse;
-//     each order composes by itself (Zhu, Dong, Wang, "Optimal Accounting of Differential
-//     Privacy via Characteristic Function", 2022, theorem 11);
+//     each order composes separately (Zhu, Dong, Wang, "Optimal Accounting of
+//     Differential Privacy via Characteristic Function", 2022, theorem 11);
 //   - under replace-one, (1−q)N(0) + qN(1) against (1−q)N(0) + qN(−1) (Lebeda, Regehr,
 //     Kamath, Steinke, "Avoiding Pitfalls for Privacy Accounting of Subsampled Mechanisms
 //     under Composition", 2024, proposition 13).
 //
-// These pairs occur for a record of norm 1 among records of norm 0, so the bounds are
+// A record of norm 1 among records of norm 0 has exactly these pairs, so the bounds are
 // tight.
 type Poisson struct {
 	Rate      float64 // in [0, 1]
@@ -52,11 +52,11 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
 
-// minRate is the least sampling rate for which moments keep their digits.
+// minRate is the least sampling rate for which the moments are accurate.
 const minRate = 1e-12
 
-// minSigma is the least noise multiplier of a sampled release that is accounted. Below it
-// a single release has losses of hundreds.
+// minSigma is the least noise multiplier of a sampled release that is accounted. With
+// less noise a single release has privacy losses of hundreds.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
@@ -68,8 +68,9 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair returns the laws of a mixture and its reverse. Removal has the larger Rényi
-// divergences (Mironov, Talwar, Zhang 2019, theorem 5).
+// sampledPair returns the laws of the loss of a mixture and of its reverse. Removal of a
+// record has larger Rényi divergences than addition (Mironov, Talwar, Zhang 2019, theorem
+// 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
@@ -77,17 +78,18 @@ func sampledPair(rate, sigma float64) directions {
 
 // WithoutReplacement is one release like that of [Poisson], over a sample of a fixed
 // number of records drawn without replacement. Rate is the size of the sample over the
-// number of records. It differs from a Poisson sample: when one record leaves the sample,
-// another one enters it.
+// number of records. It differs from a Poisson sample because another record enters the
+// sample when one record leaves it.
 //
 //   - Under add-remove, with the size of the sample public, the dominating pairs are
-//     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11):
-//     those of a Poisson sample with half the noise.
-//   - Under replace-one every step is bounded by the pair whose profile is the larger of
-//     those of both orders (proposition 30 there). This is tight for one step; for
-//     several, the pairs of the line above give the lower bound.
-//   - Zero-out, where one record counts as zero, is replacement by one of norm 0: the
-//     upper bound is that of replace-one, and the lower bound that of a Poisson sample.
+//     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11).
+//     These are the pairs of a Poisson sample with half the noise.
+//   - Under replace-one every step is bounded by a pair whose profile is the larger of
+//     the profiles of the two orders (proposition 30 of the same paper). The bound is
+//     tight for one step. For several steps, the pairs for add-remove give the lower
+//     bound.
+//   - Under zero-out one record is replaced by a record of norm 0. The upper bound is the
+//     bound for replace-one, and the lower bound is the bound for a Poisson sample.
 type WithoutReplacement struct {
 	Rate      float64 // in [0, 1]
 	Sigma     float64
@@ -127,10 +129,10 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 
 // Permutation is one epoch of releases like that of [Poisson] over the batches of a
 // partition of the records, shuffled or not: every record is in one batch. It costs as
-// much as one release over all records. Shuffling is given no credit: for noise
-// multipliers below about 0.6 it has none (Chua et al., "How Private are DP-SGD
-// Implementations?", 2024). Add-remove is refused, because an additional record moves
-// other records to other batches.
+// much as one release over all records. The cost takes no advantage of shuffling. For
+// noise multipliers below about 0.6 shuffling gives no amplification (Chua et al., "How
+// Private are DP-SGD Implementations?", 2024). Add-remove is refused, because an
+// additional record moves other records to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The cost of published code that samples without replacement and accounts for a Poisson
-// sample, at q = .01, T = 1000, δ = 1e-5.
+// Some published code samples without replacement but accounts for a Poisson sample. The
+// test computes the true cost at q = .01, T = 1000, δ = 1e-5.
 func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	for _, c := range []struct{ sigma, addRemove, replace, atLeast float64 }{
 		{1, 1.83, 2.84, 13.4},
@@ -33,8 +33,8 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	}
 }
 
-// The headline of a published system: B = 128 of N = 60000, 20 epochs, σ = 1.5, δ =
-// 1/60000, "ε ≈ 0.5".
+// The test computes the cost of a published system with B = 128 of N = 60000, 20 epochs,
+// σ = 1.5 and δ = 1/60000. The publication says "ε ≈ 0.5".
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
 	if got := epsilonOf(t, poisson(q, 1.5, steps, AddRemove), delta).Upper; math.Abs(got-.535) > 5e-4 {
@@ -46,8 +46,8 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 }
 
-// The distance of the bounds for fixed-size samples, for an example from the project's
-// table of published errors.
+// The test checks the distance between the bounds for fixed-size samples, for an example
+// from the project's table of published errors.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -58,7 +58,8 @@ func TestFixedSizeGap(t *testing.T) {
 // DP-SEP visits the records in a permutation: the provable parameter is √T/σ, and its "ε
 // = 1" is 22.
 func TestPermutationOfDPSEP(t *testing.T) {
-	// Its noise multiplier for ε = 1 at N = 1000, T = 100 passes, δ = 1e-5.
+	// sigma is the noise multiplier of DP-SEP for ε = 1 at N = 1000, T = 100 passes, δ =
+	// 1e-5.
 	const sigma = 2.69
 	got := epsilonOf(t, Repeated{Permutation{sigma, ZeroOut}, 100}, 1e-5).Upper
 	if math.Abs(got-22) > .5 {
@@ -73,8 +74,9 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 }
 
-// The number of rounds in a project report, at σ = 5, δ = 1e-5, ε ≤ 10: exact 100, Rényi
-// 89, the moments accountant with λ ≤ 32 77, replace-one 25.
+// A project report has these largest numbers of rounds at σ = 5, δ = 1e-5, ε ≤ 10: 100 by
+// the exact method, 89 by Rényi divergences, 77 by the moments accountant with λ ≤ 32,
+// and 25 under replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
 	target := Target{10, 1e-5}
 	rounds := func(epsilon func(Profile) float64, a Adjacency) int {
@@ -177,8 +179,8 @@ func TestSeedPaperVectors(t *testing.T) {
 	}
 }
 
-// One step in three ways: by the transform, by direct integration, and by the closed form
-// of Gaussians at rate 1.
+// The test computes one step in three ways: by the transform, by direct integration, and,
+// at rate 1, by the closed form of Gaussian releases.
 func TestOneStep(t *testing.T) {
 	for _, c := range some([]struct{ q, sigma float64 }{{.01, 1}, {.2, .5}, {.5, 3}, {1e-4, .7}, {.9, 1}}) {
 		for i, l := range []law{whole(mixture{c.q, c.sigma}), whole(reversed{mixture{c.q, c.sigma}}), whole(opposed{c.q, c.sigma})} {
@@ -222,7 +224,8 @@ func TestGaussiansByTheTransform(t *testing.T) {
 	}
 }
 
-// A mix costs the same in any order, more than its parts, and no more than their sum.
+// A composition of different events costs the same in any order. It costs more than each
+// event alone, and at most the sum of their costs.
 func TestMixtures(t *testing.T) {
 	parts := []Event{
 		poisson(.02, 1.2, 200, AddRemove),
@@ -260,7 +263,8 @@ func TestMixtures(t *testing.T) {
 	}
 }
 
-// The Laplace mechanism and randomised response in closed form.
+// The test compares the bounds for the Laplace mechanism and for randomised response with
+// closed forms.
 func TestLaplaceAndResponse(t *testing.T) {
 	const epsilon0 = 0.7
 	for _, epsilon := range []float64{0, .2, .5, .7, 1} {
@@ -271,7 +275,7 @@ func TestLaplaceAndResponse(t *testing.T) {
 			t.Errorf("laplace: δ(%g) = %+v, %v, want %g", epsilon, b, err, want)
 		}
 	}
-	// k-fold randomised response: the binomial sum.
+	// For k-fold randomised response, δ(ε) is a binomial sum.
 	for _, k := range []int{1, 2, 10, 40} {
 		b, err := account(t, Repeated{Approximate{epsilon0, 0, AddRemove}, k}).Delta(1.5)
 		if err != nil {
@@ -290,8 +294,8 @@ func TestLaplaceAndResponse(t *testing.T) {
 	}
 }
 
-// extremes computes all bounds for unusual arguments. None may be NaN, and lower bounds
-// must be below upper ones.
+// extremes computes all bounds for unusual arguments. It fails the test if a bound is
+// NaN, or if a lower bound is above the upper bound.
 func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64, a Adjacency, fixed bool) {
 	t.Helper()
 	var e Event = Poisson{q, sigma, a}
@@ -342,7 +346,7 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
-// Rare samples in few steps: δ is more than δ(0), and ε is 0.
+// For rare samples in few steps, the given δ is above δ(0), so ε is 0.
 func TestRareSamples(t *testing.T) {
 	for _, c := range []struct {
 		e     Event
@@ -360,7 +364,7 @@ func TestRareSamples(t *testing.T) {
 	if err != nil || b.Lower < .0003095 || b.Upper > .000310 {
 		t.Errorf("δ(0) = %+v, %v, want about .0003097", b, err)
 	}
-	// An allocation without a choice has no lower bound, also in a mix.
+	// An allocation has no lower bound, also as part of a composition.
 	mix := Composed{RandomAllocation{1, 1, 2, ZeroOut}, Poisson{.01, 1, ZeroOut}}
 	if b := epsilonOf(t, mix, 1e-5); b.Lower > .2 || b.Upper < 1.98 || b.Upper > 2.01 {
 		t.Errorf("a mix with a Gaussian that has no lower bound: %+v", b)
@@ -419,7 +423,8 @@ func FuzzExtremes(f *testing.F) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
 			t.Skip("outside of the supported range")
 		}
-		// TestExtremes has the long runs, which take too long for a fuzzer.
+		// The fuzzer has only short runs, because long runs are too slow. TestExtremes
+		// has long runs.
 		extremes(t, q, sigma, int(times%20_000)+1, math.Pow(10, logDelta), math.Pow(10, logEpsilon),
 			[]Adjacency{AddRemove, ReplaceOne, ZeroOut}[kind%3], kind%6 >= 3)
 	})

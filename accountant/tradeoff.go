@@ -2,8 +2,9 @@ package accountant
 
 import "math"
 
-// A test distinguishes the two inputs of a direction. Its hockey stick H_a, a = e^t, is
-// δ(t) of the direction for t ≥ 0, and 1 − e^t + e^t·δ(−t) of the reverse for t < 0.
+// A test distinguishes the two inputs of a direction. Its hockey-stick divergence H_a, a
+// = e^t, is δ(t) in this direction for t ≥ 0, and 1 − e^t + e^t·δ(−t) with δ in the
+// reverse direction for t < 0.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -40,8 +41,8 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 }
 
 // best returns approximately the t at which H_a + a·fpr has its single minimum. The
-// search is restricted to the range in which the known part of the sum does not exceed
-// the value at 0.
+// search is restricted to those t for which the part of the sum with a closed form does
+// not exceed the value at 0.
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -76,13 +77,15 @@ func (d test) best(fpr float64) float64 {
 }
 
 // rise is the relative amount by which H_a + a·fpr must rise on both sides of its minimum
-// for a lower bound. It is a little more than the distance of certified bounds.
+// for a lower bound. It is a little more than the distance between certified lower and
+// upper bounds.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound of H_a + a·fpr over all a > 0, and 0 if it finds none.
 // The function is convex in a. If it is larger at two points a₋ < a₊ than at a₀ between
 // them, it is larger than at a₀ beyond them too. Between a₋ and a₀ it is above the line
-// through its values at a₀ and a₊, and likewise on the other side.
+// through its values at a₀ and a₊. Between a₀ and a₊ it is above the line through its
+// values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -138,7 +141,8 @@ func (p Profile) attacks() attacks {
 }
 
 // rates returns bounds on the largest true-positive rate over both directions: the lower
-// bound for the false-positive rate under, the upper bound for over.
+// bound is for the false-positive rate under, and the upper bound for the false-positive
+// rate over.
 func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -159,7 +163,7 @@ func (a attacks) rates(under, over float64) (lower, upper float64) {
 }
 
 // onePair reports whether the laws of the lower bounds belong to one pair of inputs and
-// its reverse, as a test of two inputs requires.
+// its reverse. Lower bounds on the rates of a test need such a pair.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -171,8 +175,9 @@ func (p Profile) onePair() bool {
 	return true
 }
 
-// An estimator computes δ(ε) of a composition quickly at many ε: along a few contours or,
-// if they fail, by the leading order at the saddle.
+// An estimator computes δ(ε) of a composition quickly at many ε. It integrates along a
+// few contours. If these integrals fail, it uses the leading order of the saddle-point
+// approximation.
 type estimator struct {
 	*composition
 	lines []anchored
@@ -232,8 +237,8 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 }
 
 // maxTurns bounds the product of the frequency up to which a contour must go and the
-// range of losses. If a density has an end, or nearly so, its moments hardly fall along
-// the contour.
+// range of losses. If a density ends abruptly, or nearly so, the moment generating
+// function hardly falls along the contour.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of one step.
@@ -275,8 +280,8 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns, if all losses are bounded, the ε above which so little of them is
-// left that a saddle would be at a very large order.
+// nearMost returns an ε close to the largest loss, if all losses are bounded. Above this
+// ε so little mass is left that the order of the saddle would be very large.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)
@@ -312,7 +317,8 @@ func gaussianRate(mu, fpr float64) float64 {
 	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
 }
 
-// gaussianRateAbove returns an upper bound on it: the dual at the threshold.
+// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ): the value of the dual at
+// the threshold.
 func gaussianRateAbove(mu, fpr float64) float64 {
 	if mu == 0 {
 		return fpr

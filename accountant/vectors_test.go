@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// readVectors decodes one section of the reference values into dst, a pointer
-// to a slice. It skips the test where the file is not there.
+// readVectors decodes one section of the reference values into dst, a pointer to a slice.
+// It skips the test if the file does not exist.
 func readVectors(t *testing.T, section string, dst any) {
 	t.Helper()
 	path := os.Getenv("FEDPVI_VECTORS")

@@ -22,7 +22,8 @@ import (
 	"fedpvi/transport"
 )
 
-// fork returns a hub that continues alone from here, with the plan closed as it is.
+// fork returns a copy of the hub that closes the plan without further answers and continues
+// independently.
 func (h *hub) fork(server []byte, ask int) *hub {
 	h.t.Helper()
 	other := *h
@@ -35,10 +36,10 @@ func (h *hub) fork(server []byte, ask int) *hub {
 	return &other
 }
 
-// The coordinator tells one client that both answered, and the other that its answer came too late.
-// Each client follows its own transcript. But an envelope that a client signs fits only its
-// transcript, either client refuses the other transcript, and two signed entries with one number
-// prove the fork.
+// The coordinator tells one client that both clients answered, and tells the other client that its
+// answer came too late. Each client follows its own transcript. An envelope that a client signs
+// fits only the transcript of this client. Each client refuses the other client's transcript. Two
+// signed entries with the same number prove the fork.
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
@@ -78,8 +79,9 @@ func TestTwoTranscripts(t *testing.T) {
 	north.refused("the other client's entry", err, client.Declined, "", spent)
 }
 
-// A clock that jumps does not refill the budget. A certificate that is not valid at the clock's
-// time is not used, and the client does not answer. The ledger is ordered by entry number.
+// The test sets the client's clock forward and back. The jumps do not refill the budget. If the
+// certificate is not valid at the clock's time, the client does not answer. The ledger is ordered
+// by entry number and not by time.
 //
 //abuse:case A14 no budget is refilled, certificates fail closed, and the ledger is ordered by number
 func TestAClockThatJumps(t *testing.T) {
@@ -116,8 +118,8 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
-// Of two copies of one state that were both used, the copy that did not send last stops for good,
-// although both ledgers have the same number of entries.
+// The test uses two copies of one state. The copy that did not send the last message stops for
+// good, although both ledgers have the same number of entries.
 //
 //abuse:case A16 two copies with as many entries: the one that did not send last stops for good
 func TestTwoCopiesGoOn(t *testing.T) {
@@ -158,8 +160,8 @@ func copyState(t *testing.T, from, to string) {
 	}))
 }
 
-// A new export of the records with one record more is charged to the same budget, in the next study
-// and with another coordinator.
+// The test exports the records again with one more record. In the next study, with another
+// coordinator, the new file is charged to the same budget.
 //
 //abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
@@ -194,7 +196,7 @@ func TestMoreRecordsInTheSameBudget(t *testing.T) {
 	}
 }
 
-// Leaving a study gives nothing back.
+// The test checks that a charge stays in the ledger after the client leaves the study.
 //
 //abuse:case P13 leaving a study, or its end, takes nothing off the ledger
 func TestWhatWasSpentStays(t *testing.T) {
@@ -212,8 +214,8 @@ func TestWhatWasSpentStays(t *testing.T) {
 	}
 }
 
-// A coordinator at the right address with the right study but other keys receives neither a token
-// nor an answer: the client ends the handshake.
+// The test runs an impostor at the coordinator's address with the same study and other keys. The
+// client ends the handshake, so the impostor receives neither a token nor an answer.
 //
 //abuse:case A09 over a real connection: no token and no byte of a client reaches it
 //abuse:case P08 over a real connection: a coordinator without TLS gets no data

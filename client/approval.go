@@ -20,9 +20,10 @@ type approval struct {
 	Time time.Time `json:"time"`
 }
 
-// Approve records the consent of the data holder to a study. The digest is that of the study
-// document, in full or at least its first 12 digits; the review prints it. Approve creates the
-// budget of the data set if it has none, and refuses a study that does not fit into the budget.
+// Approve records the consent of the data holder to a study. The argument digest is the SHA-256 of
+// the study document as the review prints it, in full or at least its first 12 digits. Approve
+// creates the budget of the data set if the data set has none. It refuses a study that does not fit
+// into the budget.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -64,13 +65,15 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// begun reports whether the data set was charged for the study already.
+// begun reports whether the ledger contains a charge of this study to the data set.
 func (c *Client) begun(m *Member, dataset string) bool {
 	a, _ := c.store.Account(dataset)
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the terms of the approval, which must be of this study under the current policy.
+// approved returns the terms of the approval of this study. It returns a Refusal if the client has
+// left the study, if there is no approval, or if the approval names another policy than the current
+// one.
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err
@@ -98,7 +101,7 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	return a.Terms, nil
 }
 
-// leftAlready returns an error for a study that this client has left.
+// leftAlready returns an error if this client has left the study.
 func (c *Client) leftAlready(m *Member) error {
 	left, err := c.has(m.Hash, leftPart)
 	if err == nil && left {
@@ -113,7 +116,8 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 	return transcript.SignApproval(c.store.Identity(), m.Hash, m.Coordinator, sequence, head)
 }
 
-// Terms returns the terms of the approval, and whether the study is approved under the policy.
+// Terms returns the terms of the approval, and reports whether the study is approved under the
+// policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

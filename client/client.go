@@ -29,8 +29,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called around every commit, and Layer is the file system below; see
-	// [ledger.Options].
+	// Boundary is called before and after every commit. Layer lies between the ledger's database
+	// and its file. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
@@ -133,7 +133,7 @@ func loadOrMake[K any](path string, load, create func(string) (K, error)) (K, er
 	return load(path)
 }
 
-// Members returns the studies that the client has joined.
+// Members returns all studies that the client has joined.
 func (c *Client) Members() ([]*Member, error) {
 	hashes, err := c.store.Studies()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed runs the client until the n-th transaction boundary, counted from 1, and stops there as if
-// the process were killed. It reports whether there was such a boundary.
+// killed runs the client until the n-th transaction boundary, counted from 1. There it stops the
+// client as if the process were killed. It reports whether the run reached this boundary.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
 	at := 0
@@ -31,8 +31,9 @@ func (p *holder) killed(n int) bool {
 	return true
 }
 
-// A client that is killed before and after every commit of a study, and restarted each time, gets
-// the same result as an undisturbed one. It sends the same bytes and pays once for each answer.
+// The test kills a client before and after every commit of a study, and restarts it each time. The
+// client gets the same result as a client that was not killed. It sends the same bytes and pays
+// once for each answer.
 //
 //abuse:case A01 it continues where it was: one charge and the same bytes for each plan
 //abuse:case A25 no second answer, at whichever step the client was stopped
@@ -71,7 +72,7 @@ func TestKilledClientContinues(t *testing.T) {
 	}
 }
 
-// one checks that a client was charged once for each of its answers.
+// one checks that the ledger of a client has one charge for each of the client's answers.
 func one(t *testing.T, h *hub, p *holder) {
 	t.Helper()
 	answers := 0
@@ -86,8 +87,8 @@ func one(t *testing.T, h *hub, p *holder) {
 	}
 }
 
-// The process is killed between the charge and the arrival of the answer, and after the arrival.
-// The coordinator receives the same bytes twice.
+// The test kills the process between the charge and the arrival of the answer, and again after the
+// arrival. The coordinator receives the same bytes both times.
 //
 //abuse:case A01 the bytes are those that were charged
 func TestSameBytesAreSentAgain(t *testing.T) {

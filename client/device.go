@@ -6,9 +6,9 @@ import (
 )
 
 // useDevice moves the private gradient steps of the site to a device, if the run asks for one and
-// the device can compute them. The site must exist. Batches are drawn exactly. Otherwise the
-// processor computes the steps, or the run fails if the user demanded a device. Logged values do
-// not depend on records.
+// the device can compute them. The site must exist. Otherwise the processor computes the steps, or
+// the run fails if the user demanded a device. The device computes with exactly drawn batches.
+// Logged values do not depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil

@@ -50,8 +50,8 @@ const (
 	someOfThem = "rounds = 2\nsteps = 3\nsampling_rate = 0.3"
 )
 
-// Daemons and simulator with devices compute the same bits. The bits are also the same if the
-// devices fail and the processor takes over.
+// The test runs a study in the simulator and with daemons, both with devices. Both results have the
+// same bits, also if the devices fail and the processor takes over.
 func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	for name, d := range devicesOfTests() {
 		st, records, _, natural := simulatedOn(t, federatedStudy(logistic, everyone, ofRecords, ""), []device.Device{d})
@@ -106,8 +106,9 @@ func (l *listener) Write(memory uint64, words []uint64) error {
 	return nil
 }
 
-// The batches for a device are listed and drawn exactly. The device makes no assumption that the
-// processor does not make, so it may be used without being asked for.
+// The test checks that the client draws the batches for a device exactly and sends them as lists. A
+// device then needs no assumption beyond those of the processor, so a client may use a device that
+// the user did not demand.
 func TestBatchesForADeviceAreListed(t *testing.T) {
 	const listed = 2 // one of the kinds of batches in a plan
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))
@@ -128,7 +129,8 @@ func TestBatchesForADeviceAreListed(t *testing.T) {
 	}
 }
 
-// A run that demands a device gets it or fails. The processor does not take over.
+// The test demands a device for a study that no device can compute. The run fails, and the
+// processor does not take over.
 func TestDemandedDevice(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(logistic, everyone+"\ndraws = 2", ofRecords, ""))
 	n := newRealNetwork(t, st, records)

@@ -34,8 +34,9 @@ type Examination struct {
 	Program string
 }
 
-// Examine checks everything that a run needs. A finding that is not OK has a remedy. The state is
-// open, so its directory, file modes, keys and ledger are known to be whole.
+// Examine checks everything that a run needs. A finding that is not OK states a remedy. Examine
+// reports the state directory, the keys and the ledger as passed without a new check, because Open
+// has already checked them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{
@@ -71,7 +72,7 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	return all
 }
 
-// examineDisk writes a file and syncs it.
+// examineDisk checks that a file can be written in the state directory and synced to disk.
 func (c *Client) examineDisk() Finding {
 	const check = "disk"
 	fix := "free space on the disk of " + c.dir + ", or check its file system"
@@ -88,7 +89,7 @@ func (c *Client) examineDisk() Finding {
 	return passed(check, "64 KiB written and synced in %s", time.Since(began).Round(100*time.Microsecond))
 }
 
-// examineStudy checks the approval, the certificate and the budget.
+// examineStudy checks the approval of a study, the budget of its data set, and the certificate.
 func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	var all []Finding
 	if t, err := c.approved(m, p); err != nil {

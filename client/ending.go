@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An Ending is the end of a study: its result, or why it was aborted.
+// An Ending describes how a study ended. It holds the result, or the reason why the study was
+// aborted.
 type Ending struct {
 	Aborted bool   `json:"aborted"`
 	By      string `json:"by,omitempty"`
@@ -18,8 +19,8 @@ type Ending struct {
 	Result  []byte `json:"result,omitempty"` // the posterior, JSON
 }
 
-// end compares the coordinator's result with the one that this client computed, and the receipts
-// with the ledger.
+// end checks the last entry of the transcript. It compares the coordinator's result with the result
+// that this client computed, and the receipts with the ledger.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -40,8 +41,8 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		// A receipt is signed by nobody else, so it must not lead this client to take its state for
-		// an old copy.
+		// The client has not signed a receipt. A false receipt must not make the client treat its
+		// own state as an old copy.
 		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
 			return nil, &Refusal{fmt.Sprintf("the receipt for plan %d names entry %d of the ledger, which this ledger does not contain", r.Ask, r.LedgerSeq)}
 		}
@@ -49,9 +50,10 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers compares λ, which is exact on every machine. Derived numbers, such as standard
-// deviations, may be rounded otherwise on another processor; the data holder gets those computed
-// here.
+// sameNumbers returns an error unless the stated result has this client's protocol and λ. λ is
+// exact on every machine. Numbers derived from λ, such as standard deviations, may be rounded
+// differently on another processor, so sameNumbers does not compare them. The data holder gets the
+// numbers that this client computed.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Exit codes, the same in every version. See docs/use/exit-codes.md.
+// These exit codes are the same in every version of the program. See docs/use/exit-codes.md.
 const (
 	OK          = 0
 	Failed      = 1   // the message gives the reason
@@ -26,7 +26,7 @@ const (
 	Interrupted = 130 // by a signal
 )
 
-// A Refusal is an error for something that is not allowed. The reason names the remedy. The state
+// A Refusal is the error for an action that is not allowed. The reason names the remedy. The state
 // is unchanged.
 type Refusal struct{ Reason string }
 
@@ -39,7 +39,7 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger that lacks an answer which was sent.
+// RolledBack is the error for a ledger without the charge of an answer that was sent.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -63,7 +63,7 @@ func (f *Failing) Error() string {
 // Unwrap returns the last error.
 func (f *Failing) Unwrap() error { return f.Last }
 
-// CodeOf returns the exit code of an error.
+// CodeOf returns the exit code for an error.
 func CodeOf(err error) int {
 	if err == nil {
 		return OK
@@ -76,7 +76,8 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes are tried in order: faults of this machine come before faults elsewhere.
+// codes lists the exit codes with the errors that select them. CodeOf takes the first that matches.
+// Faults of this machine come before faults of other machines.
 var codes = []struct {
 	code int
 	kind func(error) bool
@@ -100,7 +101,7 @@ func as[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// isForged reports whether err is about an entry of the transcript that the client must not follow.
+// isForged reports whether err means that an entry of the transcript or its signature is invalid.
 func isForged(err error) bool {
 	for _, e := range []error{
 		transcript.ErrOrder, transcript.ErrKind, transcript.ErrOver, transcript.ErrBody, transcript.ErrRoster, transcript.ErrForm,

@@ -8,7 +8,7 @@ import (
 // SeedNoise makes a client draw the noise for a plan from a stream of the test.
 func (c *Client) SeedNoise(noise func(ask int) *dpmech.Stream) { c.noise = noise }
 
-// Halted returns why the state must not be used any more, or nil.
+// Halted returns an error if the state must not be used any more, and nil otherwise.
 func (c *Client) Halted() error { return c.halted() }
 
 // Forget removes a part of a study's state.

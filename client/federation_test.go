@@ -275,7 +275,8 @@ func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	return all
 }
 
-// With the same noise, simulator and daemons compute the same bits.
+// The test gives the simulator and the daemons the same noise, and checks that both compute the
+// same bits.
 func TestSimulatorAndDaemonsAgree(t *testing.T) {
 	const (
 		record = "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5"

@@ -8,10 +8,10 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief follows the next entry, which may lack its body if the body follows from earlier
-// entries. The coordinator signed the hash of the body. If the participant's own computation gives
-// another hash, because of rounding or another version of the program, the participant requests the
-// body.
+// followBrief follows the next entry. The coordinator may leave out a body that follows from
+// earlier entries, and followBrief then computes the body. The coordinator signed the hash of the
+// body. If the computed body has another hash, because of rounding or another version of the
+// program, followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(item)

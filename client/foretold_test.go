@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A client that restarts before every step, or misses a round, computes every plan for itself, in
-// each schedule that permits it.
+// The test checks that a client computes every plan itself, although it restarts before every step
+// or misses a round. It covers each schedule in which plans can be computed.
 func TestPlansAreComputedLocally(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -42,8 +42,9 @@ func TestPlansAreComputedLocally(t *testing.T) {
 	}
 }
 
-// A right plan that differs from the client's own computation, as with other rounding, is requested
-// and answered once. A wrong plan is refused after it was requested, and nothing is spent.
+// The client's own computation of a plan may differ from the coordinator's plan, for example by
+// rounding. The client then requests the plan. It answers a valid plan once. It refuses an invalid
+// plan and spends nothing.
 //
 //abuse:case A03 a plan that the client was to work out, and cannot, is asked for and checked by the same rules
 func TestPlanThatCannotBeComputedLocally(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip exchanges liveness with the other daemons of a study. It is a display for people: the
-// study runs the same without it.
+// A gossip tells the other daemons of a study that this daemon is alive, and records which daemons
+// are alive. The information is only displayed. A study runs the same without gossip.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
@@ -55,7 +55,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet sets the parties of the study, once the roster is known.
+// meet sets the parties that the view records. It does nothing before the roster is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -68,8 +68,8 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join contacts the coordinator, if it gossips. It does not wait: without a way through there is no
-// gossip.
+// join starts a node and contacts the coordinator's node, if the coordinator gossips. It does not
+// wait for an answer. If the coordinator cannot be reached, the run continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {
 		return
@@ -92,7 +92,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	})
 }
 
-// missed returns the names of the daemons that the others do not hear.
+// missed returns the names of the daemons from which other daemons hear nothing.
 func (g *gossip) missed() string {
 	if g == nil {
 		return ""

@@ -10,7 +10,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A study with gossip between all daemons has the same posterior as without.
+// The test runs a study with gossip between all daemons. The posterior is the same as without
+// gossip.
 func TestGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	st, records, _, natural := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))

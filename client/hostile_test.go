@@ -25,8 +25,9 @@ func (p *holder) approveFor(dataset string) error {
 	})
 }
 
-// The same file under a second name would have a second budget. It is refused, within a study and
-// in the next one.
+// The test charges a file of records under one data set's name, and then uses the same file under a
+// second name. The second name would have a second budget, so the client refuses it in the same
+// study and in the next study.
 //
 //abuse:case A24 refused under a second name
 func TestOneFileHasOneBudget(t *testing.T) {
@@ -51,7 +52,8 @@ func TestOneFileHasOneBudget(t *testing.T) {
 	}
 }
 
-// A study ends after its last plan or by an abort. Any other end is refused.
+// The test sends the end of a study before the last plan. The client refuses it, because a study
+// ends only after its last plan or by an abort.
 //
 //abuse:case A21 refused
 func TestAnEndBeforeTheEnd(t *testing.T) {
@@ -62,7 +64,8 @@ func TestAnEndBeforeTheEnd(t *testing.T) {
 	all[0].refused("an early end", err, client.Declined, "before its last plan", 0)
 }
 
-// The coordinator makes the receipts. A false one cannot disable a client's state.
+// The coordinator makes the receipts. The test checks that a false receipt does not disable a
+// client's state.
 //
 //abuse:case A16 the coordinator's word alone cannot put a client out of use
 func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
@@ -143,7 +146,8 @@ func TestUnitsAreKeptApart(t *testing.T) {
 	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
 }
 
-// An answer that was refused for good is not sent again to anybody.
+// The test checks that a client does not send an answer again after the coordinator has refused it
+// for good.
 //
 //abuse:case A04 an answer that was refused is neither sent nor computed again
 func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
@@ -179,8 +183,8 @@ func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil halves the victim's messages: with its own factor as the client remembers it, q is
-// improper.
+// spoil replaces the last four numbers of the victim's messages at the hub by minus half their
+// values. Dividing q by the factor that the victim remembers then gives an improper distribution.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {
@@ -195,8 +199,8 @@ func (h *hub) spoil(victim identity.Name) {
 	}
 }
 
-// Noise that was drawn for a failed answer is charged, and the plan counts as answered. Another
-// client can cause the failure; it stops nobody.
+// The test makes an answer fail after its noise was drawn, which another client can cause. The
+// noise is charged, and the plan counts as answered. The study continues for all clients.
 //
 //abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
 //abuse:case A20 another client's poison makes an answer fail, and stops nobody

@@ -39,7 +39,7 @@ func check(t testing.TB, err error) {
 
 type rosterEntry = roster.Entry
 
-// otherPin returns the coordinator's entry with another key for connections.
+// otherPin returns a roster entry of the coordinator with another key for TLS connections.
 func otherPin(t testing.TB, h *hub) roster.Entry {
 	t.Helper()
 	key, err := channel.GenerateKey()
@@ -49,7 +49,7 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
-// stranger returns the entry of a client with keys of its own.
+// stranger returns a roster entry of a client with newly made keys.
 func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	t.Helper()
 	i, err := identity.Generate()
@@ -86,7 +86,7 @@ type hub struct {
 	asked    int // number of requests for bodies
 	releases map[releaseKey]transport.Item
 	receipts []transcript.Receipt
-	// bodies are the answers as opened, to compare with the transcript.
+	// bodies holds the opened answers, which tests compare with the transcript.
 	bodies map[releaseKey][]byte
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
@@ -329,7 +329,8 @@ func (l line) Approve(_ context.Context, envelope []byte) error {
 	return nil
 }
 
-// Entry does not wait: a test moves one client after the other.
+// Entry returns errIdle if the entry does not exist yet. It does not wait, because a test runs one
+// client after the other.
 func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	if number > uint64(len(l.items)) {
 		return transport.Item{}, errIdle

@@ -19,7 +19,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A Guest is a connection on which an invitation is redeemed.
+// A Guest is a connection for redeeming an invitation.
 type Guest interface {
 	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
 }
@@ -27,14 +27,14 @@ type Guest interface {
 // maxStudy is the largest accepted admission in bytes. Most of it is the study document.
 const maxStudy = 4 << 20
 
-// DialGuest connects with an invitation, to the first of its addresses that answers.
+// DialGuest connects to the first address in the invitation that answers.
 func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Network) (*transport.Client, error) {
 	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy})
 }
 
-// Join redeems an invitation with newly made keys. It checks that the study and the coordinator are
-// those of the invitation, and writes a policy with the given promise if there is none. Joining
-// allows nothing: the data holder still has to review and approve the study.
+// Join redeems an invitation with newly made keys. It checks that the study and the coordinator
+// match the invitation. If there is no policy, it writes one with the given promise. After joining,
+// the data holder still has to review and approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}
@@ -102,8 +102,8 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	return c.store.Save(ledger.Change{Study: i.Study, Parts: map[string][]byte{documentPart: a.Study, membershipPart: b}})
 }
 
-// joinedAgain saves the new certificate of a study that was joined before, by the same invitation
-// or another one of the same coordinator.
+// joinedAgain saves the new certificate of a study that the client had already joined. The client
+// may redeem the same invitation again, or another invitation from the same coordinator.
 func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admission) error {
 	if before == nil {
 		return nil

@@ -19,9 +19,10 @@ import (
 
 // Network configures connections to a coordinator.
 type Network struct {
-	// RoundDeadline is the time for a round; all other timeouts are derived from it.
+	// RoundDeadline is the time limit for a round. All other timeouts are derived from it.
 	RoundDeadline time.Duration
-	// Poll is the interval at which the client asks for news; 0 to stay connected.
+	// Poll is the interval at which the client asks for new entries. With 0 the client stays
+	// connected.
 	Poll     time.Duration
 	Observer transport.Observer
 }
@@ -65,13 +66,15 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.keys.tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the pinned key of the coordinator, the only party that a client calls.
+// pins returns the coordinator's pinned key, and reports whether p is the coordinator. A client
+// calls no other party.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == m.hub.Name
 	return m.hub.Pin, ok
 }
 
-// renew requests a new certificate after two thirds of the lifetime of the current one.
+// renew requests a new certificate if two thirds of the lifetime of the current certificate are
+// over.
 func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 	credentials, err := c.credentials(m)
 	if err != nil {
@@ -95,8 +98,8 @@ func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 	return c.put(m.Hash, membershipPart, m.membership)
 }
 
-// maxEntry bounds the body of an entry: a roster; the numbers of a plan or outcome; or the
-// posterior in JSON, with two covariances, and the receipts.
+// maxEntry returns an upper bound for the size of an entry's body. The body is a roster, the
+// numbers of a plan or outcome, or the posterior in JSON with two covariances and the receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perReceipt, room = 32, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
@@ -110,8 +113,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns a roster for a study whose clients are not known yet: as many as the study
-// requires, and at least fewest.
+// pretended returns made-up client names for a study whose clients are not known yet. It returns as
+// many names as the study requires, and at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	n := max(fewest, st.Federation.MinClients, st.Federation.Colluders+1, 1)
 	all := make([]pvi.ClientID, n)

@@ -57,8 +57,8 @@ func unpack(t *testing.T, name string) string {
 	}
 }
 
-// A study that an older build began and that stopped in the middle of a round continues with this
-// build: nothing is paid for twice, nothing is forgotten, and the result verifies.
+// An older build began this study and stopped in the middle of a round. The test continues the
+// study with this build. No answer is paid for twice, no charge is lost, and the result verifies.
 // testdata/older/README.md describes how the files were made.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {

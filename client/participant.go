@@ -19,9 +19,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A participant is the state machine of a client in one study. It follows the transcript, answers
-// plans, and saves every step before it takes the next. It knows no connection. It is not safe for
-// concurrent use.
+// A participant is the state machine of a client in one study. It follows the transcript and
+// answers plans. It saves every step before it takes the next step. It does not use the network. It
+// is not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -58,8 +58,8 @@ type opening struct {
 	Body     []byte `json:"body"`
 }
 
-// newParticipant continues a study where it was saved. The records must be those with which it
-// began.
+// newParticipant returns a participant that continues a study from its saved state. The file of
+// records must be the file with which the study began.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {
@@ -127,7 +127,9 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 // next returns the number of the next entry.
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the ledger with the coordinator's last message from this client.
+// witness compares the saved state with the coordinator's view of this client. It returns an error
+// if the coordinator has fewer entries than this client has followed, or if the client's last
+// message at the coordinator names a ledger entry that this ledger lacks.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -145,8 +147,8 @@ func (a *participant) witness(s transport.Standing) error {
 	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message from this client at the coordinator")
 }
 
-// owns checks that a position of the ledger that was once sent lies on it. If not, this copy of the
-// state is marked as unusable.
+// owns checks that the ledger contains an entry that was once sent. If the ledger lacks the entry,
+// owns marks this copy of the state as unusable and returns a RolledBack.
 func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -156,7 +158,7 @@ func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
 	return errors.Join(&RolledBack{problem}, c.put(ledger.Hash{}, haltPart, problem))
 }
 
-// halted returns why this copy of the state must not be used any more, or nil.
+// halted returns a RolledBack if this copy of the state was marked as unusable, and nil otherwise.
 func (c *Client) halted() error {
 	var problem string
 	ok, err := c.has(ledger.Hash{}, haltPart)
@@ -206,7 +208,9 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	return e, a.client.store.Save(change)
 }
 
-// begin checks the parties of the study.
+// begin handles the first entry of the transcript, and creates the site. It checks the keys of this
+// client and of the coordinator in the roster, the terms and the budget for the actual clients, and
+// the digest of the rules.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
@@ -237,7 +241,8 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// fits checks that the whole study, with its actual clients, fits into the budget.
+// fits returns an error if the whole study with these clients costs more than is left in the
+// budget.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	whole, err := a.terms.whole(a.member.Study, clients)
 	if err != nil {
@@ -269,7 +274,7 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 	return nil
 }
 
-// change returns the changes of the state to save.
+// change returns the ledger change that saves the current state of the participant.
 func (a *participant) change(settled uint64) (ledger.Change, error) {
 	at, err := json.Marshal(a.at)
 	if err != nil {
@@ -293,8 +298,8 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok
 }
 
-// answer answers the pending plan: it checks the budget, computes, charges and saves the answer,
-// and only then returns it for sending.
+// answer answers the pending plan. It checks the budget, and computes, charges and saves the
+// answer. It returns the message to send after the charge is on disk.
 func (a *participant) answer() (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -321,7 +326,7 @@ func (a *participant) answer() (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// pay charges a computed answer, or the noise that was drawn for a failed one.
+// pay charges a computed answer. If the computation failed, pay charges the noise that was drawn.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	event, err := a.terms.event(answer.Spent)
 	if err != nil {
@@ -359,7 +364,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	})
 }
 
-// missed records why a charged answer was not accepted. It is not sent again.
+// missed records why a charged answer was not accepted, and removes the answer from the outbox.
 func (a *participant) missed(ask uint64, why string) error {
 	if a.at.Missed == nil {
 		a.at.Missed = map[uint64]string{}

@@ -29,7 +29,7 @@ func planeStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
-// wide is a promise with room for every study of these tests.
+// wide is a promise whose budget is large enough for every study in these tests.
 var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
 
 // A holder is a data holder in a test: a state directory and a file of records.
@@ -54,7 +54,7 @@ func records(m int) string {
 	return b.String()
 }
 
-// newHolder has joined the study and not approved it.
+// newHolder returns a data holder that has joined the study and has not approved it.
 func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 	t.Helper()
 	p := &holder{t: t, hub: h, name: name, dir: filepath.Join(t.TempDir(), "state"), data: filepath.Join(t.TempDir(), "records.csv"), seed: uint64(m)}
@@ -115,7 +115,7 @@ func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	return p.runIn(c, m)
 }
 
-// runIn is run for one of several studies.
+// runIn takes steps in one of several studies until there is nothing to do.
 func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, error) {
 	p.t.Helper()
 	policy, err := client.LoadPolicy(p.dir)

@@ -24,9 +24,9 @@ const PolicyFile = "policy.toml"
 type Policy struct {
 	Hash         ledger.Hash // of the file
 	Coordinators []identity.Fingerprint
-	// TrustCoordinator charges releases for the observer of the study's promise, on the assumption
-	// that coordinators open only what the study permits. Otherwise releases are charged for a
-	// coordinator that opens every message.
+	// TrustCoordinator states that coordinators open only what the study permits. Releases are then
+	// charged for the observer that the study's promise names. Without TrustCoordinator they are
+	// charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
 	Datasets         map[string]Dataset
@@ -38,14 +38,15 @@ type Dataset struct {
 	Unit    string // ledger.Record or ledger.Client; empty for that of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
-	// Public states that the records are not secret: studies without a privacy promise may use
-	// them, at no cost.
+	// Public states that the records are not secret. Studies without a privacy promise may use
+	// public records at no cost.
 	Public bool
 }
 
 const policyVersion = 1
 
-// LoadPolicy reads the policy of a state directory. It reports every problem with file and line.
+// LoadPolicy reads the policy of a state directory. Its error lists every problem with file and
+// line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
 	source, err := os.ReadFile(path)
@@ -58,7 +59,7 @@ func LoadPolicy(dir string) (*Policy, error) {
 	return ParsePolicy(path, source)
 }
 
-// ParsePolicy reads a policy. The name appears only in messages.
+// ParsePolicy parses a policy. The name appears only in error messages.
 func ParsePolicy(name string, source []byte) (*Policy, error) {
 	doc, err := document.Parse(name, source)
 	if err != nil {
@@ -90,8 +91,8 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the default minimum number of clients. A single client would have no other
-// to share the posterior with.
+// defaultParticipants is the default minimum number of clients. With fewer than two clients nothing
+// would be shared.
 const defaultParticipants = 2
 
 func (p *Policy) readCoordinators(t *document.Table) {
@@ -139,7 +140,8 @@ func readDataset(t *document.Table) Dataset {
 // Allows reports whether the policy lists the coordinator.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
-// dataset returns the data set with the given name. An empty name selects the only one.
+// dataset returns the data set with the given name. If the policy has one data set, an empty name
+// selects it.
 func (p *Policy) dataset(name string) (string, Dataset, error) {
 	names := slices.Sorted(maps.Keys(p.Datasets))
 	if name == "" && len(names) == 1 {
@@ -157,8 +159,9 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a commented policy into a state directory that has none, and reports whether
-// it did. The policy allows one coordinator, and the promise for a data set named "records".
+// WritePolicy writes a policy with explanations into a state directory that has no policy, and
+// reports whether it wrote one. The policy allows one coordinator, and gives a data set named
+// "records" the promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	path := filepath.Join(dir, PolicyFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

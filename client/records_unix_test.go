@@ -12,8 +12,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// The computation uses the bytes that were charged: the file is read once, so that nobody can
-// exchange it between hashing and parsing. A pipe can be read only once.
+// The client reads the file of records once, so that nobody can exchange the file between hashing
+// and parsing. The test uses a pipe as the file, because a pipe can be read only once.
 //
 //abuse:case A24 the name of the file covers exactly the bytes that were read
 func TestRecordsAreReadOnce(t *testing.T) {

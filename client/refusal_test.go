@@ -23,7 +23,7 @@ import (
 	"fedpvi/transport"
 )
 
-// refused checks the error's exit code and text, and that nothing was spent.
+// refused checks the exit code and the text of an error, and the spending of the data set.
 func (p *holder) refused(what string, err error, code int, says string, spent float64) {
 	p.t.Helper()
 	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {
@@ -90,14 +90,15 @@ func TestTheCapIsKept(t *testing.T) {
 		t.Errorf("a budget was made: %+v", a)
 	}
 
-	// The cap is lowered after the budget was made.
+	// The data holder lowers ε in the policy after the budget was made.
 	p.edit("epsilon = 0.1", "epsilon = 40")
 	check(t, p.approve())
 	p.edit("epsilon = 40", "epsilon = 0.1")
 	p.refused("a study beyond the lowered cap", p.approve(), client.OverBudget, "records", 0)
 }
 
-// A study may fit at the approval and not fit with its actual clients.
+// A study may fit into the budget at the approval and cost too much with its actual clients. The
+// client then refuses the roster.
 //
 //abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
 func TestCapHoldsForTheActualRoster(t *testing.T) {
@@ -120,8 +121,8 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 	}
 }
 
-// A policy that changes while a study runs requires a new approval. Paid answers are not counted
-// twice.
+// The test changes the policy while a study runs. The study then needs a new approval. The cost of
+// earlier answers is not counted twice.
 func TestApprovingAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -146,7 +147,7 @@ func TestApprovingAgain(t *testing.T) {
 	}
 }
 
-// A cap that is lowered while a study runs stops it before noise is drawn.
+// The test lowers the policy's ε while a study runs. The client stops before it draws noise.
 //
 //abuse:case P19 refused before any noise is drawn
 func TestALoweredCapStopsAStudy(t *testing.T) {
@@ -266,7 +267,8 @@ func TestAnExpiredInvitation(t *testing.T) {
 	}
 }
 
-// The client follows an entry only if it follows from the earlier ones.
+// The test changes entries before the coordinator signs them. The client refuses an entry that does
+// not follow from the earlier entries.
 //
 //abuse:case A02 a plan sent twice ends the client's part; nothing is charged
 //abuse:case A03 a plan about another λ or model is refused; nothing is charged
@@ -347,7 +349,8 @@ func TestResultThatDoesNotFollow(t *testing.T) {
 	}
 }
 
-// A coordinator that shows different entries to two clients cannot show both to one client.
+// The test checks that a client refuses a second version of an entry that it has followed, and a
+// transcript that is shorter than before.
 //
 //abuse:case A02 an entry published before is refused
 //abuse:case A03 a transcript shorter than before is refused
@@ -388,7 +391,8 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	}
 }
 
-// A directory that was restored from a backup, or copied and used twice, is detected and disabled.
+// The test uses a state directory that was restored from a backup. The client detects this and
+// stops using the directory.
 //
 //abuse:case A16 the copy stops for good, exit code 5; the newest state continues
 func TestRestoredBackupIsDetected(t *testing.T) {
@@ -449,8 +453,8 @@ func TestStudyWithoutAPromise(t *testing.T) {
 	}))
 }
 
-// An answer that comes too late, even after the end of the study, is charged and lost. The study
-// continues.
+// The test lets an answer arrive too late, for a closed plan or after the end of the study. The
+// charge stays, the answer is lost, and the client continues.
 //
 //abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {

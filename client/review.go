@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review is the description of a study for its data holder, who decides about it.
+// A Review describes a study for the data holder, who decides whether to approve the study.
 type Review struct {
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // of the study document; the approval names it
@@ -54,7 +54,8 @@ type Cost struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
 	Observers []method.Cost        `json:"observers,omitempty"`
-	// Quote is the cost on the terms of the policy: before, for and after this study.
+	// Quote is the cost of this study under the policy, with the budget's state before and after
+	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
 	Cap   float64       `json:"cap"` // ε of the policy, at the δ in At
 	At    float64       `json:"at_delta"`
@@ -66,14 +67,14 @@ type Noise struct {
 	Share           float64 `json:"share_sd"` // of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`
-	// Widening is the factor by which noise widens an interval; 0 if the number of records is not
-	// public.
+	// Widening is the factor by which noise widens an interval. It is 0 if the number of records is
+	// not public.
 	Widening float64 `json:"interval_factor,omitempty"`
 	nominal  int     // public number of records per client
 }
 
-// Review describes a study and its cost. A missing policy, or one that does not allow the study, is
-// listed under Problems.
+// Review describes a study and its cost. If the policy is missing or does not allow the study,
+// Review lists this problem in the field Problems.
 func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	clients, known, err := c.clients(m)
 	if err != nil {
@@ -108,7 +109,8 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns the clients of the roster, if it is known.
+// clients returns the clients of the roster. It returns known = false before the client has
+// received the roster.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
 	known, err = c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -139,7 +141,7 @@ func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, e
 	return out, nil
 }
 
-// cost sets the privacy cost of the study, and its noise.
+// cost sets the fields Privacy and Noise of the review.
 func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error {
 	costs, err := session.Costs(m.Study, clients)
 	if err != nil {
@@ -153,7 +155,8 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// judge adds the problems that the policy and the budget have with the study.
+// judge sets the terms and the quote of the review. It adds the reasons for which the policy or the
+// budget does not admit the study to Problems.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
@@ -194,7 +197,8 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	return nil
 }
 
-// judgeBegun sets the quote of a study that was charged already: the remaining budget.
+// judgeBegun sets the quote of a study that was already charged. The quote states the cost so far
+// and the remaining budget.
 func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {

@@ -75,7 +75,7 @@ func (r *Review) leaving() []string {
 		words.Plural(r.Leaves.Messages, "message"), r.Leaves.Bytes, words.Plural(r.Leaves.Numbers, "number")))
 }
 
-// protected describes how two data sets may differ that the promise makes hard to distinguish.
+// protected describes the privacy unit and the adjacency of a promise in words.
 func protected(unit study.Unit, a accountant.Adjacency) string {
 	switch {
 	case unit == study.Client && a == accountant.ZeroOut:
@@ -117,7 +117,7 @@ func (r *Review) table(b *strings.Builder) error {
 	return words.Table(b, "  ", 2, rows)
 }
 
-// precise describes the effect of the noise on intervals.
+// precise describes the clip, the noise share, and the effect of the noise on intervals.
 func (r *Review) precise() string {
 	n := r.Noise
 	unit := "record"

@@ -20,7 +20,7 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry with the body that Entry left out because it follows from earlier
+	// Whole returns an entry with its body. Entry may leave out a body that follows from earlier
 	// entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
 	Submit(ctx context.Context, item transport.Item) error
@@ -42,18 +42,19 @@ type Run struct {
 	Member *Member
 	Policy *Policy
 	Data   string // file of records
-	// Connect connects to the coordinator; Run calls it again when a connection fails.
+	// Connect connects to the coordinator. Run calls Connect again when a connection fails.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
-	// Patience is how long Run tries to reach the coordinator.
+	// Patience is the time after which Run stops trying to reach the coordinator.
 	Patience time.Duration
 	// Show, if set, is called with every new status.
 	Show func(Status)
-	// Wait waits between two attempts to connect, at most until ctx is done.
+	// Wait waits for d between two attempts to connect, or until ctx is done.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Gossip is the IP address and port, UDP and TCP, at which the other daemons reach this one;
-	// empty for no gossip.
+	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP. An
+	// empty string disables gossip.
 	Gossip string
-	// Device computes the private gradient steps; nil for the processor.
+	// Device provides the device that computes the private gradient steps. With nil the processor
+	// computes the steps.
 	Device device.Source
 
 	status *showing
@@ -63,8 +64,8 @@ type Run struct {
 // maxBetween is the longest wait between two attempts to reach a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read reads the file of records once, as the study declares it, and returns the hash of the bytes.
-// The report is for the data holder only.
+// Read decodes the file of records by the study's description of the columns. It reads the file
+// once, and returns the keyed hash of the bytes. The report must be shown only to the data holder.
 func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var none shard.Report
 	f, err := os.Open(path)
@@ -84,8 +85,8 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 	return records, report, named, nil
 }
 
-// Run takes part in a study until it is over, and returns how it ended. It continues where the last
-// run stopped. A connection that fails is tried again.
+// Run takes part in a study until the study is over, and returns its ending. Run continues where
+// the last run stopped. It connects again after a connection fails.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
@@ -118,7 +119,8 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver follows a study over as many connections as it takes.
+// untilOver follows a study until its end. It opens a new connection after each failed connection,
+// until r.Patience is over.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
 	var failing time.Time // start of the time without connection; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
@@ -145,7 +147,7 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 	return a.at.Ended, nil
 }
 
-// session follows a study over one connection.
+// session follows a study over one connection, until the study ends or an error occurs.
 func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
 	link, closer, err := r.Connect(ctx)
 	if err != nil {
@@ -181,7 +183,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked {
 			continue
 		}
-		// An entry that came meanwhile may have closed the plan: then nothing is spent.
+		// The client asks for the number of entries again. A new entry may have closed the plan,
+		// and the client must not spend budget on a closed plan.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -189,8 +192,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step: it follows an entry, or sends the answer that is due once all known entries
-// are followed.
+// turn takes one step. If all known entries are followed, it sends stored answers and answers the
+// pending plan. Then it follows the next entry.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -218,11 +221,12 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// maxFailures is how many answers in a row may fail, each of them charged, before the client stops.
-// The count is saved: each further run tries one more answer.
+// maxFailures is the number of failed answers in a row after which the client stops. Each failed
+// answer is charged. The count is saved, so each further run tries only one more answer.
 const maxFailures = 3
 
-// reply answers a plan.
+// reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
+// failed answers in a row.
 func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	item, err := a.answer()
 	if gone := new(lost); errors.As(err, &gone) {
@@ -239,13 +243,15 @@ func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	return a.submit(ctx, link, ask, item)
 }
 
-// lost is the error for an answer that was charged and could not be computed. The study continues
-// without it: other clients' messages can cause the failure, and must not stop this client.
+// lost is the error for an answer that was charged and could not be computed. The client continues
+// after this error, because messages of other clients can cause the error and must not stop this
+// client.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
 
-// resend sends the charged answers that have no outcome yet: the same bytes.
+// resend sends again the stored bytes of every charged answer whose plan has no outcome. It skips
+// answers that this process has already sent.
 func (a *participant) resend(ctx context.Context, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
 	if err != nil {
@@ -266,8 +272,8 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	return nil
 }
 
-// submit sends an answer. An answer that comes too late, even after the end of the study, is lost
-// and stays charged.
+// submit sends an answer. If the answer comes too late, even after the end of the study, submit
+// records the answer as missed, and its charge stays.
 func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
 	err := link.Submit(ctx, item)
 	var refused *transport.Refusal
@@ -282,7 +288,7 @@ func (a *participant) submit(ctx context.Context, link Link, ask uint64, item tr
 	return err
 }
 
-// awaits returns what the participant waits for.
+// awaits describes in words what the participant waits for.
 func (a *participant) awaits() string {
 	switch {
 	case a.at.Number == 0:
@@ -306,7 +312,8 @@ func (c *Client) Ending(m *Member) (*Ending, error) {
 	return at.Ended, err
 }
 
-// Leave ends this client's part in a study for good, and informs the coordinator. The ledger stays.
+// Leave ends this client's part in a study for good, and informs the coordinator. It does not
+// change the ledger.
 func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
 	envelope, err := transcript.SignLeave(c.store.Identity(), m.Hash, reason)
 	if err != nil {

@@ -15,12 +15,12 @@ type showing struct {
 	status Status
 }
 
-// show updates the progress of a, and the line that tells why it waits.
+// show updates the status with the progress of a. The argument waiting tells what a waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change updates the status, and shows it if it is new.
+// change updates the status. It shows the status if the update changed it.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms state how a study is charged: against which observer, under which adjacency, and to which
-// data set.
+// Terms state the data set to which a study is charged, the observer that the charge counts
+// against, and the adjacency.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns the terms on which the policy lets the client take part in a study with the given
-// clients.
+// terms returns the terms on which the policy allows a study with the given clients. It returns an
+// error if the policy does not allow the study.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -64,9 +64,9 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// observer returns the name of the observer that a study is charged against. For a study that opens
-// only sums this is a coordinator that opens every message, unless the policy trusts the
-// coordinator.
+// observer returns the name of the observer that the charges of a study count against. For a study
+// that opens only sums, this observer is a coordinator that opens every message, unless the policy
+// trusts the coordinator.
 func observer(st *study.Study, p *Policy) string {
 	switch {
 	case st.Federation.Opens == study.OpenMessages:
@@ -79,8 +79,8 @@ func observer(st *study.Study, p *Policy) string {
 	return "outside"
 }
 
-// event returns the accounting event of a cost on these terms. It returns an error if the study
-// states no cost on these terms.
+// event returns the accounting event of a cost for the view and adjacency of these terms. It
+// returns an error if the study states no cost for them.
 func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	if len(s) == 0 {
 		return accountant.Composed{}, nil
@@ -100,7 +100,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return t.event(spent)
 }
 
-// budget returns the budget of a data set, and whether it exists already.
+// budget returns the budget of a data set, and made = true if the ledger has the budget. Otherwise
+// it chooses a new budget by the policy and the event of the whole study.
 func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
@@ -118,7 +119,8 @@ func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Ev
 	return b, false, nil
 }
 
-// quote returns the cost of an event, if it fits into the budget and the current policy.
+// quote returns the cost of an event. It returns an error if the event does not fit into the budget
+// or exceeds the promise in the current policy.
 func (c *Client) quote(t Terms, d Dataset, unit study.Unit, e accountant.Event) (ledger.Quote, error) {
 	b, made, err := c.budget(t, d, unit, e)
 	if err != nil {

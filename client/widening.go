@@ -10,10 +10,11 @@ import (
 )
 
 // widening returns the factor by which noise widens the interval of a coefficient whose regressor
-// is one in every record, if every client has the nominal number of records; 0 if the study has no
-// nominal number. Records of precision Λ, with noise of standard deviation τ on the product of
-// precision and mean, give a mean that is off by τ/Λ: the variance 1/Λ becomes 1/Λ + τ²/Λ². Other
-// regressors have less precision than Λ, and wider intervals.
+// is one in every record. It assumes that every client has the nominal number of records, and
+// returns 0 if the study has no nominal number. Let the records have precision Λ, and let the noise
+// on the product of precision and mean have standard deviation τ. The error of the mean then has
+// standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ + τ²/Λ². Other regressors have less
+// precision than Λ, and wider intervals.
 func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The review's factor is that of the closed form at the precision of the nominal records. Without a
-// nominal number the review states that the factor is unknown.
+// The test compares the factor in the review with the closed form at the precision of the nominal
+// records. Without a nominal number of records the review states that the factor is unknown.
 func TestReviewStatesTheWidening(t *testing.T) {
 	const (
 		nominal = 50

@@ -33,8 +33,8 @@ func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 	}
 }
 
-// If a client cancels a call that waits for its turn, the error does not look like the end of the study: a client
-// would believe that.
+// If a client cancels a call that waits for its turn, the error does not look like the end of the study. A client
+// would stop if it did.
 //
 //abuse:case A25 an upload that is cancelled while others are opened can be sent again
 func TestCancelledCallIsNotTheEnd(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// If several callers add the same study at the same time, one succeeds, and its keys are kept.
+// If several callers add the same study at the same time, one caller succeeds, and the hub keeps the keys
+// that this caller made.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -94,7 +95,7 @@ func (s *stand) answerOf(p *party) transport.Item {
 	return *p.outbox
 }
 
-// The store keeps a key for each piece, so tiny pieces would make it grow.
+// Bodies in tiny pieces are refused, because the store keeps a key for each piece and would grow.
 //
 //abuse:case A12 bodies in tiny pieces are refused; the store does not grow
 func TestTinyPiecesAreRefused(t *testing.T) {

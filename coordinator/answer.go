@@ -12,10 +12,10 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that arrived whole is opened in memory. An answer that arrived in pieces may be long: it is in the
-// store. The goroutine of the call checks its seal there chunk by chunk, before the loop reads the answer into
-// memory and adds it up. Its bytes cannot change in between: stored pieces are never overwritten, and if they
-// are dropped, the client makes a new offer.
+// An answer that arrived whole is opened in memory. An answer that arrived in pieces may be long, so it is in
+// the store. The goroutine of the client's call checks the seal of the stored answer chunk by chunk. After
+// that the loop reads the answer into memory and adds it up. The bytes cannot change in between: stored pieces
+// are never overwritten, and if they are dropped, the client makes a new offer.
 
 // errChanged is returned for an answer that was checked and cannot be read again.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
@@ -57,8 +57,8 @@ func (a stored) body() (transcript.Body, error) {
 // A payload returns the opened bytes of an answer.
 type payload func() ([]byte, error)
 
-// opened checks an answer and returns its payload. It returns a fault if the answer is bad, and an error if
-// this machine failed.
+// opened checks an answer and returns its payload. The result fault is not nil if the answer is bad. The
+// result err is not nil if this machine failed.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
@@ -89,7 +89,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	return p, nil, err
 }
 
-// gathered returns the bytes of a payload in the store that was checked before.
+// gathered returns the bytes of a payload that was checked before and whose sealed bytes are in the store.
 func gathered(p *seal.Payload) ([]byte, error) {
 	b := make([]byte, 0, p.Len())
 	err := p.Each(func(part []byte) error {

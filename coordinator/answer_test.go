@@ -49,7 +49,7 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer with the numbers n, n+1, and so on, after change.
+// says returns an answer of p that contains the numbers n, n+1, and so on, after change has altered them.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {
@@ -61,7 +61,7 @@ func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item
 	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
 }
 
-// standing returns the state of the phases, with the sum so far.
+// standing returns the encoded state of the phases, which contains the sum of the answers so far.
 func (s *longStand) standing() []byte {
 	s.t.Helper()
 	s.mustStatus() // wait until the loop has carried out earlier commands
@@ -70,7 +70,7 @@ func (s *longStand) standing() []byte {
 	return b
 }
 
-// checkedAnswer sends a whole answer and returns it checked, but not accepted yet.
+// checkedAnswer sends a whole answer and checks it. The coordinator has not accepted the returned answer yet.
 func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
@@ -130,8 +130,9 @@ func (s *longStand) checkSum(north, south int64) {
 	}
 }
 
-// If the bytes of an answer change between the check and the loop's read, the answer does not count, although a part
-// of it was added up: the loop reads its state again from the disk. It then accepts the right bytes.
+// If the bytes of an answer change between the check and the loop's read, the answer does not count. The loop has
+// then added up a part of the answer, so it reads its state again from the disk. After that it accepts the right
+// bytes.
 func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -152,8 +153,9 @@ func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// A coordinator that is killed between the two passes accepts the answer when it is offered again. A coordinator that
-// is killed after both passes adds the answer up again.
+// The coordinator reads a long answer twice: one pass checks it, the other adds it up. A coordinator that is killed
+// between the two passes accepts the answer when it is offered again. A coordinator that is killed after both passes
+// adds the answer up again.
 func TestKilledBetweenPasses(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -224,7 +226,7 @@ func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 }
 
 // A long answer with an error in its last chunk is refused, and the sum stays unchanged. The error is a byte that
-// changed in transit, a byte that was signed so, or a number beyond the range of the mechanism.
+// changed in transit, a wrong byte that the client signed, or a number beyond the range of the mechanism.
 //
 //abuse:case A13 a number beyond the range at the end of a long answer changes nothing
 func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
@@ -249,8 +251,9 @@ func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// An answer that arrived in pieces is checked chunk by chunk. It is read into memory, as bytes and as numbers, when it
-// is accepted. age allocates each chunk anew, so each pass allocates as many bytes as the answer has.
+// An answer that arrived in pieces is checked chunk by chunk. When the coordinator accepts the answer, it reads the
+// answer into memory, as bytes and as numbers. The age package allocates memory for each chunk, so each pass over the
+// answer allocates as many bytes as the answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)
@@ -287,7 +290,7 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// live returns how many bytes of the heap are in use.
+// live returns the number of bytes of the heap that are in use after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -69,7 +69,7 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 	return c
 }
 
-// all calls a function for every client, concurrently.
+// all calls do concurrently for every client.
 func (c *crowd) all(do func(p *party) error) {
 	var group sync.WaitGroup
 	for _, p := range c.parties {
@@ -82,7 +82,8 @@ func (c *crowd) all(do func(p *party) error) {
 	group.Wait()
 }
 
-// round has all clients answer the open plan, and returns the time from the first byte sent to the outcome.
+// round makes all clients answer the open plan. It returns the time from the first byte that a client sends to
+// the outcome.
 func (c *crowd) round(protocol Hash) time.Duration {
 	standing, err := c.parties[0].link.Standing(c.t.Context())
 	check(c.t, err)

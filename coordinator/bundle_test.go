@@ -53,7 +53,7 @@ func TestBundlesAreVerified(t *testing.T) {
 	}
 }
 
-// A running study has a bundle too.
+// The bundle of a study that is running, or that was aborted, is valid.
 func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
@@ -91,8 +91,8 @@ func TestChangedBundleIsRefused(t *testing.T) {
 	}
 }
 
-// retold returns the bundle of a transcript with changed entries, which the coordinator signed. It signs entries of
-// the kind other for another model.
+// retold returns a bundle in which change has altered the bodies of entries. The coordinator has signed the changed
+// entries. Entries of the kind other are signed for a wrong model.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -6,8 +6,8 @@ import (
 	"fedpvi/transport"
 )
 
-// The bounds of a cache, not counting its two newest entries: the outcome of a round and the next plan are
-// appended together.
+// The bounds of a cache. They do not count the two newest entries, because the outcome of a round and the
+// next plan are appended together and all clients request both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
@@ -23,7 +23,7 @@ type cache struct {
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put adds the entry that follows the last one.
+// put adds an entry, whose number must follow the number of the last entry that was put.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 	}
 }
 
-// newest returns the size of the two newest entries.
+// newest returns the total size in bytes of the entry with the given number and the entry before it.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) } // in memory

@@ -50,7 +50,8 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// A study that has begun has a state. If the state, or a part of a long state, is missing, the study is not begun again.
+// A study that has begun has a state. If the state, or a part of a long state, is missing, the coordinator does not
+// begin the study again.
 func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())
@@ -90,7 +91,7 @@ func TestLostKeys(t *testing.T) {
 	}
 }
 
-// inDatabase returns a value in the database.
+// inDatabase returns a value that is not in a file.
 func inDatabase(b []byte) *store.Value {
 	return &store.Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -15,10 +15,10 @@ import (
 	"fedpvi/transport"
 )
 
-// twoAreEnough lets a study of three clients run with two.
+// twoAreEnough lets a study of three clients run when only two of them take part.
 const twoAreEnough = "min_clients = 2"
 
-// A round is closed at its deadline with the answers that arrived.
+// The coordinator closes a round at its deadline and uses the answers that have arrived.
 //
 //abuse:case A25 the round is closed without them
 func TestDeadlineClosesRound(t *testing.T) {
@@ -103,7 +103,8 @@ func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	})
 }
 
-// With fewer than min_clients answers the round is void: no sum is published, and the study continues.
+// If fewer than min_clients answers arrive, the round is void. The coordinator publishes no sum, and the study
+// continues.
 //
 //abuse:case A05 fewer answers than min_clients: the round is void, and no sum is published
 func TestTooFewAnswers(t *testing.T) {
@@ -172,7 +173,7 @@ func TestFollowersAreWoken(t *testing.T) {
 		}
 		check(t, p.approve(t.Context()))
 		check(t, <-got)
-		// A call whose context ends returns.
+		// A waiting call returns when its context ends.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := h.study.Entry(ctx, p.peer, 3); !errors.Is(err, context.DeadlineExceeded) {
@@ -226,7 +227,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// The operator can begin a study without the clients that have not consented. They stay out.
+// The operator can begin a study before all clients have consented. A client that has not consented then
+// cannot take part.
 //
 //abuse:case P10 a client that is not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
@@ -265,7 +267,7 @@ func TestBeginningWithFewer(t *testing.T) {
 	}
 }
 
-// A study that was aborted before it began reports that, also after a restart.
+// A study that was aborted before it began reports the abort, also after the coordinator has been restarted.
 func TestAbortedBeforeItBegan(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))

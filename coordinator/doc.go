@@ -2,8 +2,8 @@
 // sends plans, accepts answers, closes rounds at their deadline, and publishes the result at the end.
 //
 // A [Hub] is a state directory with its studies. Each [Study] implements [fedpvi/transport.Coordinator] for
-// its clients. It runs one loop: commands that arrive while the disk is busy are carried out together, in
-// order, and their changes are written in one transaction. A call returns, and a client sees an entry, only
+// its clients. It runs one loop. The loop carries out together, in order, all commands that arrived while the
+// disk was busy, and writes their changes in one transaction. A call returns, and a client sees an entry, only
 // after the state behind it is safe on disk. When a transaction fails, the study returns to the state on disk.
 //
 // A coordinator that is killed at any instant therefore continues with the same round when it starts again,

@@ -8,7 +8,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry returns an entry of the transcript. If the entry is the next one, Entry waits for it.
+// Entry returns the entry of the transcript with the given number. If this is the next entry, Entry waits
+// until the coordinator publishes it.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {
@@ -41,8 +42,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients of a study that is over which have called since the coordinator started and have
-// not got the last entry.
+// Unaware returns the clients that have called recently and have not received the last entry of a study that
+// is over.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

@@ -9,7 +9,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// WriteBundle writes the study's record so far, for [bundle.Verify].
+// WriteBundle writes the study's bundle, which contains all entries and the envelopes of all
+// answers so far. [bundle.Verify] verifies it.
 func (s *Study) WriteBundle(w io.Writer) error {
 	return s.hub.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)

@@ -17,10 +17,10 @@ import (
 
 // A Founding configures a new study.
 type Founding struct {
-	// File names the document in errors.
+	// File is the name of the document in error messages.
 	File     string
 	Document []byte
-	// Name is the coordinator's own in the study's roster. Default "coordinator".
+	// Name is the coordinator's name in the study's roster. Default "coordinator".
 	Name identity.Name
 	// Addresses are the host:port addresses that clients call, in order of preference.
 	Addresses []string
@@ -33,8 +33,8 @@ const (
 	defaultValid = 365 * 24 * time.Hour
 )
 
-// Found adds a study to the hub: it makes the study's authority and the key that opens
-// its answers, and runs it.
+// Found adds a study to the hub. It makes the study's certificate authority and the key that opens answers,
+// and begins to run the study.
 func (h *Hub) Found(f Founding) (*Study, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 }
 
 // create makes a study's keys and writes the study to the store. It replaces keys that an earlier, incomplete
-// attempt left: nothing depends on them.
+// attempt left, because nothing depends on those keys.
 func (h *Hub) create(hash Hash, f Founding) error {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// While the disk is full, the contents of the file cannot be made safe. A client that requests an entry then is told
-// that the coordinator is unavailable, so that it tries again.
+// While the disk is full, the store cannot make sure that the contents of its file are on the disk. A client that
+// requests an entry in this time gets the reason Unavailable, so that it tries again.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false

@@ -20,7 +20,7 @@ const (
 Every client gets it over its own connection. If it is lost, a new key is made.`
 )
 
-// gossipKey loads the gossip key of a study, and makes it if there is none.
+// gossipKey loads the gossip key of a study from a file. If the file does not exist, it makes a new key.
 func gossipKey(path string) (secret.Secret, error) {
 	create := func(path string) (secret.Secret, error) {
 		key := secret.Random(membership.KeySize)
@@ -29,8 +29,9 @@ func gossipKey(path string) (secret.Secret, error) {
 	return orCreate(path, true, func(path string) (secret.Secret, error) { return keyfile.Load(path, gossipKind) }, create)
 }
 
-// Gossip begins to gossip on a port with those clients of the study that also gossip, until the node is closed.
-// [Study.Status] shows the sightings, which affect nothing else.
+// Gossip starts a node that exchanges gossip messages on a port with the clients of the study, and runs until
+// the caller closes it. The messages show which clients are reachable. [Study.Status] reports this, and nothing
+// else depends on it.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := gossipKey(s.hub.files.gossip(s.hash))
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips returns the gossip settings that clients get; zero if the study does not gossip or is over.
+// gossips returns the gossip settings that clients get; they are zero if the study does not gossip or is over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
 		return *g
@@ -55,7 +56,7 @@ func (s *Study) gossips() transport.Gossip {
 	return transport.Gossip{}
 }
 
-// newView returns an empty view of the study's clients.
+// newView returns an empty gossip view, which accepts only the names of clients that joined the study.
 func (s *Study) newView(now func() time.Time) *membership.View {
 	return membership.NewView(func(name identity.Name) bool {
 		_, ok := s.shown.Load().members[name]

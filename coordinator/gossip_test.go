@@ -26,7 +26,7 @@ func (h *house) gossiping(t *testing.T) transport.Gossip {
 	return h.study.gossips()
 }
 
-// gossiper starts a node that gossips under a name and has joined the coordinator's node.
+// gossiper starts a gossip node under a client's name. The node has joined the coordinator's node.
 func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip) *membership.Node {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -113,8 +113,8 @@ func bodiesOf(p *party) (all []string) {
 	return all
 }
 
-// A holder of the gossip key can forge messages about any client. They open and close no round, make no client
-// count as connected, and show no strangers.
+// A holder of the gossip key can forge messages about any client. Forged messages open and close no round, do
+// not make a client count as connected, and do not add names to the status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, Options{})
@@ -144,7 +144,8 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	}
 }
 
-// A client that is seen only in gossip is shown in the status, but does not count towards the quorum.
+// If only gossip shows that a client is present, the status shows the client, but the client does not count
+// towards the quorum.
 func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -169,7 +170,7 @@ func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	})
 }
 
-// The gossip key is made once and kept after that.
+// The coordinator makes the gossip key once and then keeps it.
 func TestGossipKeyIsKept(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))

@@ -51,7 +51,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A house is a hub in a directory that can be killed and opened again.
+// A house is a test's coordinator: a hub and its state directory. A test can kill the hub and open it
+// again.
 type house struct {
 	t       testing.TB
 	dir     string
@@ -104,7 +105,7 @@ type link interface {
 	Submit(ctx context.Context, i transport.Item) error
 }
 
-// direct calls a study in the same process.
+// A direct is a link that calls the methods of a study in the same process.
 type direct struct{ p *party }
 
 func (d direct) Standing(ctx context.Context) (transport.Standing, error) {
@@ -185,7 +186,7 @@ func (p *party) join(ctx context.Context) error {
 	return p.admitted(a)
 }
 
-// admitted processes the coordinator's reply to a join request.
+// admitted processes the coordinator's reply to the party's join request.
 func (p *party) admitted(a transport.Admission) (err error) {
 	if !bytes.Equal(a.Study, p.house.study.document.Source) {
 		return errors.New("another study")
@@ -214,7 +215,7 @@ func (p *party) leave(ctx context.Context, why string) error {
 	return p.link.Approve(ctx, envelope)
 }
 
-// follow reads and checks the entries that exist.
+// follow reads and checks the entries that the coordinator has published so far.
 func (p *party) follow(ctx context.Context) error {
 	standing, err := p.link.Standing(ctx)
 	if err != nil {
@@ -292,7 +293,8 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an item in pieces of the given size. A shorter item is sent with its offer.
+// submit sends an answer in pieces of the given size. If the whole body is not longer than one piece,
+// submit sends it with the offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	var whole []byte
 	if len(i.Body) <= size {
@@ -313,7 +315,8 @@ func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	return nil
 }
 
-// step reads entries and sends an answer, as far as possible now. It reports whether it did anything.
+// step reads the new entries and sends an answer if a plan asks for one. It reports whether it did
+// anything.
 func (p *party) step(ctx context.Context) (bool, error) {
 	before := p.chain.Position().Number
 	if err := p.follow(ctx); err != nil {

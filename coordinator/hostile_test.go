@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport"
 )
 
-// reasonOf returns the reason of a refusal; empty for none.
+// reasonOf returns the reason of a refusal, or an empty reason if err is nil.
 func reasonOf(t *testing.T, err error) transport.Reason {
 	t.Helper()
 	if err == nil {
@@ -33,7 +33,7 @@ func reasonOf(t *testing.T, err error) transport.Reason {
 	return r.Reason
 }
 
-// content returns all values in the store, by path.
+// content returns all values in the store's database. The keys of the map are the paths of the values.
 func (h *house) content() map[string]string {
 	h.t.Helper()
 	out := map[string]string{}
@@ -43,7 +43,8 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study whose first plan is open, with a valid answer of north that was not sent yet.
+// A stand is a study whose first plan is open. It holds a valid answer of client north that north has not sent
+// yet.
 type stand struct {
 	*house
 	north, south *party
@@ -77,7 +78,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// with returns north's answer with a changed header.
+// with returns north's answer after change has altered its header.
 func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	s.t.Helper()
 	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
@@ -225,7 +226,7 @@ func approvalAsRelease(s *stand) (*party, transport.Item) {
 	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer returns the answer of south, sealed and signed by north.
+// foreignAnswer returns an answer that client south computed and client north sealed and signed.
 func foreignAnswer(s *stand) (*party, transport.Item) {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -243,7 +244,7 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized returns an answer whose body is longer by more bytes.
+// sized returns an answer whose body has the right length plus more bytes.
 func (s *stand) sized(more int) transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := make([]byte, len(s.good.Body)+more)
@@ -305,7 +306,7 @@ func TestSecondAnswerIsRefused(t *testing.T) {
 	if kept != 1 {
 		t.Errorf("%d envelopes are kept as evidence", kept)
 	}
-	// After the round the same answer still gets the same reply, and a new answer is late.
+	// After the round the same answer still gets the same reply, and a different answer is still refused.
 	check(t, s.south.stepAll(t.Context()))
 	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	if err != nil || have != int64(len(s.good.Body)) {

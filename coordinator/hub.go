@@ -73,7 +73,7 @@ func (h *Hub) loadAll() error {
 	return nil
 }
 
-// load begins to run a study of the store.
+// load reads a study from the store and begins to run it.
 func (h *Hub) load(hash Hash) error {
 	s, err := newStudy(h, hash)
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *Hub) load(hash Hash) error {
 	return nil
 }
 
-// OnStudy calls f for each study of the hub, and for each study that is added later.
+// OnStudy calls f for each study of the hub, and later for each study when it is added.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -102,8 +102,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and unlocks the state directory. No caller has got a reply that depends on changes
-// that are only in memory.
+// Close stops all studies and unlocks the state directory. Changes that are only in memory are lost. No caller
+// has received a reply that depends on such changes.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {

@@ -91,7 +91,7 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 // A keyring holds the public keys of a study's members. No key may occur twice in a roster.
 type keyring map[string]bool
 
-// of returns the keys of a roster entry.
+// of returns the three keys of a roster entry: the identity's key, the TLS pin and the recipient.
 func (keyring) of(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -156,7 +156,7 @@ func (s *Study) knows(peer channel.Party) bool {
 	return ok
 }
 
-// Standing returns how far the study is, and the coordinator's record of the calling client.
+// Standing returns the number of entries in the transcript, and the coordinator's record of the calling client.
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -171,7 +171,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 	return standing, nil
 }
 
-// Approve accepts a client's consent, or its message that it leaves.
+// Approve accepts a client's consent, or a client's message that it leaves the study.
 func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte) (err error) {
 	defer func() { err = s.count("approve", err) }()
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Private keys are in files of their own beside the store:
+// Each private key is in its own file beside the store:
 //
 //	identity.key                identity of the coordinator in all its studies
 //	tls.key                     for connections
@@ -36,7 +36,8 @@ type own struct {
 	tls      *channel.Key
 }
 
-// loadKeys reads the coordinator's own keys. If there is no study yet, it makes missing keys.
+// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, because
+// there is no study yet, it makes missing keys.
 func loadKeys(f files, fresh bool) (own, error) {
 	who, err := orCreate(f.identity(), fresh, identity.Load, identity.Create)
 	if err != nil {
@@ -46,7 +47,8 @@ func loadKeys(f files, fresh bool) (own, error) {
 	return own{who, key}, err
 }
 
-// orCreate loads a key. If the file does not exist and a new key is allowed, it makes the key.
+// orCreate loads a key from a file. If the file does not exist and fresh is true, it makes a new
+// key.
 func orCreate[K any](path string, fresh bool, load, create func(string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
 		return create(path)

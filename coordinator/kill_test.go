@@ -15,8 +15,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// A guillotine lets commits and changes of files pass until a numbered step. There it simulates a kill, before the
-// step is on the disk or just after. After that nothing is written.
+// A guillotine lets commits and changes of files pass until a numbered step. There it simulates a kill, either before
+// the step is on the disk or just after. Unless once is true, all later steps fail as well.
 type guillotine struct {
 	at    int // 0: never
 	after bool
@@ -44,7 +44,8 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// As the file system of long bodies, a guillotine also counts writes, syncs, renames and removals as steps.
+// Create is a step. A guillotine also replaces the file system of long bodies, where it counts writes, syncs, renames
+// and removals as steps.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	var f durable.NewFile
@@ -165,9 +166,9 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	return out
 }
 
-// A coordinator that is killed at any commit, before it reached the disk or after, continues with the same round, and
-// the transcript is the same to the last bit. The same holds if a commit fails, or seems to fail, and the coordinator
-// keeps running.
+// The test kills a coordinator at every commit, before or after the commit reached the disk. The coordinator must
+// continue with the same round, and the transcript must equal the transcript of an undisturbed run to the last bit.
+// The test also makes a commit fail, or seem to fail, while the coordinator keeps running.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
@@ -182,7 +183,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 	}{
 		"synchronous": {planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""), rounds, 0},
 		"sequential":  {planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""), rounds, 0},
-		// Bodies, states and answers are files.
+		// In this case the store keeps bodies, states and answers in files.
 		"in files": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8},
 	} {
 		document, rounds := c.document, c.rounds

@@ -15,8 +15,7 @@ import (
 const maxBatch = 256
 
 // A command is a function for the loop to run. The caller gets its error when the transaction of
-// its batch is on the disk. A command that refuses must not have changed
-// anything.
+// its batch is on the disk. A command that returns an error must not have changed the state.
 type command struct {
 	do   func(*batch) error
 	done chan error
@@ -65,7 +64,7 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather returns the first command and all others that are waiting.
+// gather returns the first command and the commands that are waiting, at most maxBatch in all.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
 	for len(commands) < maxBatch {
@@ -79,7 +78,8 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut runs commands and everything that follows from them, in one transaction.
+// carryOut runs commands, advances the study as far as they allow, and writes all changes in one
+// transaction.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -111,7 +111,7 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its own error, or err if it has none.
+// answer sends each command its result: the command's own error in errs or, if it has none, err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -138,15 +138,16 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store, after the one in memory could not be
-// written.
+// restore reads the state from the store. The loop calls it after it could not write the state in
+// memory.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish shows new entries and the new state to all who wait, once they are on the disk.
+// publish makes new entries and the new state visible to waiting callers. The loop calls it after
+// the transaction is on the disk.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -180,7 +181,7 @@ func (s *Study) untilNext() time.Duration {
 	return max(next, 0)
 }
 
-// A batch is a few commands that are carried out together.
+// A batch holds the state and the changes of commands that the loop carries out in one transaction.
 type batch struct {
 	study  *Study
 	state  *state
@@ -210,7 +211,8 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say signs the next entry of the transcript, whose body write writes, and appends it.
+// say signs and appends the next entry of the transcript. The function write writes the body of the
+// entry.
 func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
@@ -230,7 +232,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 	return nil
 }
 
-// append adds an entry, after which the chain is the given one.
+// append adds an entry to the transcript. The chain is the state of the transcript after the entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})
@@ -241,7 +243,7 @@ func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []by
 	b.write(func(kept store.Study) error { return kept.Append(e.Number, envelope, body, plan) })
 }
 
-// bytesOf writes bytes.
+// bytesOf returns a function that writes b.
 func bytesOf(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(b)

@@ -11,7 +11,8 @@ import (
 
 var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
-// An opener opens sealed answers. It bounds how many are open at once, since each uses memory until it is collected.
+// An opener opens sealed answers. It bounds how many decrypted answers exist at the same time, because each one uses
+// memory until the garbage collector frees it.
 type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study has begun and after it is over
@@ -19,7 +20,7 @@ type opener struct {
 	tokens chan struct{} // one for each answer that may be opened at the same time
 }
 
-// load reads the key, for answers of a padded size.
+// load reads the key from a file. Answers are padded to size bytes.
 func (o *opener) load(path string, size int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -37,7 +38,7 @@ func (o *opener) load(path string, size int) error {
 	return nil
 }
 
-// forget destroys the key in memory and its file.
+// forget destroys the key in memory and removes its file.
 func (o *opener) forget(path string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,7 +49,7 @@ func (o *opener) forget(path string) error {
 	return destroy(path)
 }
 
-// sealed returns the size of a sealed body under a header; 0 if there is no key.
+// sealed returns the size of the sealed body of an answer with the header h. It returns 0 if there is no key.
 func (o *opener) sealed(h signed.Header) uint64 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -58,8 +59,8 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until another answer may be opened. The caller calls release when the answer was taken;
-// further calls do nothing.
+// acquire waits until the caller may open an answer. The caller calls release after the answer was accepted or
+// refused. Further calls of release do nothing.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
@@ -85,7 +86,7 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt checks an answer in the store and returns its payload, to be read chunk by chunk.
+// openAt checks an answer in the store and returns its payload, which the caller can read chunk by chunk.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -28,9 +28,10 @@ type Options struct {
 const (
 	defaultDeadline = 10 * time.Minute
 	// presenceShare divides the round deadline: a client counts as present for a quarter of the deadline after
-	// its last call. It polls several times in that period.
+	// its last call. A connected client calls several times in this period.
 	presenceShare = 4
-	// openingBytes bounds the size of the answers that are open at the same time or waiting for the disk.
+	// openingBytes bounds the total size in bytes of the answers that the coordinator has decrypted and not
+	// yet written to the disk.
 	openingBytes = 8 << 20
 )
 
@@ -53,7 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do and traces it.
+// traced calls do between a call of Trace and a call of the function that Trace returned.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()
@@ -68,11 +69,11 @@ func (o Options) traced(name string, do func() error) error {
 // presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers returns how many answers of the given size may be open at once. An answer that arrived in pieces has
-// only one chunk in memory.
+// openers returns how many answers of the given size the coordinator may decrypt at the same time. An answer
+// that arrived in pieces has only one chunk in memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
-// Events counts events. Its methods get nothing from the contents of messages.
+// Events counts events. The arguments of its methods contain nothing from the contents of messages.
 type Events interface {
 	Began()                      // a study began
 	Ended()                      // a study ended with a posterior

@@ -26,8 +26,8 @@ type Marginal struct {
 	Interval
 	// NoiseAware includes the uncertainty from the privacy noise; nil if the study has no noise-aware posterior.
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
-	// NoiseSD is the part of the coordinate's noise-aware standard deviation that comes from the noise;
-	// nil where the noise-aware standard deviation is below SD.
+	// NoiseSD is the part of the coordinate's noise-aware standard deviation that comes from the noise; it is
+	// nil if the noise-aware standard deviation is below SD.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 }
 
@@ -40,8 +40,8 @@ type Interval struct {
 	Upper float64 `json:"q95"` // of the parameter itself
 }
 
-// normal90 is the 95 % quantile of the standard normal distribution. The central 90 % lie between it and its
-// negative.
+// normal90 is the 95 % quantile of the standard normal distribution. The interval from −normal90 to normal90
+// contains the central 90 %.
 const normal90 = 1.6448536269514722
 
 // Posterior returns the posterior of a study that ended. It returns an error for a study that was aborted or is
@@ -113,7 +113,7 @@ func interval(p fit.Parameter, mean, sd float64) Interval {
 	return Interval{mean, sd, p.Back(mean - normal90*sd), p.Back(mean + normal90*sd)}
 }
 
-// Playable returns an error for a study that no coordinator can run, for any roster.
+// Playable returns an error for a study that no coordinator can run, whichever clients join.
 func Playable(st *study.Study) error {
 	_, err := largestBody(st)
 	return err

@@ -7,7 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence records when each client last called. It decides when a round is opened, and nothing else.
+// A presence records when each client last called. The coordinator opens a round only if enough
+// clients are present.
 type presence struct {
 	now    func() time.Time
 	window time.Duration
@@ -26,7 +27,7 @@ func newPresence(now func() time.Time, window time.Duration) *presence {
 	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
 }
 
-// begin records that a call of a client is under way until the returned function is called.
+// begin records that a call of a client has begun. The caller calls end when the call ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +56,7 @@ func (p *presence) here(s *sighting) bool {
 	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
 }
 
-// present reports whether a client called recently.
+// present reports whether a call of a client is under way or ended at most p.window ago.
 func (p *presence) present(name identity.Name) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +64,8 @@ func (p *presence) present(name identity.Name) bool {
 	return s != nil && p.here(s)
 }
 
-// last returns the time of a client's last call; zero if there was none.
+// last returns the time when a client's last call ended, the current time if a call is under way,
+// or the zero time if the client has not called.
 func (p *presence) last(name identity.Name) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A prompt is an answer that came with its offer. The goroutine of the call checks and opens it before it
-// reaches the loop, so that many are opened at the same time and while the disk is busy.
+// A prompt is an answer whose body came with its offer. The goroutine of the client's call checks and
+// decrypts it before the loop gets it, so that many answers are decrypted at the same time and while the
+// disk is busy.
 type prompt struct {
 	written
 	envelope []byte
@@ -20,7 +21,7 @@ type prompt struct {
 }
 
 // prompt returns an answer that came whole with its offer, if its plan is shown as open and its signature is
-// valid. The loop handles all other offers, and replies to them.
+// valid. Otherwise it returns nil, and the loop handles the offer and replies to it.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -36,7 +37,8 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt opens an answer and passes it to the loop.
+// takePrompt decrypts an answer and passes it to the loop. It returns how many bytes of the body the
+// coordinator has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -68,7 +70,8 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the checked answer if its plan is still the one for which it was checked.
+// checked returns the checked answer if the plan with its number is still open and has the model for which
+// the answer was checked. Otherwise it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

@@ -9,10 +9,11 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// There is a receipt for each client and plan. It follows from the envelope of the answer on the disk, so only
-// the receipts of the current batch are in memory.
+// Each accepted answer has a receipt. The receipt can be derived from the envelope of the answer on the disk,
+// so only the receipts of the current batch are in memory.
 
-// receipt returns the hash of the envelope of an accepted answer.
+// receipt returns the hash of the envelope of the accepted answer with the key k, and false if there is no
+// such answer.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
 		h, found = q.taken[identity.Name(k.Client)]
@@ -46,5 +47,5 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	return all, err
 }
 
-// view runs f on the study in the store, which has nothing of the batch yet.
+// view runs f on the study in the store. The store does not contain the changes of the batch yet.
 func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

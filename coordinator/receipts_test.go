@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The receipt of an answer is found while its round is open, when the round is closed in the same transaction, and
-// after that.
+// The coordinator finds the receipt of an answer while the round is open, in the transaction that closes the
+// round, and later.
 func TestReceiptsAreFound(t *testing.T) {
 	s := newStand(t)
 	key := store.ReleaseKey{Ask: 1, Client: "north"}
@@ -59,13 +59,14 @@ func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	}
 }
 
-// A place is the target of a pointer of a type.
+// A place is the address in a pointer and the type of the pointer.
 type place struct {
 	at uintptr
 	to reflect.Type
 }
 
-// reachable counts the elements of all maps, slices and strings that can be reached from a value, each once.
+// reachable returns the number of elements of all maps, slices and strings that can be reached from v. It
+// follows each pointer once.
 func reachable(v reflect.Value, seen map[place]bool) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

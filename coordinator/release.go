@@ -15,14 +15,15 @@ import (
 	"fedpvi/transport"
 )
 
-// maxPiece and minPiece bound the bytes of a body in one call. Only the last piece may be smaller than minPiece: each
-// piece costs a transaction and a key of the store.
+// maxPiece and minPiece bound the bytes of a body in one call. Only the last piece may be smaller than minPiece,
+// because each piece costs a transaction and a key of the store.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
 )
 
-// Offer announces an answer, and accepts it if its whole body came along.
+// Offer receives the envelope of an answer. If whole holds the complete body, Offer accepts the answer at once.
+// Otherwise the client sends the body with Write. Offer returns how many bytes of the body the coordinator has.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -62,7 +63,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: store.ReleaseKey{Ask: ask, Client: string(name)}, release: o.release, offer: o, value: o.value}
 }
 
-// offer announces an answer, and checks its signature unless that was done before.
+// offer records the envelope of an answer. It verifies the envelope unless checked holds the result of an earlier
+// verification.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -124,7 +126,8 @@ func (q *question) missing(name identity.Name) bool {
 	return asked && !taken
 }
 
-// contradiction keeps a second envelope for one plan as evidence, if the client signed it.
+// contradiction handles a second, different envelope of a client for the same plan. If the client signed it,
+// contradiction keeps it as evidence.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -163,7 +166,7 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 	return s.finish(ctx, peer, w)
 }
 
-// A written answer has come completely.
+// A written is an answer whose body has arrived completely.
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
@@ -172,15 +175,15 @@ type written struct {
 	value   *store.Value // the body, if it is in a file
 }
 
-// piece keeps a piece of a body, and returns the answer if it is complete.
+// piece keeps a piece of a body. If the body is then complete, piece returns the answer.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
 	ask, o := b.state.offered(name, envelope)
 	if o == nil {
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// Its plan was closed meanwhile, or a write failed and the offer that was not yet on disk was dropped. The
-		// reply to the next offer shows the reason.
+		// The plan was closed meanwhile, or a write failed and the coordinator dropped an offer that was not yet on
+		// disk. The client makes the offer again, and the reply to the new offer shows the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := store.ReleaseKey{Ask: ask, Client: string(name)}
@@ -235,7 +238,7 @@ func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []
 	return err
 }
 
-// discard removes the file of a body that is not taken.
+// discard removes the file of a body whose answer was not accepted.
 func (s *Study) discard(o *offer) {
 	if o.writer != nil {
 		o.writer.Discard()
@@ -245,7 +248,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the open plan and the offer with an envelope.
+// offered returns the offer that has the given envelope, and the number of its open plan. If there is no such
+// offer, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -255,7 +259,7 @@ func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	return 0, nil
 }
 
-// took reports whether the answer with an envelope was accepted.
+// took reports whether the client's last accepted answer has the given envelope.
 func (st *state) took(name identity.Name, envelope Hash) bool {
 	c := st.clients[name]
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
@@ -287,7 +291,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted, but not its envelope.
+// drop removes the body of an answer that cannot be accepted, and keeps its envelope.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -301,8 +305,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
-// awaits reports whether a checked answer must still be accepted: another call may have done it. It refuses
-// an answer that came too late.
+// awaits reports whether a checked answer must still be accepted. It returns false if another call has accepted the
+// answer meanwhile. It returns a refusal if the answer comes too late or its bytes were dropped.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -320,8 +324,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take passes an answer to the phase and keeps it. If it was the last one
-// missing, take signs the outcome.
+// take passes an answer to the current phase of the study and stores it. If no more answers are missing, take signs
+// the outcome.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {

@@ -16,8 +16,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that can be done now: it begins the study, closes and opens rounds, and ends the study.
-// It returns only errors of this machine; an error of the study aborts the study.
+// advance does everything that the study can do now. It begins the study, closes and opens rounds, and ends the
+// study. An error of the study aborts the study. advance returns only errors of this machine, such as a failed
+// write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -44,8 +45,8 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin closes the roster and signs the first entry, unless the study cannot be played
-// with the clients that consented.
+// begin closes the roster and signs the first entry. If the study cannot run with the clients that consented,
+// begin records the reason and the study keeps waiting.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -95,7 +96,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play advances a study that has begun until it must wait.
+// play closes and opens plans of a study that has begun until the study must wait for clients or is over.
 func (b *batch) play() error {
 	st := b.state
 	if staying, least := len(st.staying()), b.study.fewest(st); staying < least {
@@ -118,7 +119,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// fewest returns how many clients the study needs: U_min.
+// fewest returns the number of clients that the study needs, U_min. This is min_clients in the study document.
+// Without min_clients it is the number of all members.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -126,7 +128,7 @@ func (s *Study) fewest(st *state) int {
 	return len(st.members())
 }
 
-// closeIfDue closes a plan whose deadline is over, or that no client will answer any more.
+// closeIfDue closes a plan if its deadline has passed or if no more answers to it can come.
 func (b *batch) closeIfDue(ask uint64) error {
 	st, q := b.state, b.state.open[ask]
 	if len(q.taken) < len(q.asked) && st.gone == 0 && b.now.Before(q.deadline) {
@@ -169,7 +171,7 @@ func (b *batch) close(outcome *session.Entry) error {
 	return nil
 }
 
-// discard returns a function that removes the files of answers that were not taken.
+// discard returns a function that removes the files of answers that were not accepted.
 func (q *question) discard(s *Study) func() {
 	return func() {
 		for _, o := range q.offers {
@@ -178,7 +180,7 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open signs the next plan, if enough clients are present to answer it.
+// open signs the next plan if enough clients are present. It reports whether it signed a plan.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -204,7 +206,8 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether enough clients are present for the round not to be void.
+// quorum reports whether at least as many clients are present as a round needs. A round with fewer answers
+// would be void.
 func (b *batch) quorum() bool {
 	present := 0
 	for _, name := range b.state.staying() {
@@ -247,7 +250,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fail aborts a study that cannot go on.
+// fail logs err and aborts a study that cannot continue.
 func (b *batch) fail(err error) error {
 	b.study.log.Error("the study cannot continue and is aborted", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
@@ -280,8 +283,9 @@ func (b *batch) abort(by identity.Name, why string) error {
 	return nil
 }
 
-// keepStage writes the state of the phases if it moved. It need not be written for an answer to an
-// open plan, which is collected again from its body after a restart.
+// keepStage writes the state of the phases to the store if it changed in this batch. An answer to an open plan
+// does not make a write necessary, because after a restart the coordinator adds the answer up again from its
+// stored body.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -301,7 +305,7 @@ func (b *batch) keepStage() error {
 // name is the coordinator's own name in the study.
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy returns the reason if err is the refusal of a phase.
+// refusedBy returns the reason if err is a refusal by a phase of the study, and false otherwise.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

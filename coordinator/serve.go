@@ -47,7 +47,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen records that a message arrived from a client, even if only a keepalive.
+// Seen records that a message arrived from a client. Keepalive messages count as well.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
@@ -55,7 +55,8 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin returns the TLS key with which a client connects.
+// pin returns the pin of the TLS key with which a client connects, and false if the client has not
+// joined.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {
 		return identity.Pin{}, false

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study. Only the study's loop uses it, and it equals the store
-// after every transaction.
+// A state is the mutable state of a study. Only the study's loop uses it. After every transaction
+// it agrees with the contents of the store.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
@@ -69,7 +69,7 @@ type offer struct {
 	value  *store.Value  // of a long body that is whole
 }
 
-// blocked holds why a study cannot begin with the clients that consented.
+// blocked holds a list of clients with which the study cannot begin, and the reason.
 type blocked struct {
 	clients []identity.Name
 	why     string
@@ -78,7 +78,7 @@ type blocked struct {
 // begun reports whether the roster is closed.
 func (st *state) begun() bool { return st.server != nil }
 
-// over reports whether nothing more happens.
+// over reports whether the study has ended or was aborted.
 func (st *state) over() bool { return st.aborted != nil || st.chain.Position().Over }
 
 // inRoster reports whether a client takes part in a study that has begun.
@@ -90,7 +90,8 @@ func (st *state) inRoster(name identity.Name) bool {
 	return ok && e.Role == identity.Client
 }
 
-// members returns the clients that take part, or would if the study began now, by name.
+// members returns the names, in order, of the clients that take part. Before the study has begun,
+// these are the clients that would take part if it began now.
 func (st *state) members() []identity.Name {
 	if r := st.chain.Members(); r != nil {
 		if st.roster == nil {
@@ -195,7 +196,7 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return nil
 }
 
-// readChain checks the first and the last entry of the transcript. The others were checked
+// readChain checks the first and the last entry of the transcript. The other entries were checked
 // when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
@@ -269,8 +270,8 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases collects the accepted answers to open plans again, which the
-// saved state of the phases does not contain.
+// readReleases passes the accepted answers to open plans to the phase again, because the saved
+// state of the phases does not contain them.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)

@@ -106,7 +106,7 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits fills in the event and the clients that the study is waiting for.
+// waits sets the fields of out that describe the event and the clients that the study is waiting for.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -171,7 +171,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns the time of the last sign of a client, and the time when gossip lost it; nil if there is none.
+// sighted returns the time of the last sign of a client, and the time when gossip lost the client. A time that
+// does not exist is nil.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

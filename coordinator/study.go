@@ -52,7 +52,7 @@ const (
 	noteSince = "since"
 )
 
-// newStudy loads a study from the store.
+// newStudy reads a study from the store. It does not begin to run the study.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -118,8 +118,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the times of the open rounds from an earlier state. They are not stored, so a restarted
-// coordinator sets new deadlines.
+// keepDeadlines copies the times of the open rounds from an earlier state. The times are not stored, so a
+// restarted coordinator sets new deadlines.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {

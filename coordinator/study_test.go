@@ -67,7 +67,8 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// Only plans are marked as derived, so that clients compute their bodies. This also holds for entries from the disk.
+// Only plans are marked as derived, which tells clients to compute the bodies themselves. The test checks entries
+// from the cache and from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))
@@ -90,7 +91,8 @@ func TestOnlyPlansAreDerived(t *testing.T) {
 	}
 }
 
-// A study through the coordinator has bit for bit the entries and posterior of the same study in one process.
+// The test compares a study that the coordinator runs with the same study in one process. The entries and the
+// posterior must be equal bit for bit.
 func TestStudyEqualsOneProcess(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"client level":  planeText(clientPrivacy, "rounds = 3", ""),

@@ -39,7 +39,8 @@ func serving(t *testing.T, h *house) string {
 	return l.Addr().String()
 }
 
-// connect joins over the network and then uses the admitted client's connection.
+// connect joins the study over the network as a guest. After that the party calls the coordinator
+// over a connection with its own certificate.
 func (p *party) connect(t *testing.T, address string) {
 	t.Helper()
 	guest, err := transport.Dial(t.Context(), transport.Config{
@@ -62,7 +63,8 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// A study over the network has the entries and posterior of the same study in one process.
+// The test compares a study over the network with the same study in one process. The entries and
+// the posterior must be equal.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h := newHouse(t, Options{RoundDeadline: time.Minute})

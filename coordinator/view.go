@@ -5,7 +5,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is an immutable part of the state for calls that do not go through the loop.
+// A view is an immutable copy of a part of the state. Calls that do not go through the loop read it.
 type view struct {
 	entries uint64
 	begun   bool
@@ -24,7 +24,7 @@ type member struct {
 	reads bool // the transcript
 }
 
-// show publishes a view of the current state.
+// show makes a view of the current state and publishes it for calls that do not go through the loop.
 func (s *Study) show() {
 	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {
@@ -45,7 +45,8 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that joined. Once the study has begun, only those in the roster may read the transcript.
+// listed returns all clients that joined. Once the study has begun, only the clients in the roster may read the
+// transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
@@ -59,7 +60,7 @@ func (st *state) listed() map[identity.Name]member {
 	return all
 }
 
-// ending returns why a study that is over has no more entries.
+// ending returns a text for the operator that says why a study that is over has no more entries.
 func (st *state) ending() string {
 	if st.aborted != nil {
 		return "the study was aborted by " + string(st.aborted.By) + reason(*st.aborted)

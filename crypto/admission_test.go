@@ -24,7 +24,7 @@ var (
 
 func now() time.Time { return today }
 
-// A site is a party with its keys, each in its own file.
+// A site is a party with its keys. Each key is in its own file.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity
@@ -139,7 +139,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	answers(t, hub, north, got)
 }
 
-// answers seals, signs, verifies and opens one answer.
+// answers has north seal and sign an answer, and hub verify and open it.
 func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	t.Helper()
 	const size = 1000
@@ -178,7 +178,7 @@ func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	}
 }
 
-// connect makes a connection and returns the peer of the server.
+// connect makes a TLS connection and returns the party that the server sees as its peer.
 func connect(t *testing.T, client, server *tls.Config) channel.Party {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)

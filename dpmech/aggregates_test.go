@@ -17,7 +17,7 @@ var aggregates = dpmech.Config{
 }
 
 // Removing the protected unit changes an aggregate into another vector. Two opposite
-// vectors of norm C are 2C apart, whatever the adjacency.
+// vectors of norm C are 2C apart, under every adjacency.
 func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -33,7 +33,7 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	}
 }
 
-// AddKeeping adds the same as Add and stores a copy of it.
+// AddKeeping adds the same integers as Add, and stores a copy of them.
 func TestAddKeeping(t *testing.T) {
 	m := newSum(t, aggregates)
 	rapid.Check(t, func(t *rapid.T) {

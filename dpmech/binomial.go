@@ -8,19 +8,21 @@ import (
 )
 
 // A binomial samples Binomial(n, q), the number of successes in n independent trials of
-// probability q. q is a float64 and stands for exactly that dyadic number. The law of a
-// sample is within statistical distance 2^-200 of the exact one, by construction:
+// probability q. q is exactly the dyadic number that its float64 represents. The
+// distribution of a sample is within statistical distance 2^-200 of the exact
+// distribution, by the following construction.
 //
-// Weights w_k, proportional to the probabilities, follow by the recurrence w_{k+1} =
-// w_k·(n−k)/(k+1)·q/(1−q) from w = 1 beside the mode, in both directions, in 320-bit
-// floats. A step has at most five roundings, and there are fewer than 2^21 steps (the
-// weights fall below 2^-288 within 21 standard deviations, and a standard deviation is at
-// most √(2^31)/2). So every weight, and every sum of weights, has a relative error below
-// 2^24·2^-320. Weights below 2^-288 are left out: there are fewer than 2^31 of them on
-// either side, each smaller than the one before, so their mass is at most 2^-256. Sums
-// are scaled to 2^256 and truncated: another 2^-256 for every boundary between two
-// outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the sums
-// exactly, and reads only as many bits as it needs.
+// Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1}
+// = w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. It starts with w = 1 beside the mode and
+// goes in both directions. A step has at most five roundings, and there are fewer than
+// 2^21 steps (the weights fall below 2^-288 within 21 standard deviations, and a standard
+// deviation is at most √(2^31)/2). So every weight, and every sum of weights, has a
+// relative error below 2^24·2^-320. Weights below 2^-288 are left out: there are fewer
+// than 2^31 such weights on either side, and they decrease away from the mode, so their
+// mass is at most 2^-256. Sums are scaled to 2^256 and truncated. The truncation adds an
+// error of 2^-256 for every boundary between two outcomes, or 2^-234 in all. A draw
+// compares a uniform integer of 256 bits with the sums exactly, and reads only as many
+// bits as it needs.
 type binomial struct {
 	first int         // outcome of entry 0
 	top   []uint64    // highest word of 2^256 times the distribution function
@@ -34,7 +36,7 @@ const (
 	binomialLeast     = -288 // log₂ of the least weight that is kept
 )
 
-// A trial identifies a binomial.
+// A trial holds the parameters of a binomial. It is the key of the table in binomials.
 type trial struct {
 	n int
 	q float64
@@ -144,7 +146,8 @@ func (b *binomial) accumulate(weights []*big.Float) {
 	}
 }
 
-// index fills the guide. It leads a draw to within an entry or two of its outcome.
+// index fills the guide, a table that gives for the highest bits of a draw the entry at
+// which the search for its outcome begins.
 func (b *binomial) index() {
 	width := uint(bits.Len(uint(len(b.top)))) + 1
 	b.shift = 64 - width
@@ -161,8 +164,7 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample returns one draw from the bits of src. The time that it takes depends on the
-// value.
+// sample returns one draw from the bits of src. Its running time depends on the value.
 func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first

@@ -32,8 +32,8 @@ func scaled(numerator *big.Int, bits uint) *big.Int {
 	return s.Rsh(s, bits)
 }
 
-// The whole table against exact rational arithmetic: the statistical distance, half of
-// the sum of all differences, is below 2^-200.
+// The test compares the whole table with exact rational arithmetic. The statistical
+// distance, half of the sum of all differences, is below 2^-200.
 func TestBinomialIsExact(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10, 60, 200} {
 		for _, q := range []float64{0x1p-60, 1e-9, 0.005, 0.1, 0.5, 0.7, 1 - 0x1p-53} {
@@ -56,7 +56,8 @@ func TestBinomialIsExact(t *testing.T) {
 	}
 }
 
-// Single probabilities of large tables, computed as products of millions of bits.
+// The test compares single probabilities of large tables with products of millions of
+// bits.
 func TestLargeBinomialIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n int

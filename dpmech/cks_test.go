@@ -64,7 +64,7 @@ func cksExpBelowOne(a, b uint64, src *dpmech.Stream) bool {
 	}
 }
 
-// Both samplers have the same law, by a χ² test of two samples.
+// Both samplers have the same distribution. The test is a χ² test of two samples.
 func TestDiscreteGaussianIsTheReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -9,9 +9,9 @@ import (
 )
 
 // sigmaBits determines the size of a noise share in lattice steps: the lattice is so fine
-// that a share's σ lies in [2^(sigmaBits-1), 2^sigmaBits]. From 2^20 on the guarantee of
-// the discrete Gaussian equals that of the continuous one to far below any δ (see
-// [accountant.DiscreteGaussian]).
+// that a share's σ lies in [2^(sigmaBits-1), 2^sigmaBits]. For σ ≥ 2^20 the guarantee of
+// the discrete Gaussian differs from the guarantee of the continuous Gaussian by far less
+// than any δ in use (see [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
 // maxClipOverShare is the largest ratio of the clip to the σ of one noise share. Samples
@@ -45,8 +45,7 @@ type Config struct {
 
 	// Aggregates is true if the protected unit is only part of a vector, for example a
 	// record if each vector is a fit of many records. Removing the record then changes
-	// the vector into another one, as replacing it does, and the sensitivity is 2C under
-	// every adjacency.
+	// the vector instead of removing it, and the sensitivity is 2C under every adjacency.
 	Aggregates bool
 }
 
@@ -62,11 +61,11 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 // steps, or if a sum could overflow.
 //
 // Proof that no sum overflows: an element of a vector is at most C in absolute value,
-// because the norm is; a sum of the vectors of a release at most Terms·C; a noise sample
-// at most bound; so any sum of at most Releases releases, or of parts of them, is at most
-// Releases·(Terms·C + bound). The float computation of that number here has four
-// roundings, each by less than 2^-52 of the value: if it gives less than 2^62, the number
-// is below 2^62·(1+2^-49) < 2^63.
+// because the norm is at most C. A sum of the vectors of a release is at most Terms·C,
+// and a noise sample is at most bound. So any sum of at most Releases releases, or of
+// parts of releases, is at most Releases·(Terms·C + bound). The computation of this
+// number in floats has four roundings, each by less than 2^-52 of the value: if it gives
+// less than 2^62, the number is below 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, sigma, bound int64) error {
 	if ratio := clip / float64(sigma); ratio > maxClipOverShare {
 		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, and at most %d times is supported: use a noise multiplier of at least %.3g, or at most %.0f noise shares",

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// A curve computes bounds of f(x) = exp(−x²/2σ²), σ = num/den: fast ones in units of
-// 2^-unitBits, and slower ones of any precision.
+// A curve computes bounds of f(x) = exp(−x²/2σ²), σ = num/den: fast bounds in units of
+// 2^-unitBits, and slower bounds of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num²
 	*exponentials
 }
 
-// unitBits leaves room for heights up to 2 in a word.
+// unitBits is small enough that a word can hold heights up to 2.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
@@ -58,12 +58,13 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 
 // slack bounds the error of curve.at, in units.
 //
-// The exponent is cut by 2^-64, and e^-t, t < 1/16, is a polynomial of degree 10 whose
-// remainder is below (1/16)^11/11! < 2^-69: together less than one. In the polynomial
-// every coefficient and every product is rounded by less than one, and later steps divide
-// this error by 16: below 2·16/15. The two factors from tables are rounded by less than
-// two each (their lower bound may be one below the exact value at 2^-126, and the floor
-// takes another), the products by one each: below 9.2 in all.
+// The exponent is truncated by less than 2^-64, and e^-t, t < 1/16, is replaced by a
+// polynomial of degree 10 whose remainder is below (1/16)^11/11! < 2^-69. Both errors
+// together are less than one unit. In the polynomial every coefficient and every product
+// is rounded by less than one, and later steps divide this error by 16, so the error is
+// below 2·16/15. The two factors from tables are rounded by less than two each (their
+// lower bound may be one below the exact value at 2^-126, and rounding down adds at most
+// one). The products are rounded by less than one each. The total is below 9.2.
 const slack = 10
 
 // at returns bounds of f(x) for x up to the sampler's bound plus one.
@@ -100,11 +101,12 @@ func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 //
 // It computes (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings,
 // in units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than a unit.
-// The rounding of a term is below 3: at most half of that of the term before, that of r,
-// and its own. There are fewer than 2^12 terms, and the terms after the last are below
-// one: together less than 2^14. A squaring at most doubles an error and rounds by another
-// unit, so that the total is below 2^k·(2^14 + 1): less than a unit of the result, and
-// its last rounding adds another.
+// The error of a term is below 3 units. It consists of at most half of the error of the
+// previous term, the error of r, and the rounding of the term itself. There are fewer
+// than 2^12 terms, and the omitted terms add less than one unit, so the error of the sum
+// is less than 2^14. A squaring at most doubles an error and rounds by another unit, so
+// that the total is below 2^k·(2^14 + 1). This is less than a unit of the result, and the
+// last rounding adds one more unit.
 func exponential(a, b *big.Int, precision uint) (low, high *big.Int) {
 	whole := new(big.Int).Quo(a, b)
 	if whole.Cmp(big.NewInt(int64(precision))) >= 0 {

@@ -17,7 +17,7 @@ type RandomAllocation struct {
 }
 
 // maxAssignments bounds the memory of an epoch, which takes eight bytes for each
-// assignment.
+// assignment of a record to a step.
 const maxAssignments = 1 << 32
 
 // Sampler implements [Sampling].
@@ -74,7 +74,8 @@ func (s *allocationSampler) draw(src *Stream) {
 	for i := range s.Steps() {
 		s.ends[i+1] += s.ends[i]
 	}
-	// ends[i] is the begin of batch i, and the loop moves it to the end.
+	// At first ends[i] is the beginning of batch i. The loop moves it to the end of the
+	// batch.
 	for i, step := range s.choices {
 		s.order[s.ends[step]] = uint32(i / s.picks)
 		s.ends[step]++
@@ -85,10 +86,11 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// Permutation shuffles the records once an epoch, every order with the same probability,
-// and cuts them into Batches batches. If the sizes differ, the first batches are larger
-// by one. It is accounted as [accountant.Permutation], which gives no credit for
-// shuffling and has no bound under add-remove.
+// Permutation shuffles the records once an epoch and cuts them into Batches batches.
+// Every order has the same probability. If the number of records is not a multiple of
+// Batches, the first batches have one record more. It is accounted as
+// [accountant.Permutation], which gives no credit for shuffling and has no bound under
+// add-remove.
 type Permutation struct {
 	Batches int // from 1 to the number of records
 }

@@ -2,7 +2,7 @@ package dpmech
 
 import "math/big"
 
-// Access to internals for the external tests.
+// This file gives the external tests access to internals.
 
 // A Binomial is the sampler of batch sizes.
 type Binomial struct{ *binomial }

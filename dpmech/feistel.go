@@ -8,13 +8,14 @@ import "math/bits"
 // batch.
 //
 // A number has a left and a right half. Rounds alternate: an even round changes the left
-// half by a function of the right one, an odd round the right half by a function of the
-// left one. The round function is the multiply-shift hash of Dietzfelbinger ("Universal
-// hashing and k-wise independent random variables via integer arithmetic without primes",
-// 1996), which is pairwise independent over its keys, followed by a bijective mixing of
-// its 32 bits, which preserves this and breaks its linearity. With ten rounds, or twelve
-// for few records, on eight bits or more, no test finds a bias. There is no proof that
-// they are enough.
+// half by a function of the right half, and an odd round changes the right half by a
+// function of the left half. The round function is the multiply-shift hash of
+// Dietzfelbinger ("Universal hashing and k-wise independent random variables via integer
+// arithmetic without primes", 1996), which is pairwise independent over its keys,
+// followed by a bijective mixing of its 32 bits, which preserves pairwise independence
+// and makes the function nonlinear. With ten rounds, or twelve for few records, on eight
+// bits or more, none of our tests finds a bias. There is no proof that this number of
+// rounds is enough.
 type feistel struct {
 	records     uint32
 	left, right uint // bits of the halves
@@ -33,13 +34,13 @@ const (
 	feistelFew       = 1 << 8
 
 	// feistelLeast is the least number of bits. Narrow networks are far from uniform
-	// permutations, even with ideal round functions: for four of eight records, the law
-	// of the batch after twelve rounds is off by 6 % on three bits, and by 0.2 % on four
-	// bits.
+	// permutations, even with ideal round functions: for four of eight records, the
+	// distribution of the batch after twelve rounds has an error of 6 % on three bits,
+	// and of 0.2 % on four bits.
 	feistelLeast = 8
 )
 
-// newFeistel returns the permutation for a number of records, without a key.
+// newFeistel returns a permutation for a number of records. The caller must set its key.
 func newFeistel(records int) feistel {
 	width := uint(max(feistelLeast, bits.Len(uint(max(records, 1)-1))))
 	rounds := feistelRounds
@@ -74,7 +75,7 @@ func (f *feistel) schedule(words []uint64) {
 }
 
 // hash is the round function. A half is in the highest bits of a word, and so is the
-// change of the other half. The caller masks the other bits.
+// value that changes the other half. The caller masks the lower bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer

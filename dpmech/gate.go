@@ -9,10 +9,11 @@ import (
 // lattice steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds
 // it.
 //
-// The contribution is a function of the vector alone, and its integer norm is at most
-// clip, exactly. Floats choose the factor that shortens the vector. For most vectors the
-// total rounding error is proven to be less than the margin of the factor ([gate.add]).
-// For all others the integer norm is computed without rounding and compared.
+// The contribution is a function of the vector alone, and the norm of its integers is at
+// most clip, exactly. The gate computes the factor that shortens the vector in floating
+// point. For most vectors the total rounding error is proven to be less than the margin
+// of the factor ([gate.add]). For all other vectors the gate computes the integer norm
+// without rounding and compares it with clip.
 type gate struct {
 	perStep          float64 // 1/step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
@@ -29,8 +30,9 @@ type gate struct {
 // below 2^(maxClipBits+1) can be summed in 128 bits.
 const maxClipBits = 34
 
-// maxDim keeps the rounding of a squared norm, maxDim/4 additions of 2^-53, below the
-// amount by which one shrink shortens a vector.
+// maxDim keeps the rounding error of a squared norm, at most maxDim/4 additions with
+// error 2^-53 each, below the amount by which one turn of the loop in addChecked shortens
+// a vector.
 const maxDim = 1 << 31
 
 func newGate(lattice Lattice, clip int64) gate {
@@ -59,12 +61,12 @@ const provenDim = 1 << 14
 // add adds the clipped and truncated v to sum, which has the length of v. A vector that
 // is not finite adds zero.
 //
-// Let S be the squared norm of v and s the computed one, at least S·(1−2^-40.9) for the
-// dimensions of the first two cases. Truncation only shortens. In the first case products
-// with a power of two are exact, or below one step, and the squared integer norm is at
-// most S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case ends
-// where s overflows. There the factor is clip/√s·(1−2^-40) up to 2^-51, and a product
-// rounds up by at most 2^-53, so that the integer norm is at most
+// Let S be the squared norm of v and s the computed squared norm. In the first two cases
+// s is at least S·(1−2^-40.9). Truncation only shortens. In the first case products with
+// a power of two are exact, or below one step, and the squared integer norm is at most
+// S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case ends where s
+// overflows. There the factor is clip/√s·(1−2^-40) up to 2^-51, and a product rounds up
+// by at most 2^-53, so that the integer norm is at most
 // clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
@@ -81,9 +83,10 @@ func (g *gate) add(sum []int64, v []float64) {
 // addChecked is the same as add for any v. It computes the integer norm.
 //
 // The loop ends after at most one shrink. With four partial sums, the squared norm has a
-// relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has one below 2^-33 where
-// it is subnormal, and below 2^-49 elsewhere. Truncation only shortens. So the integer
-// norm is below clip·(1+2^-23) at first, and below clip·(1−2^-21) after a shrink.
+// relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below
+// 2^-33 where it is subnormal, and below 2^-49 elsewhere. Truncation only shortens. So
+// the integer norm is below clip·(1+2^-23) at first, and below clip·(1−2^-21) after a
+// shrink.
 func (g *gate) addChecked(sum []int64, v []float64) {
 	factor, ok := g.factor(v)
 	if !ok {
@@ -96,7 +99,8 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 }
 
 // factor returns the factor that converts v to steps and clips it up to rounding. ok is
-// false if v is not finite. A vector within the bound keeps its length exactly.
+// false if v is not finite. The factor does not shorten a vector whose norm is within the
+// bound.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -109,9 +113,9 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong is the same as factor for a v whose squared norm overflowed: it is longer
-// than 2^500 or not finite. In units above its largest element the squared norm does not
-// overflow, and elements that vanish are below one step.
+// factorOfLong is like factor, for a v whose squared norm overflowed because v is longer
+// than 2^500 or not finite. It divides v by a number above the largest element, so that
+// the squared norm does not overflow. Elements that become zero are below one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {

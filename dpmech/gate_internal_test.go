@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Clipping takes at most one shrink for all elements and clips.
+// Clipping shortens a vector at most once more after the first attempt, for all elements
+// and clips.
 func TestShrinksAreBounded(t *testing.T) {
 	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,7 +95,7 @@ func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// n² elements of clip/n are just within the bound; one more is not.
+		// n² elements of clip/n are just within the bound; one more element is too many.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {
@@ -135,7 +136,8 @@ func TestTryAddKeepsTheCarry(t *testing.T) {
 	}
 }
 
-// Clipped vectors fit without a shrink: the margin of the factor covers the rounding.
+// Clipped vectors fit at the first attempt, because the margin of the factor covers the
+// rounding.
 func TestClippedVectorsFitAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))

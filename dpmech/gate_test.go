@@ -48,9 +48,9 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 }
 
 // checkNaive compares the contribution of a vector with one computed in 200-bit floats
-// and big integers: truncated without change if that is within the bound, and otherwise
-// in the same direction, with a norm within 2^-18 of the bound and the error of
-// truncation.
+// and big integers: A vector within the bound must be truncated and otherwise unchanged.
+// A longer vector must keep its direction, and have a norm within 2^-18 of the bound, up
+// to the error of truncation.
 func checkNaive(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -164,7 +164,8 @@ func TestGateHasNoMemory(t *testing.T) {
 	}
 }
 
-// Any bits, any length, beside any other record, by both ways of adding.
+// The fuzzer adds vectors of any bits and any length, together with any other record, by
+// both ways of adding.
 //
 //abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {
@@ -233,7 +234,7 @@ func TestAccumulator(t *testing.T) {
 	if err != nil || !slices.Equal(dst, wantDst) || !slices.Equal(sum, wantSum) {
 		t.Errorf("accumulated: %v of %v, want %v of %v, %v", dst, sum, wantDst, wantSum, err)
 	}
-	// It is empty afterwards.
+	// The accumulator is empty after the release.
 	add(a, one, one, one, one)
 	a.Reset()
 	if err := release(a); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
@@ -281,8 +282,8 @@ func TestQueryThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// A copy of a noise share is used up with it, and destinations that share memory are
-// refused: otherwise the sum could be released without noise.
+// Using a noise share also uses up its copies, and destinations that share memory are
+// refused. Otherwise the sum could be released without noise.
 func TestNoiseIsNotLost(t *testing.T) {
 	m := newSum(t, ordinary)
 	v := []float64{1, 1, 1}
@@ -362,8 +363,8 @@ func TestGateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd adds one record: within the bound, clipped, and through the closure of a
-// query.
+// BenchmarkAdd adds one record in three ways: within the bound, clipped, and through the
+// closure of a query.
 func BenchmarkAdd(b *testing.B) {
 	for _, dim := range []int{14, 108, 1000} {
 		cfg := ordinary

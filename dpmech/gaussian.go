@@ -3,23 +3,25 @@ package dpmech
 import "fmt"
 
 // maxLaps bounds a sample: no sample is beyond maxLaps·σ + σ, so that sums of samples
-// cannot overflow. The unbounded distribution exceeds the bound with probability below
-// e^(−2^38), less than 10^-10^11. That is the statistical distance between the two.
+// cannot overflow. The statistical distance to the unbounded distribution is the
+// probability that this distribution exceeds the bound. It is below e^(−2^38), less than
+// 10^-10^11.
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
 const MaxSigma = 1 << 26
 
-// maxTerm bounds numerator and denominator of a σ, so that 2·numerator² is
-// below 2^64.
+// maxTerm bounds the numerator and the denominator of σ, so that 2·numerator² is below
+// 2^64.
 const maxTerm = 1 << 31
 
 // A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²) exactly, for a rational σ.
 // That is the distribution on the integers with probability proportional to exp(−x²/2σ²)
 // (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020).
-// Every decision compares integers with uniform integers. Where it depends on an
-// exponential, the sampler computes lower and upper bounds of it, and tightens them until
-// they decide. No floating-point number decides anything. See [discreteZiggurat].
+// Every decision compares integers with uniform integers. If a decision depends on an
+// exponential, the sampler computes lower and upper bounds of the exponential, and
+// tightens them until they decide. No decision depends on floating-point arithmetic. See
+// [discreteZiggurat].
 //
 // The time of a sample depends on its value. Draw the noise of a round before the program
 // reads the data, and release at a time that does not depend on the noise.
@@ -65,7 +67,8 @@ func (g DiscreteGaussian) Sigma() float64 { return float64(g.num) / float64(g.de
 // Bound returns the largest possible absolute value of a sample.
 func (g DiscreteGaussian) Bound() int64 { return int64(sampleBound(g.num, g.den)) }
 
-// sampleBound returns a number below 2^47.
+// sampleBound returns the largest possible absolute value of a sample, which is below
+// 2^47.
 func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 
 // Fill sets every element of dst to an independent sample.

@@ -64,7 +64,8 @@ func TestDiscreteGaussianFrequencies(t *testing.T) {
 	}
 }
 
-// At the scale of a mechanism: moments, and cells of equal probability.
+// At the scale of a mechanism, the test checks moments, and counts in cells of equal
+// probability.
 func TestDiscreteGaussianWide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -92,7 +93,7 @@ func TestDiscreteGaussianWide(t *testing.T) {
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
 		}
-		// Five standard errors: n^-1/2 times 1, √2 and √96.
+		// The limit is five standard errors, which are n^-1/2 times 1, √2 and √96.
 		se := 1 / math.Sqrt(draws)
 		for _, m := range []struct {
 			name      string

@@ -1,8 +1,9 @@
 package dpmech
 
-// The loops of the gate over vectors that are clipped without a check. For many rows at once,
-// lanes_amd64.s has the same loops in vector instructions, with the same results to the last
-// bit. docs/develop/benchmarks.md has their effect on whole commands.
+// This file has the loops of the gate over vectors that are clipped without a check. For
+// many rows at once, lanes_amd64.s has the same loops in vector instructions, with the
+// same results to the last bit. docs/develop/benchmarks.md has their effect on whole
+// commands.
 
 // sumOfSquares returns Σ x². The conversions to float64 prevent fused multiply-adds, so that the
 // result is the same on every machine.

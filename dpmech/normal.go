@@ -3,17 +3,19 @@ package dpmech
 import "math"
 
 // FillNormal sets every element of dst to an independent standard normal number, from the
-// bits of src. Use it only for draws that protect nobody, such as those of the
-// reparameterisation trick: the bits of a float64 show how it was made. Noise that
-// protects data comes from a [DiscreteGaussian] on a lattice.
+// bits of src. Use it only for numbers that hide no data, such as the normal numbers of
+// the reparameterisation trick. Noise made with it would not be private, because the bits
+// of a float64 reveal how the number was made. Noise that protects data comes from a
+// [DiscreteGaussian] on a lattice.
 //
-// It is the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating Random
-// Variables", 2000) with 256 layers, on 64-bit words: 8 bits choose the layer and the
-// other 56 the place in it, without the overlap of the original (Doornik, "An Improved
-// Ziggurat Method to Generate Normal Random Samples", 2005). The law of a number is the
-// normal one up to the rounding of float64 arithmetic: a number in the body is a multiple
-// of its layer's width times 2^-55. The tail, from 3.65 on, is computed from uniform
-// numbers without a smallest exponent, so that it has its full length.
+// FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for
+// Generating Random Variables", 2000) with 256 layers, on 64-bit words: 8 bits choose the
+// layer and the other 56 bits choose the place in the layer. Unlike in the original
+// method, no bit serves both choices (Doornik, "An Improved Ziggurat Method to Generate
+// Normal Random Samples", 2005). The distribution of a number is the normal distribution
+// up to the rounding of float64 arithmetic. A number below 3.65 is a multiple of its
+// layer's width times 2^-55. A larger number is computed from uniform numbers without a
+// smallest exponent, so that the tail is not cut off.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
@@ -24,8 +26,9 @@ func FillNormal(dst []float64, src *Stream) {
 	}
 }
 
-// fillSome makes numbers from words and returns how many. Most words need only a table. A
-// few take more bits from src, and some are rejected.
+// fillSome makes normal numbers from words, writes them to dst, and returns how many it
+// made. Most words need only a table. A few take more bits from src, and some are
+// rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
@@ -91,8 +94,8 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides about an x of a layer that is not below the next layer's edge: it keeps
-// x, replaces it by a number from the tail, or rejects it.
+// outside handles an x that is not below the edge of the next layer. It keeps x, replaces
+// x by a number from the tail, or rejects x.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -101,8 +104,8 @@ func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	return x, low+uniform(src)*(high-low) < math.Exp(-x*x/2)
 }
 
-// tail returns a normal number given that it is above normalTail (Marsaglia,
-// "Generating a Variable from the Tail of the Normal Distribution", 1964).
+// tail returns a normal number conditioned to be above normalTail (Marsaglia, "Generating
+// a Variable from the Tail of the Normal Distribution", 1964).
 func tail(src *Stream) float64 {
 	for {
 		x := -math.Log(uniform(src)) / normalTail

@@ -57,8 +57,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// Cells of equal probability, for the numbers and for their fractions beyond the leading
-// digits, which would reveal a coarse sampler.
+// The test counts numbers in cells of equal probability. It also counts their fractions
+// beyond the leading digits, which would reveal a coarse sampler.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)

@@ -11,19 +11,19 @@ import (
 
 // A Plan holds some of the steps of a [SampledRun] for a device that takes all of them at
 // once, such as a graphics card. Making the plan uses these steps up and charges them,
-// whatever becomes of the plan.
+// even if nobody takes them.
 //
 // All random numbers of a step follow from the keys of the plan, bit for bit the same on
-// every machine (docs/develop/device.md): the batch, the noise, and draws that protect
-// nobody. [Plan.Words] returns the keys, the batches or the table of the sampler, and the
-// table of the noise. The device gets nothing else of the mechanism. [Plan.Next] takes
-// the same steps on this machine: it is the reference for a device, and replaces one that
-// fails. Either the device or this machine takes the steps, never both, because the same
-// noise would then hide two sums.
+// every machine (docs/develop/device.md): the batch, the noise, and the random numbers
+// that hide no data. [Plan.Words] returns the keys, the batches or the table of the
+// sampler, and the table of the noise. A device needs no other data of the mechanism.
+// [Plan.Next] takes the same steps on this machine: a test compares a device with Next,
+// and Next takes the steps if the device fails. Either the device or this machine takes
+// the steps, never both, because the same noise would then hide two sums.
 //
-// Which of the two takes them must not depend on noise or records, since they do not
-// round alike. So if a device cannot decide a sample of the noise, [Plan.Decide] decides
-// it here, and the device still takes the steps.
+// The choice between the device and this machine must not depend on noise or records,
+// because the two round differently. So if a device cannot decide a sample of the noise,
+// [Plan.Decide] decides the sample on this machine, and the device still takes the steps.
 //
 // A Plan is not safe for concurrent use.
 type Plan struct {
@@ -58,8 +58,8 @@ const (
 	forBits // bits for one record, in plans that draw for every record separately
 )
 
-// Plan uses up the next steps of the run and returns them. The keys come from streams,
-// and from draws for the numbers of [Plan.Normals].
+// Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
+// keys from streams, and the key for [Plan.Normals] from draws.
 //
 // Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel]
 // batches itself. [Exact] batches are listed in the plan, for at most
@@ -80,7 +80,7 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	return p, nil
 }
 
-// newPlanSteps returns steps without noise, with keys from the streams.
+// newPlanSteps returns the common part of a plan, with keys drawn from streams and draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -101,8 +101,8 @@ func (s *SampledSum) Plannable() error {
 	return nil
 }
 
-// MaxPlan returns the largest number of steps of a plan. A list of batches has about 2^24
-// records.
+// MaxPlan returns the largest number of steps of a plan. A plan that lists its batches
+// has about 2^24 records in the list.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -112,8 +112,9 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned keeps the rounding of a squared norm as small as in [gate.add], on a device
-// that adds a quarter of the squares in sequence.
+// maxPlanned is the largest number of elements of a vector on a device. A device adds a
+// quarter of the squares of a norm in sequence, so the rounding error is as small as in
+// [gate.add].
 const maxPlanned = provenDim
 
 // Mechanism returns the sampled sum that the steps belong to.
@@ -147,8 +148,9 @@ func (p *planSteps) lend() error {
 	return nil
 }
 
-// Reclaim takes the steps back from a device, so that they can be taken here. The caller
-// guarantees that nobody has seen, or will see, the device's results for these steps.
+// Reclaim takes the steps back from a device, so that this machine can take them. The
+// caller guarantees that nobody has seen, or will see, the device's results for these
+// steps.
 func (p *planSteps) Reclaim() { p.lent = false }
 
 // Wipe overwrites the keys, and the steps are lost with them. The caller must wipe the
@@ -193,18 +195,20 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to the word of sample j of a step. j must be a multiple of eight.
+// placeNoise moves src to the word that makes sample j of a step's noise. j must be a
+// multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
 
-// place moves src to the stream of the last begun step for a record and a purpose.
+// place moves src to the stream for a record and a purpose in the step that was begun
+// last.
 func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
 // sample makes sample j of a step's noise from the word w and, if that is not enough,
-// from a separate stream, which it places in more.
+// from a separate stream. It moves more to the start of that stream.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, more *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x

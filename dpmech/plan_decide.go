@@ -10,12 +10,12 @@ import (
 // samples are a sign of a faulty device.
 const mostDecided = 64
 
-// Decide decides a sample that a device has left open, with integers of any length. It
-// takes the steps back, so that the device can take them again from the beginning:
-// [Plan.Words] then contains the sample. open is the number of the sample as the device
-// counts: the upper half is the number of the step plus one, the lower half the number of
-// the sample within the step. Decide returns an error for a sample outside of the plan
-// and for one that the device already got.
+// Decide computes a sample of the noise that a device has left open, with integers of any
+// length. It takes the steps back, so that the device can take them again from the
+// beginning: [Plan.Words] then contains the sample. open is the number of the sample as
+// the device counts: the upper half is the number of the step plus one, the lower half
+// the number of the sample within the step. Decide returns an error for a sample outside
+// of the plan, and for a sample that the device already got.
 //
 // The release is then the same as if the device had integers of any length itself. So
 // neither the choice of the machine that takes the steps nor its rounding depends on the

@@ -34,7 +34,8 @@ func TestAtOnceIsTheSample(t *testing.T) {
 	}
 }
 
-// The portable functions compared with those of the library, in units of the last place.
+// The test compares the portable functions with the library's functions, in units of the
+// last place.
 func TestPortableFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	off := func(got, want, unit float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(unit), 0x1p-1022) }
@@ -73,7 +74,7 @@ func TestNormalPairAtTheEnds(t *testing.T) {
 	}
 }
 
-// Words that grow leave no keys in their old memory.
+// When Words grows its slice, it leaves no keys in the old memory.
 func TestWordsLeaveNoKeys(t *testing.T) {
 	for _, sampling := range []Sampling{Poisson{Rate: 0.5, Selection: Feistel}, Poisson{Rate: 0.5}} {
 		sampler, err := sampling.Sampler(1000)

@@ -6,12 +6,12 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// Normals sets every element of dst to a standard normal number of the last begun step.
-// Two words of 53 bits each give a pair of numbers by the method of Box and Muller ("A
-// Note on the Generation of Random Normal Deviates", 1958), so that none is beyond 8.6.
-// They protect nobody, like those of [FillNormal]. Logarithms, sines and cosines are
-// computed from sums, products and quotients in a fixed order, so that they have the same
-// bits on every machine.
+// Normals sets every element of dst to a standard normal number for the step that was
+// begun last. Two words of 53 bits each give a pair of numbers by the method of Box and
+// Muller ("A Note on the Generation of Random Normal Deviates", 1958), so that all
+// numbers are within ±8.6. The numbers hide no data, like the numbers of [FillNormal].
+// Logarithms, sines and cosines are computed from sums, products and quotients in a fixed
+// order, so that they have the same bits on every machine.
 func (p *Plan) Normals(dst []float64) {
 	stream.Place(&p.bits, p.keys.draws, [3]uint32{forDraws, uint32(p.begun - 1)})
 	portableNormals(dst, &p.bits)

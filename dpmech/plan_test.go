@@ -100,8 +100,9 @@ func TestPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// Planned steps are like other steps: batches have the sampler's law, sums are those of
-// the gate, and the noise has its law, independently for each coordinate and step.
+// Planned steps are like other steps. Batches have the distribution of the sampler, sums
+// equal the sums of the gate, and the noise has the right distribution, independently for
+// each coordinate and step.
 func TestPlannedSteps(t *testing.T) {
 	const steps, dim, records = 400, 37, 30
 	m := planned(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, records, steps, dim)
@@ -151,7 +152,7 @@ func oneVector(m *dpmech.SampledSum, v []float64) ([]int64, error) {
 }
 
 // checkNormal rejects numbers that are not independent and standard normal. It rejects
-// correct ones with a probability of 4·rejectBelow.
+// correct numbers with a probability of 4·rejectBelow.
 func checkNormal(t *testing.T, x []float64) {
 	t.Helper()
 	const cells = 100
@@ -238,7 +239,8 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Noise hides one sum: either a device or this machine takes the steps.
+// Noise hides only one sum. So either a device or this machine takes the steps, and never
+// both.
 func TestPlanIsLentOnce(t *testing.T) {
 	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
 	dst := make([]int64, 2)

@@ -12,9 +12,9 @@ import (
 // From planLayers on there are five words for each layer of the noise's ziggurat, then
 // the exponentials. From planSizes on there is the distribution function of the size of a
 // batch: planSizesCount highest words, then three more words for each entry. If batches
-// are listed, planSizes instead begins the list: the begin of the batch of every step and
-// the end of the last one, then the records, two in a word. At the end, from planDecided
-// on, there are planDecidedCount samples that were decided here.
+// are listed, planSizes instead begins the list: the beginning of the batch of every step
+// and the end of the last batch, then the records, two in a word. At the end, from
+// planDecided on, there are planDecidedCount samples that this machine decided.
 const (
 	planKind = iota
 	planRecords
@@ -42,7 +42,7 @@ const (
 
 // Words appends to dst the data that a device needs to take all steps: keys, tables and
 // the numbers of the gate. They reveal the noise, so they may go only to the memory of
-// this machine's device. Words returns an error if a step was taken here or a device
+// this machine's device. Words returns an error if this machine took a step or a device
 // already has the plan.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {

@@ -25,10 +25,10 @@ type ProductConfig struct {
 	Clip            float64 // C: the L2 bound on what one record adds to a step's sum, from 2^-20 to 2^20
 	NoiseMultiplier float64 // σ: the standard deviation of the noise over the sensitivity
 
-	// Together is the number of records of a batch that are added by a product of
-	// matrices. The sensitivity includes their rounding. If a batch is larger, the other
-	// records are added one by one as integers. Choose Together so that such batches are
-	// rare.
+	// Together is the number of records of a batch that are added by one product of float
+	// matrices. The sensitivity includes the rounding error of this product. If a batch
+	// is larger, the other records are added one by one as integers. Choose Together so
+	// that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
@@ -42,20 +42,23 @@ type ProductConfig struct {
 // Sensitivity. Let f be the result of a step before the noise, in lattice steps, for a
 // batch in the order of its records, K = Together, and c the clip. Every vector, made
 // from the float32 numbers that are multiplied, has a norm of at most c
-// ([ProductRun.Put]). f is within e = c·SumError(K) of the exact sum of the first K
-// ([math32.SumError]), and then each of d elements is rounded to the lattice, ½√d. The
-// other vectors are truncated, each by at most √d, and added exactly. One record more, or
-// fewer, moves the exact sum by c. It may also move one record beyond K, which truncates
-// it: √d. So f moves by at most
+// ([ProductRun.Put]). The sum of the first K vectors, before its rounding to the lattice,
+// is within e = c·SumError(K) of the exact sum ([math32.SumError]). Rounding its d
+// elements to the lattice adds an error of at most ½√d. Each of the other vectors is
+// truncated, with an error of at most √d, and added exactly. Adding or removing one
+// record moves the exact sum by at most c. It may also move another record across
+// position K, so that this record is truncated or no longer truncated, which adds √d. So
+// f moves by at most
 //
 //	c + 2e + √d + √d
 //
-// whatever the other records are, and by at most twice as much if a record is replaced.
-// Batches are sorted, because the rounding depends on the order, and the law of the order
-// must not depend on the other records.
+// for all values of the other records. If a record is replaced, f moves by at most twice
+// as much. Batches are sorted because the rounding depends on the order, and the
+// distribution of the order must not depend on the other records.
 //
-// The noise is exact and discrete, and the cost is that of [SampledSum.SharedEventFor]
-// with this sensitivity. The ledger marks such a release with [BoundedFloat].
+// The noise is an exact sample of the discrete Gaussian. The cost is the event of
+// [SampledSum.SharedEventFor] with this sensitivity. The ledger marks such a release with
+// [BoundedFloat].
 type ProductSum struct {
 	cfg         ProductConfig
 	sampler     Sampler
@@ -73,8 +76,8 @@ type ProductSum struct {
 // is part of the sensitivity.
 const BoundedFloat = "bounded-float"
 
-// productSigmaBits corresponds to sigmaBits: the noise of a ProductSum has at least 2^20
-// steps, and few enough for a [slicedGaussian].
+// productSigmaBits corresponds to sigmaBits. The standard deviation of the noise of a
+// ProductSum is at least 2^20 lattice steps, and small enough for a [slicedGaussian].
 const productSigmaBits = 21
 
 const (
@@ -84,7 +87,8 @@ const (
 	mostTogether     = 1 << 12
 )
 
-// NewProductSum derives lattice, sensitivity and noise from cfg.
+// NewProductSum returns the mechanism for cfg, with the lattice, sensitivity and noise
+// that follow from cfg.
 func NewProductSum(cfg ProductConfig) (*ProductSum, error) {
 	s := &ProductSum{cfg: cfg}
 	err := cfg.check()

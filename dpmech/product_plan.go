@@ -6,26 +6,27 @@ import (
 )
 
 // A ProductPlan holds some of the steps of a [ProductRun] for a device that takes all of
-// them at once, as a [Plan] does for a [SampledRun]. Batches, noise, and draws for every
-// record follow from its keys (docs/develop/device.md). The methods that ProductRun has
-// as well take the same steps on this machine.
+// them at once, as a [Plan] does for a [SampledRun]. The keys of the plan determine the
+// batches, the noise, and the random numbers of every record (docs/develop/device.md).
+// The methods Next, Put and Release take the same steps on this machine, as those of
+// ProductRun do.
 //
 // A device adds the records of a batch in their order, in float32, with fused operations.
 // An element of the sum takes part in at most as many roundings as there are records, and
 // no rounding flushes small numbers to zero. The error bound in the sensitivity rests on
-// this. The device adds records beyond Together as integers: each of their elements, a
-// product of two float32 numbers in float64, is truncated to the lattice. A clipped
-// vector has norm at most C, and truncation does not increase it. Norms, factors and the
-// rounding to the lattice are those of [ProductRun], in float64, with correctly rounded
-// roots and quotients.
+// this. The device adds the records after the first Together as integers. It computes
+// each element, a product of two float32 numbers, in float64 and truncates it to the
+// lattice. A clipped vector has norm at most C, and truncation does not increase it. The
+// device computes norms, factors and the rounding to the lattice as [ProductRun] does, in
+// float64, with correctly rounded roots and quotients.
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
 	run *ProductRun // nil until a step is taken here
 }
 
-// Plan uses up the next steps of the run and returns them. The keys come from streams,
-// and from draws for bits and normal numbers of records.
+// Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
+// keys from streams, and the key for the bits and normal numbers of records from draws.
 func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductPlan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("product sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
@@ -62,8 +63,9 @@ func (s *ProductSum) Plannable() error {
 // the number of words in a block of a key stream.
 const planColumns = 8
 
-// PlanStride returns the distance of the rows of a layer in the numbering of a plan's
-// samples: Outputs, rounded up to a multiple of eight.
+// PlanStride returns the distance between the first samples of two successive rows of a
+// layer, in a plan's numbering of samples. It is Outputs, rounded up to a multiple of
+// eight.
 func (l ProductLayer) PlanStride() int {
 	return (l.Outputs + planColumns - 1) / planColumns * planColumns
 }
@@ -91,8 +93,8 @@ func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
 
 // Words appends to dst the data that a device needs to take all steps, like [Plan.Words].
-// Instead of the numbers of the gate it has the largest norm that is not shortened, and
-// Together.
+// Where [Plan.Words] has the numbers for clipping, these words have the largest norm that
+// is not clipped, and Together.
 func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -104,8 +106,8 @@ func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// here returns the run that takes steps on this machine. Its matrices are made on first
-// use.
+// here returns the run that takes the plan's steps on this machine. The first call
+// allocates the run's matrices.
 func (p *ProductPlan) here() *ProductRun {
 	if p.run == nil {
 		run, err := p.of.newRun()
@@ -141,8 +143,8 @@ func (p *ProductPlan) Put(place int, pairs []Pair) error { return p.here().Put(p
 // Release releases a part, like [ProductRun.Release].
 func (p *ProductPlan) Release(part int, dst []float32) error { return p.here().Release(part, dst) }
 
-// Wipe overwrites the keys, like [Plan.Wipe]. A step that was begun here cannot be
-// released afterwards, because without the keys there is no noise.
+// Wipe overwrites the keys, like [Plan.Wipe]. After Wipe, Release cannot finish a step
+// that Next began, because the noise comes from the keys.
 func (p *ProductPlan) Wipe() {
 	p.recordSteps.Wipe()
 	if p.run == nil {
@@ -156,8 +158,8 @@ func (p *ProductPlan) Wipe() {
 	}
 }
 
-// fillNoise makes the samples of the first columns of a panel of a part, and sets the
-// others to zero. Word j of the step's stream makes sample j.
+// fillNoise writes to dst the noise for the first columns of a panel of a part, and sets
+// the other columns to zero. Word j of the step's stream makes sample j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
 	const width = 16 // of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]
@@ -176,21 +178,23 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 // the result for a record does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
-// PlaceBits moves src to the bits of the last begun step for a record. The bits protect
-// nobody. Several goroutines may call it at once, each with a separate src.
+// PlaceBits moves src to the random bits for a record in the step that was begun last.
+// The bits hide no data. Several goroutines may call it at once, each with a separate
+// src.
 func (p *recordSteps) PlaceBits(src *Stream, record uint32) {
 	p.place(src, forBits, record)
 }
 
-// RecordNormals sets every element of dst to a standard normal number of the last begun
-// step for a record, like [Plan.Normals]. It uses src as memory.
+// RecordNormals sets every element of dst to a standard normal number for a record in the
+// step that was begun last, like [Plan.Normals]. It overwrites src.
 func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 	p.place(src, forDraws, record)
 	portableNormals(dst, src)
 }
 
-// A BatchPlan is batches, and draws for their records, of steps that hide nothing: of a
-// computation that promises nobody anything, to be compared with that of a [ProductPlan].
+// A BatchPlan holds the batches of steps without noise, and random numbers for their
+// records. It gives no privacy. It serves to compare a computation without privacy with
+// that of a [ProductPlan].
 type BatchPlan struct {
 	recordSteps
 	sampler Sampler

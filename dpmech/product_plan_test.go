@@ -47,8 +47,8 @@ func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (
 	return batch, released
 }
 
-// The noise of a plan's steps has its law, for each step and element. Empty batches show
-// it.
+// The noise of a plan's steps has the right distribution, for each step and element. The
+// batches are empty, so that the releases are the noise.
 func TestProductPlanNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Selection: dpmech.Feistel}, 60
@@ -66,9 +66,9 @@ func TestProductPlanNoise(t *testing.T) {
 	checkNormal(t, all)
 }
 
-// Planned steps are like other steps: with the same noise, one more record moves the sum
-// by its clipped vector, also beyond the records that are added together, and batches are
-// those of the sampler, in order.
+// Planned steps are like other steps. With the same noise, one more record moves the sum
+// by its clipped vector, also if it comes after the records that are added together.
+// Batches are the batches of the sampler, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8
@@ -122,7 +122,7 @@ func TestProductPlanSums(t *testing.T) {
 	}
 }
 
-// The draws for a record follow from the plan, the step and the record alone.
+// The random numbers for a record depend on the plan, the step and the record alone.
 func TestProductPlanDraws(t *testing.T) {
 	cfg := product
 	cfg.Records, cfg.Together, cfg.Sampling = 60, 60, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}
@@ -261,7 +261,8 @@ func TestProductPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// A batch plan has the batches of the sampling, draws for records, and no noise.
+// A batch plan has the batches of the sampling and random numbers for records, but no
+// noise.
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
 	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))

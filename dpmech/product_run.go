@@ -11,8 +11,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is the number of tiles of inputs in a part of a release. A part is small
-// enough that workers share the parts evenly.
+// tilesOfPart is the number of tiles of inputs in a part of a release. Parts are small,
+// so that workers get nearly equal amounts of work.
 const tilesOfPart = 4
 
 // A ProductPart is a piece of a release: rows [From, To) of the matrix of a layer, inputs
@@ -66,7 +66,7 @@ func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
 	return r, nil
 }
 
-// newRun returns a run without streams.
+// newRun returns a run that has no random streams yet.
 func (s *ProductSum) newRun() (*ProductRun, error) {
 	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
 	if err != nil {
@@ -177,9 +177,11 @@ func (r *ProductRun) fits(pairs []Pair) error {
 // at most C, or 0 if the record counts as zero.
 //
 // The squared norm is Σ|a|²|b|², computed with a relative error below 2^-36. The factor
-// is rounded to float32, and so is every output times the factor, by 2^-24 each: together
-// less than the margin of 2^-20. An output that becomes subnormal is off by 2^-150, times
-// inputs of a norm of at most 2^90: negligible beside 2^-20·C.
+// is rounded to float32, and so is every product of an output with the factor. Each
+// rounding has a relative error of at most 2^-24, and both together are less than the
+// margin of 2^-20. A product that becomes subnormal has an absolute error of 2^-150. This
+// error is multiplied by inputs of a norm of at most 2^90, and is then negligible beside
+// 2^-20·C.
 func (s *ProductSum) factor(pairs []Pair) float32 {
 	const (
 		mostInput   = 0x1p180 // squared norm
@@ -204,10 +206,10 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	return 0
 }
 
-// limit returns the largest computed norm of a vector that is not shortened.
+// limit returns the largest norm for which factor does not shorten a vector.
 func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
-// addBeyond adds a record beyond those in the product of matrices.
+// addBeyond adds, as integers, a record after the first Together records of the batch.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	if f == 0 {
 		return
@@ -280,8 +282,8 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel, and sets the
-// others to zero.
+// fillNoise draws noise for the first columns of every row of a panel, and sets the other
+// columns to zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)
@@ -293,7 +295,7 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds the sums of records beyond Together in a panel of a part.
+// addExtra adds to dst the sums that addBeyond made, for a panel of a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {
@@ -304,7 +306,7 @@ func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	}
 }
 
-// hidePlain rounds sums to the lattice and adds the noise.
+// hidePlain rounds sums to the lattice, adds the noise, and writes the result to sums.
 func hidePlain(sums []float32, noise []int64, perStep, step float64) {
 	for i, x := range sums {
 		sums[i] = float32(float64(int64(math.RoundToEven(float64(x)*perStep))+noise[i]) * step)

@@ -127,8 +127,8 @@ func distance(a, b []float64) float64 {
 }
 
 // A release is the sum of the clipped vectors with noise. The test draws the same noise
-// twice from one seed: releases of different records differ by the difference of the
-// records up to rounding, whether records are added together or one by one.
+// twice from one seed. Then two releases differ by the difference of their clipped
+// vectors, up to rounding, whether records are added together or one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {
 		cfg := product
@@ -197,8 +197,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// A record that is not finite adds nothing, not even the record that was at its place
-// before.
+// A record that is not finite adds zero. In particular it does not add the record that
+// was at the same place in the previous step.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -251,8 +251,8 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 	}
 }
 
-// The sensitivity includes clip and rounding, and noise and cost are computed from all of
-// it.
+// The sensitivity includes clip and rounding. Noise and cost are computed from the whole
+// sensitivity.
 func TestProductSumPaysForRounding(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Together = dpmech.Poisson{Rate: 0.01}, 20000, 256
@@ -316,7 +316,7 @@ func TestProductSumNoise(t *testing.T) {
 	if slices.Equal(first[:part], first[part:2*part]) {
 		t.Error("two parts have the same noise")
 	}
-	// Noise is zero once in 2e7 draws.
+	// An element of the noise is zero with probability 5e-8.
 	if at := slices.Index(first, 0); at >= 0 {
 		t.Errorf("element %d has no noise", at)
 	}
@@ -342,7 +342,8 @@ func TestProductSumRefuses(t *testing.T) {
 	}
 }
 
-// Nothing is released before all records are in, twice, or beyond the planned steps.
+// A run releases no part before all records were put, no part twice, and no part after
+// the planned steps.
 func TestProductRunRefuses(t *testing.T) {
 	cfg := product
 	cfg.Steps, cfg.Records = 1, 1

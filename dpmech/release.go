@@ -7,13 +7,13 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Query passes the vectors of one release to add, which copies the numbers. It must
-// stop and return the error if add returns one.
+// A Query passes the vectors of one release to add, which copies the numbers. If add
+// returns an error, the Query must stop and return that error.
 type Query func(add func(v []float64) error) error
 
 // Release writes to dst the noisy sum of the vectors that query passes, in lattice steps,
-// and to sum the same without noise. Only dst may be released. The noise is drawn before
-// query is called. A vector that is not finite adds zero.
+// and the same sum without noise to sum. Only dst may be released. Release draws the
+// noise before it calls query. A vector that is not finite adds zero.
 //
 // Release returns an error if a vector has the wrong length, if there are more than
 // Config.Terms vectors, or if query returns an error. dst and sum are then zero, and
@@ -50,10 +50,10 @@ func (m *GaussianSum) NewAccumulator() *Accumulator {
 	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim), most: m.cfg.Terms, formed: make([]float64, m.cfg.Dim)}
 }
 
-// Reset empties the sum.
+// Reset removes all vectors from the sum.
 func (a *Accumulator) Reset() { a.begin(a.most) }
 
-// begin empties the sum and allows at most most vectors.
+// begin removes all vectors from the sum and sets the largest number of vectors to most.
 func (a *Accumulator) begin(most int) {
 	clear(a.sum)
 	a.terms, a.most, a.err = 0, most, nil
@@ -61,7 +61,8 @@ func (a *Accumulator) begin(most int) {
 
 // Add adds the clipped and truncated v. A vector that is not finite adds zero. Add
 // returns an error if v has the wrong length, or if there are more vectors than
-// Config.Terms or than records in the batch. The release then fails, whatever follows.
+// Config.Terms or than records in the batch. The release then fails, even if the caller
+// ignores the error.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
@@ -104,7 +105,8 @@ func (a *Accumulator) fail(err error) error {
 }
 
 // Noise is a noise share that was drawn for one release. The zero Noise has no share. A
-// copy of a Noise is the same share: using one uses up the other.
+// Noise and its copies have one share in common, and after one of them was used none can
+// be used.
 type Noise struct {
 	drawn *drawn
 }
@@ -140,9 +142,10 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 }
 
 // ReleaseSum writes the sum of a to dst, with noise that [GaussianSum.Draw] drew before
-// the program read the data, and to sum the same without noise. Only dst may be released.
-// ReleaseSum uses the noise up and empties a, even if it returns an error. dst and sum
-// are then zero, or unchanged if there was no noise to use. It allocates nothing.
+// the program read the data, and writes the same sum without noise to sum. Only dst may
+// be released. ReleaseSum uses the noise up and empties a, even if it returns an error.
+// After an error dst and sum are zero, or unchanged if noise had no share to use.
+// ReleaseSum allocates nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
@@ -169,8 +172,8 @@ func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) er
 	return finish(dst, sum, nil)
 }
 
-// checkVector returns an error if a vector that is a release by itself has the wrong
-// length or is not finite.
+// checkVector checks the vector of a release of one vector. It returns an error if v has
+// the wrong length or is not finite.
 func checkVector(dim int, v []float64) error {
 	if len(v) != dim {
 		return fmt.Errorf("vector has %d elements, want %d", len(v), dim)
@@ -181,8 +184,8 @@ func checkVector(dim int, v []float64) error {
 	return nil
 }
 
-// checkDestination returns an error if a destination has the wrong length, or if the two
-// share memory: the exact sum would then overwrite the noisy one.
+// checkDestination returns an error if a destination has the wrong length, or if dst and
+// sum share memory, because the exact sum would then overwrite the noisy sum.
 func checkDestination(dim int, dst, sum []int64) error {
 	if len(dst) != dim || len(sum) != dim {
 		return fmt.Errorf("destination has %d and %d elements, want %d", len(dst), len(sum), dim)

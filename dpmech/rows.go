@@ -11,20 +11,20 @@ import (
 // 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. They fit in
-// a cache from one pass to the next.
+// together returns the number of rows of d elements that are added together. The rows
+// stay in a cache from the pass that computes norms to the pass that adds.
 func together(d int) int {
 	const cached = 1 << 14 // elements, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
 }
 
 // AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d],
-// where d is the length of a vector. Each is clipped and truncated, and counts as zero if
-// it is not finite. AddRows is for models in which a record's gradient is a multiple of
-// its covariates. The contribution of a row depends on its slope and its elements alone,
-// and equals that of [Accumulator.Add] up to the rounding of products. AddRows returns an
-// error if x does not have a row, or if there are too many vectors, as in
-// [Accumulator.Add]. The release then fails, whatever follows.
+// where d is the length of a vector. Each vector is clipped and truncated. A vector that
+// is not finite counts as zero. AddRows is for models in which a record's gradient is a
+// multiple of its covariates. The contribution of a row depends on its slope and its
+// elements alone, and equals that of [Accumulator.Add] up to the rounding of products.
+// AddRows returns an error if x does not have a row, or if there are more vectors than
+// [Accumulator.Add] allows. The release then fails, even if the caller ignores the error.
 func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
 	d := len(a.sum)
 	switch {
@@ -46,7 +46,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	return nil
 }
 
-// within reports whether all rows have numbers below n.
+// within reports whether all numbers in rows are from 0 to n−1.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
 		if uint(row) >= uint(n) { // also true for negative rows
@@ -72,8 +72,8 @@ func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 }
 
 // addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to
-// sum, and reports whether it did. If the rounding of one of them is not proven to be
-// harmless, or a slope or a row is not finite, it returns false and leaves sum unchanged.
+// sum, and returns true. If the rounding of one of the rows is not proven to be harmless,
+// or a slope or a row is not finite, it returns false and leaves sum unchanged.
 func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {
 	if len(sum) > provenDim {
 		return false
@@ -91,12 +91,12 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 // scaled returns the factor that converts a row to steps of the clipped slope·row, where
 // ss is the row's squared norm, and whether the factor is proven to be safe.
 //
-// A product is that of an element and one number, which combines scale, slope and factor.
-// With ss, from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most
+// Each element is multiplied by one number, which combines scale, slope and factor. With
+// ss, from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most
 // n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√ss as computed. If n is within g.length =
 // clip·step·(1−2^-40), slope/step is exact, or so small that every product is below one
-// step. Otherwise the number is clip/√ss·(1−2^-40), whatever the size of slope. In both
-// cases the integer norm is below clip, as in add.
+// step. Otherwise the number is clip/√ss·(1−2^-40), for every slope. In both cases the
+// integer norm is below clip, as in add.
 func (g *gate) scaled(slope, ss float64) (factor float64, proven bool) {
 	root := math.Sqrt(ss)
 	n := math.Abs(slope) * root
@@ -113,8 +113,8 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factors replaces squared norms by factors and reports whether all are proven to
-// be safe.
+// factors replaces the squared norms in factors by the factors of scaled. It reports
+// whether all of these are proven to be safe.
 func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

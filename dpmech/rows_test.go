@@ -54,7 +54,7 @@ func finiteVector(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Vectors on the bound, near it and far from it, for small and large clips.
+// The test adds vectors on the bound, near it and far from it, for small and large clips.
 func TestRowsAreWithinTheBound(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 130} {
 		for _, m := range gates(t, dim) {
@@ -135,7 +135,7 @@ func TestRowsRefused(t *testing.T) {
 	}
 }
 
-// Any bits.
+// The fuzzer adds rows and slopes of any bits.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
 	for _, x := range []float64{math.Inf(1), 5e-324, math.MaxFloat64, -1e154, 1e-154, 1e-140} {

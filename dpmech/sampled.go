@@ -21,9 +21,10 @@ type SampledConfig struct {
 	// noise shares, divided by Clip.
 	NoiseMultiplier float64
 
-	// Shares and Releases are those of [Config], for steps that several clients take
-	// together so that only the sum is opened. If both are 0 they count as 1: a step
-	// carries all of its noise, and its release is read by itself.
+	// Shares and Releases have the meaning that they have in [Config]. Set them if
+	// several clients take the steps together and an observer sees only the sums. If both
+	// are 0 they count as 1. A step then carries all of its noise, and an observer may
+	// see its release.
 	Shares, Releases int
 
 	Adjacency accountant.Adjacency
@@ -46,9 +47,9 @@ type SampledSum struct {
 	event   accountant.Event
 }
 
-// NewSampledSum derives sampler, lattice and noise from cfg. It returns an error if a
-// batch of the largest possible size could overflow, or if the sampling has no accountant
-// under the adjacency.
+// NewSampledSum returns the mechanism for cfg. It returns an error if a batch of the
+// largest possible size could overflow, or if the accountant has no bound for the
+// sampling under the adjacency.
 func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	if cfg.Sampling == nil {
 		return nil, errors.New("sampled sum: no sampling: name one, such as Poisson or FullBatch")
@@ -93,14 +94,15 @@ func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accoun
 //
 // A sampling is accounted with continuous Gaussian noise N(0, σ²). The actual noise is a
 // sum of n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] it is N(0, ns² −
-// 1/12), rounded, up to a max divergence, for every batch; mixing over batches keeps a
-// max divergence and commutes with rounding. The event is therefore that of the sampling
-// with σ² = (ns² − 1/12)/c², where c is the clip in lattice steps, together with releases
-// of sensitivity zero, whose only cost is that max divergence.
+// 1/12), rounded, up to a max divergence, for every batch. A mixture over batches has the
+// same max divergence, and rounding the mixture is the same as mixing the rounded values.
+// The event is therefore that of the sampling with σ² = (ns² − 1/12)/c², where c is the
+// clip in lattice steps, together with releases of sensitivity zero, which cost the max
+// divergence and nothing else.
 //
 // The contributions of other clients, their batches, and the noise that the observer
-// knows are drawn independently of the protected record's batch. Given all of them they
-// shift the sum by a constant, and the bound above is the same for every value of the
+// knows are drawn independently of the protected record's batch. If all of them are
+// given, they shift the sum by a constant. The bound above holds for every value of the
 // constant.
 func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	if shares < 1 {
@@ -119,8 +121,8 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
 }
 
-// accountedNoise returns a lower bound of √(ns² − 1/12)/c for n shares: √(1 − x) is at
-// least 1 − x, and the last term covers the rounding.
+// accountedNoise returns a lower bound of √(ns² − 1/12)/c for n shares. It uses √(1 − x)
+// ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
 	return math.Sqrt(n) * sigma / float64(s.gate.clip) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -142,8 +144,8 @@ func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 // Records returns the number of records to sample from.
 func (s *SampledSum) Records() int { return s.cfg.Records }
 
-// MeanBatch returns the expected size of a batch. Normalise a sum by it only if the
-// number of records is public: see [Sampler].
+// MeanBatch returns the expected size of a batch. Divide a sum by the expected size only
+// if the number of records is public (see [Sampler]).
 func (s *SampledSum) MeanBatch() float64 { return s.sampler.MeanBatch() }
 
 // MaxBatch returns the largest possible size of a batch.
@@ -152,17 +154,17 @@ func (s *SampledSum) MaxBatch() int { return s.sampler.MaxBatch() }
 // Dim returns the number of elements of a vector.
 func (s *SampledSum) Dim() int { return s.cfg.Dim }
 
-// Clip returns C.
+// Clip returns C, the bound on the L2 norm of a vector.
 func (s *SampledSum) Clip() float64 { return s.cfg.Clip }
 
-// NoiseMultiplier returns σ of the configuration.
+// NoiseMultiplier returns σ, as [SampledConfig] gives it.
 func (s *SampledSum) NoiseMultiplier() float64 { return s.cfg.NoiseMultiplier }
 
 // Adjacency returns the adjacency of [SampledSum.Event].
 func (s *SampledSum) Adjacency() accountant.Adjacency { return s.cfg.Adjacency }
 
-// Epoch returns the number of steps whose batches are drawn, and charged, together. It is
-// 1 if steps are independent.
+// Epoch returns the number of steps in an epoch. The batches of an epoch are drawn
+// together, and its steps are charged together. It is 1 if steps are independent.
 func (s *SampledSum) Epoch() int { return s.sampler.Steps() }
 
 // Steps returns the largest number of steps of a run.
@@ -183,9 +185,10 @@ func (s *SampledSum) Begin() *SampledRun {
 	}
 }
 
-// Resume continues a run after a restart of the program, when taken steps were taken and
-// charged before. A sampling with an epoch can continue only between two epochs, because
-// the batches of an unfinished epoch are lost.
+// Resume continues a run after a restart of the program. taken is the number of steps
+// that the run took, and that were charged, before the restart. Resume returns an error
+// if the run stopped within an epoch, because the batches of an unfinished epoch are
+// lost.
 func (s *SampledSum) Resume(taken int) (*SampledRun, error) {
 	if taken < 0 || taken > s.cfg.Steps {
 		return nil, fmt.Errorf("sampled sum: the number of steps taken must lie in [0, %[2]d], got %[1]d", taken, s.cfg.Steps)
@@ -222,7 +225,8 @@ type SampledQuery func(batch []uint32, sum *Accumulator) error
 
 // Next takes one step: it draws the batch and the noise, then calls query, and writes to
 // dst the noisy sum of the vectors in lattice steps. A vector that is not finite adds
-// zero. Batches of every size are released, also empty ones. Next allocates nothing.
+// zero. Next releases a sum for every batch, even for an empty batch. Next allocates
+// nothing.
 //
 // Next returns an error if a vector has the wrong length, if there are more vectors than
 // records, or if query returns an error. dst is then zero, nothing was revealed, and the

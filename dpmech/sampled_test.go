@@ -68,7 +68,8 @@ func TestSampledStep(t *testing.T) {
 					t.Errorf("%s: step %d has batch %v, want %v", name, step, batch, expected)
 				}
 				for _, i := range batch {
-					// Whole lattice steps, so that nothing is truncated.
+					// The elements are whole lattice steps, so that truncation does not
+					// change them.
 					vector[0], vector[1] = s.Lattice().Float(int64(i)), s.Lattice().Float(-1)
 					want[0] += int64(i)
 					want[1]--
@@ -88,7 +89,8 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// Batch and noise are drawn before the query, which may take the streams away.
+// Batch and noise are drawn before the query is called, so the query may take the streams
+// away.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()
@@ -146,7 +148,7 @@ func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	}
 }
 
-// A failed step reveals nothing, is used up, and leaves nothing for the next one.
+// A failed step reveals nothing and is used up. It does not affect the next step.
 func TestSampledStepsThatFail(t *testing.T) {
 	cfg := sampled
 	cfg.Sampling = dpmech.WithoutReplacement{Batch: 4}
@@ -359,9 +361,9 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// Without sampling, the event must not be below that of the sum itself: 1/σ for one
-// record more or less, and 2/σ if a record is replaced or another one takes its place in
-// a batch of a fixed size.
+// Without sampling, the event must cost at least as much as the event of the sum itself:
+// 1/σ for one record more or less, and 2/σ if a record is replaced or another one takes
+// its place in a batch of a fixed size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling

@@ -8,19 +8,20 @@ import (
 
 // A Sampling is the random rule by which records are put into the batches of successive
 // steps: [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation] or
-// [FullBatch]. The set is closed, so that every sampling has an accountant.
+// [FullBatch]. Other packages cannot add a Sampling, so the accountant has a bound for
+// every Sampling.
 type Sampling interface {
-	// Sampler returns a sampler for a number of records from 0 (1 if a batch has a fixed
-	// size) to 2^31.
+	// Sampler returns a sampler for a number of records. The number must be at most 2^31,
+	// and at least 0, or at least 1 if a batch has a fixed size.
 	Sampler(records int) (Sampler, error)
 }
 
 // A Sampler draws the batches of successive steps from the records with the indices 0, 1,
 // ..., Records()−1. It is not safe for concurrent use.
 //
-// No sampler puts a record into a batch twice. The order within a batch is neither random
-// nor independent of the sampler's state. So a use of a batch is private only if it does
-// not depend on the order. Integer sums do not.
+// No sampler puts a record into a batch twice. The order within a batch is not random,
+// and it depends on the sampler's state. So a computation on a batch is private only if
+// its result does not depend on the order. Integer sums do not depend on the order.
 type Sampler interface {
 	// Records returns the number of records.
 	Records() int
@@ -29,9 +30,10 @@ type Sampler interface {
 	// All batches of an epoch are drawn at its start.
 	Steps() int
 
-	// MeanBatch returns the expected size of a batch. Sums may be normalised by it if the
-	// number of records is public. Under add-remove it is private, and a sum of a
-	// [Poisson] batch divided by this number would reveal it.
+	// MeanBatch returns the expected size of a batch. A sum may be divided by this size
+	// if the number of records is public. Under add-remove the number of records is
+	// private, and a sum over a [Poisson] batch divided by this size would reveal the
+	// number.
 	MeanBatch() float64
 
 	// MaxBatch returns the largest possible size of a batch.
@@ -57,8 +59,9 @@ func checkRecords(records, least int) error {
 	return nil
 }
 
-// repeated returns e repeated for every epoch that the steps touch, where an epoch has
-// epoch steps. It returns an error if the accountant has no bound for e.
+// repeated returns the event e, repeated for every epoch that has at least one of the
+// steps. An epoch has epoch steps. It returns an error if the accountant has no bound for
+// e.
 func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)

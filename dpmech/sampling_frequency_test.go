@@ -37,7 +37,7 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells fails the test if counts do not fit the given number of draws from a law.
+// checkCells fails the test if counts do not fit draws from the distribution law.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
@@ -63,8 +63,8 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 	}
 }
 
-// Few records: the probability of every possible batch, jointly for two steps, which
-// shows that steps are independent too.
+// For few records, the test checks the probability of every possible pair of batches in
+// two steps. So it also checks that steps are independent.
 func TestWholeBatches(t *testing.T) {
 	long(t)
 	for _, selection := range bothSelections {
@@ -95,7 +95,8 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint law of two steps for a given law of one.
+// checkTwoSteps checks the joint distribution of two steps, where law is the distribution
+// of one step.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}
@@ -117,8 +118,8 @@ func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64
 	checkCells(t, fmt.Sprintf("%#v of %d", sampling, n), counts, both)
 }
 
-// The law of an epoch: every record's set of steps is uniform and independent of the
-// other records and of the next epoch.
+// In an epoch, the set of steps of every record is uniform, and independent of the other
+// records and of the next epoch.
 func TestAllocationLaw(t *testing.T) {
 	for _, c := range []struct{ steps, picks int }{{2, 1}, {3, 1}, {4, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 1}} {
 		sampler := newSampler(t, dpmech.RandomAllocation{Steps: c.steps, Picks: c.picks}, 2)
@@ -275,16 +276,16 @@ func (f frequencies) xorsP() float64 {
 	return chiSquare(f.xors, expected)
 }
 
-// The frequencies of records and of pairs of records. There are some 500 statistics, and
-// each rejects a correct sampler with probability 1e-5.
+// The test checks the frequencies of records and of pairs of records. There are some 500
+// statistics, and each rejects a correct sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
 	long(t)
 	for _, n := range []int{2, 3, 5, 8, 16, 17, 65, 127, 255, 256, 257, 512, 1000, 2000, 8191, 39_073, 40_000} {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
 			what := fmt.Sprintf("%#v of %d", c.sampling, n)
-			// Every record ten times in and out of a batch, and enough pairs, if that is
-			// cheap.
+			// The number of batches is so large that every record is expected to be in
+			// about ten batches or more, and outside of about ten batches or more.
 			batches := max(2000, int(10/(c.rate*(1-c.rate))))
 			batches = min(batches, max(64, int(1e6/(c.rate*float64(n))))) * *effort
 			f := countFrequencies(sampler, batches, seeded.Stream(13, what))
@@ -327,8 +328,8 @@ func frequencyCases(n int) []frequencyCase {
 	return cases
 }
 
-// The images of neighbouring counters under the network, over many keys. A network of
-// four rounds is rejected here.
+// The test checks the images of neighbouring counters under the network, over many keys.
+// It rejects a network of four rounds.
 func TestFeistelPairs(t *testing.T) {
 	long(t)
 	draws := 150_000 * *effort

@@ -140,8 +140,8 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
-// Exactly the same number of the 2^32 draws leads to every index. Draws whose product
-// with n is too low modulo 2^32 are rejected, which no count of frequencies could show.
+// Every index is chosen by the same number of the 2^32 draws. Draws whose product with n
+// is too low modulo 2^32 are rejected, which no count of frequencies could show.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
 	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // not a power of two: draw 0 is rejected
@@ -164,7 +164,7 @@ func TestSelectionIsEven(t *testing.T) {
 	}
 }
 
-// The time between two draws of a record has the right law: the 255 kinds of marks that
+// The time between two draws of a record has the right distribution, because marks that
 // are left from earlier steps keep no record out of a batch.
 func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
 	const n, steps, lags = 500, 200_000, 300
@@ -299,7 +299,7 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// Any numbers give an error, or batches of distinct records in range.
+// For any numbers, a sampler returns an error or batches of distinct records in range.
 func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 100, 0.5, 3, 2, 0, uint64(1))
 	f.Add(uint8(1), 39_073, 0.0, 195, 0, 1, uint64(2))

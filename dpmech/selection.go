@@ -12,8 +12,9 @@ const (
 	Exact Selection = iota
 
 	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md),
-	// which a parallel machine can compute independently of each other. That all sets are
-	// equally likely is a conjecture about the network, as for any block cipher.
+	// which a parallel machine can compute independently of each other. It is a
+	// conjecture that all sets are equally likely, as it is for the permutations of any
+	// block cipher.
 	Feistel
 )
 
@@ -102,8 +103,8 @@ func (s *selector) mark(chosen []uint32, src *Stream) {
 }
 
 // markSome makes indices from words until chosen is full, and returns the number of new
-// ones. It uses Lemire's method with 32 bits: the draws among the 2^32 with one of the
-// uneven lowest products are rejected, which leaves equally many for every index.
+// ones. It uses Lemire's method with 32 bits: some of the 2^32 draws are rejected, so
+// that the same number of draws remains for every index.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)
@@ -126,8 +127,8 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	return found
 }
 
-// chooseMost draws and marks the few indices that are left out, and lists the others in
-// order.
+// chooseMost draws and marks the few indices that are left out, and lists the other
+// indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
 	// The indices left out are drawn into the front of chosen, which is longer than
 	// needed.

@@ -7,19 +7,20 @@ import (
 	"sort"
 )
 
-// A slicedGaussian samples N_Z(0, σ²), σ around 2^20, exactly like a [DiscreteGaussian]
-// and three times as fast: most samples take 32 bits and one access to a table.
+// A slicedGaussian samples N_Z(0, σ²) exactly, for σ around 2^20. It is three times as
+// fast as a [DiscreteGaussian], because most samples take 32 bits and one access to a
+// table.
 //
 // The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. A
 // slice has a rectangle up to the least f in it, whose points are all under the curve,
 // and a wedge above it, up to an upper bound of f. Beyond the slices, out to the
 // sampler's bound, there are wide wedges. All areas are multiples of one unit, and their
 // total is at most 2^32 units (times 2^-placeBits). A draw of 32 bits chooses a point of
-// the rectangles uniformly, or one of the wedges, from which a point is drawn by
-// rejection with any number of bits. A point that is not under the curve is drawn again
-// from the start. So points are uniform under the curve for all heights in the table, as
-// long as rectangles are under the curve and wedges reach above it. Bounds of f certify
-// that.
+// the rectangles uniformly, or one of the wedges, and the sampler then draws a point of
+// the wedge by rejection, with as many bits as needed. A point that is not under the
+// curve is drawn again from the start. So points are uniform under the curve if all
+// rectangles are under the curve and all wedges reach above the curve. Lower and upper
+// bounds of f prove both for every table.
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
@@ -41,15 +42,15 @@ const (
 	notInTable    = slicedColumns - 1 // number of the slice that stands for the wedges
 	heightBits    = 40                // heights of the table are multiples of 2^-heightBits
 
-	// slicedReach is the largest |x| of the slices, in σ. 2·10^-9 of the samples are
-	// beyond.
+	// slicedReach is the largest |x| of the slices, in σ. A fraction of 2·10^-9 of the
+	// samples is larger.
 	slicedReach = 6
 
 	leastSliced, mostSliced = 1 << 20, 5 << 19 // range of σ, for which there are 1,538 to 3,842 slices
 )
 
 // A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise.
-// It is kept small, because thousands of them must fit in a cache.
+// The struct is small, because thousands of wedges must fit in a cache.
 type wedge struct {
 	first      int64
 	length     uint64
@@ -58,8 +59,9 @@ type wedge struct {
 
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
-// fillPlain makes samples of words, two of each, the lower half first, and sets a bit of
-// missing for every one that is not in the table, eight to a byte.
+// fillPlain makes two samples from every word, the first from the lower half. For every
+// sample that is not in the table it sets a bit of missing. A byte of missing has the
+// bits of eight samples.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {
@@ -111,7 +113,7 @@ func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	}
 }
 
-// rest returns the sample of a draw outside of the table.
+// rest returns a sample for a draw that is not in the table.
 func (g *slicedGaussian) rest(src wordSource) int64 {
 	for {
 		if x, kept := g.wedge(src); kept {
@@ -127,7 +129,8 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 	}
 }
 
-// wedge draws a point outside of the table, and reports whether it is under the curve.
+// wedge draws a point from one of the wedges, and reports whether the point is under the
+// curve.
 func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	place := below(g.all, src)
 	w := int(g.guide[place>>g.shift])
@@ -182,7 +185,7 @@ func below(n uint64, src wordSource) uint64 {
 	}
 }
 
-// newSliced returns the sampler of σ, from leastSliced to mostSliced.
+// newSliced returns the sampler for σ, which must be from leastSliced to mostSliced.
 func newSliced(sigma uint64) *slicedGaussian {
 	if sigma < leastSliced || sigma > mostSliced {
 		panic("dpmech: sigma is out of the range of a sliced Gaussian") // callers choose a suitable lattice
@@ -223,7 +226,7 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 }
 
 // tabulate gives every slice's rectangle as many slots, each of height unit, as fit under
-// the curve, and makes wedges of the area above.
+// the curve, and makes wedges for the area above the rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int
@@ -256,7 +259,8 @@ func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 
 // alias fills the table by the method of Walker ("An Efficient Method for Generating
 // Discrete Random Variables with General Distributions", 1977), in integers: every column
-// has 2^thresholdBits slots, which belong to one slice or to two.
+// has 2^thresholdBits slots, and the slots of a column belong to one slice or to two
+// slices.
 func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
 	var few, many []int
 	for i, n := range slots {

@@ -9,10 +9,10 @@ import (
 
 var slicedSigmas = []uint64{leastSliced, 1 << 20, 1_571_234, 1 << 21, mostSliced}
 
-// Rectangles are under the curve and wedges reach above it, compared in float64 to its
-// last places. Every integer up to the bound is in one slice. The table has as many slots
-// of a slice as its rectangle has units of area, so that points are uniform under the
-// curve.
+// Rectangles are under the curve and wedges reach above the curve. The test compares them
+// in float64, up to its rounding error. Every integer up to the bound is in one slice.
+// The table has as many slots of a slice as its rectangle has units of area, so that
+// points are uniform under the curve.
 func TestSlicedCoversTheCurve(t *testing.T) {
 	for _, sigma := range slicedSigmas {
 		g := newSliced(sigma)
@@ -86,7 +86,7 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// Every place in the wedges is found in the right wedge.
+// The guide leads every place to the wedge that contains it.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
@@ -98,7 +98,7 @@ func TestSlicedGuide(t *testing.T) {
 	}
 }
 
-// Lanes or not, samples have the same bits.
+// Samples have the same bits with and without vector instructions.
 func TestSlicedLanesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, sigma := range slicedSigmas {

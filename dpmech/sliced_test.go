@@ -36,7 +36,7 @@ func TestSlicedFrequencies(t *testing.T) {
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
 		}
-		// Five standard errors: n^-1/2 times 1 and √2.
+		// The limit is five standard errors, which are n^-1/2 times 1 and √2.
 		if se := 1 / math.Sqrt(draws); math.Abs(sum/draws) > 5*se || math.Abs(squares/draws-1) > 5*math.Sqrt2*se {
 			t.Errorf("σ = %d: mean %.5f and variance %.5f", sigma, sum/draws, squares/draws)
 		}

@@ -72,7 +72,7 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The law that samples are tested against equals the reference values.
+// The distribution that the tests compare samples with equals the reference values.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -186,8 +186,9 @@ func moments(sigma float64) (second, fourth float64) {
 	return second, fourth
 }
 
-// Frequencies, moments, signs, and independence of neighbours. Each check rejects a
-// correct sampler with probability at most rejectBelow: 4.42 standard errors, two-sided.
+// The test checks frequencies, moments, signs, and independence of neighbours. Each check
+// rejects a correct sampler with probability at most rejectBelow: 4.42 standard errors,
+// two-sided.
 func TestDiscreteGaussianStatistics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -240,7 +241,7 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	}
 }
 
-// The number of draws far out is right: an exact count with a Poisson law.
+// The number of draws far out in the tails has the right Poisson distribution.
 func TestDiscreteGaussianTails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -52,7 +52,8 @@ func TestWipedStreamsRefuse(t *testing.T) {
 	}
 }
 
-// The uniform number for wedges and tails: cells, and exponents without a lower limit.
+// The test checks the uniform numbers for wedges and tails: their counts in cells, and
+// that their exponents have no lower limit.
 func TestUniformFloat(t *testing.T) {
 	const draws = 400_000
 	src := seeded.Stream(8, "uniform")

@@ -14,10 +14,11 @@ import (
 // Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the
 // observer does not know satisfies the privacy profile of [GaussianSum.EventFor](n,
 // adjacency). The sensitivity is C for add-remove and zero-out, and 2C for replace-one
-// and for vectors that are aggregates, rounded down to whole steps. It holds because the
-// integer norm of every vector is at most C. Where the norm is far from C, a bound on the
-// rounding proves that; elsewhere it is checked in 128-bit arithmetic. A vector with an
-// element that is not finite adds zero, and nothing else shows that it was there.
+// and for vectors that are aggregates, rounded down to whole steps. The sensitivity holds
+// because the integer norm of every vector is at most C. For most vectors a bound on the
+// rounding error proves this. For the other vectors the norm is checked in 128-bit
+// arithmetic. A vector with an element that is not finite adds zero. No error is
+// returned, because an error would reveal private information.
 //
 // No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise)
 // could reach 2^62 lattice steps.
@@ -31,8 +32,8 @@ type GaussianSum struct {
 }
 
 // NewGaussianSum derives the lattice and the noise share from cfg. It rounds the share up
-// to a whole number of lattice steps, so the noise is never below the requested one, and
-// above it by less than one part in 2^23.
+// to a whole number of lattice steps, so the noise is at least the requested noise, and
+// larger by less than one part in 2^23.
 func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("gaussian sum: %w", err)
@@ -69,13 +70,13 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 // Dim returns the number of elements of a vector.
 func (m *GaussianSum) Dim() int { return m.cfg.Dim }
 
-// Clip returns C.
+// Clip returns C, the bound on the L2 norm of a vector.
 func (m *GaussianSum) Clip() float64 { return m.cfg.Clip }
 
 // Shares returns the number of noise shares that together reach the noise multiplier.
 func (m *GaussianSum) Shares() int { return m.cfg.Shares }
 
-// NoiseMultiplier returns σ of the configuration.
+// NoiseMultiplier returns σ, as [Config] gives it.
 func (m *GaussianSum) NoiseMultiplier() float64 { return m.cfg.NoiseMultiplier }
 
 // Lattice returns the grid of the releases.
@@ -97,7 +98,7 @@ func (m *GaussianSum) Event() accountant.Event {
 }
 
 // EventFor returns the cost of one release under an adjacency, against an observer who
-// sees a sum and does not know shares of its noise shares.
+// sees a sum and does not know shares of the noise shares in the sum.
 func (m *GaussianSum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.DiscreteGaussian{
 		Sensitivity: float64(m.clip) * m.cfg.sensitivity(adjacency),

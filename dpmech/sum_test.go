@@ -54,7 +54,8 @@ func releaseOne(m *dpmech.GaussianSum, dst, sum []int64, src *dpmech.Stream, v [
 	return m.ReleaseOne(dst, sum, &noise, v)
 }
 
-// normSquared uses big integers, in contrast to the mechanism.
+// normSquared returns the squared norm of v. It uses big integers, which the mechanism
+// does not use.
 func normSquared(v []int64) *big.Int {
 	total := new(big.Int)
 	for _, n := range v {
@@ -150,7 +151,7 @@ func TestExtremeClipping(t *testing.T) {
 	}
 }
 
-// The event has the actual noise and the enforced norm.
+// The event has the noise that the mechanism adds and the norm that it enforces.
 func TestEventIsTheMechanism(t *testing.T) {
 	m := newSum(t, ordinary)
 	e := m.Event().(accountant.DiscreteGaussian)
@@ -179,14 +180,14 @@ func TestEventIsTheMechanism(t *testing.T) {
 	if variance := squares / draws; math.Abs(variance-1) > 5*math.Sqrt2/math.Sqrt(draws) {
 		t.Errorf("the noise has %g times the variance that the event states", variance)
 	}
-	// Shares shares add up to σ·C, and never less.
+	// Together, Shares noise shares have a standard deviation of at least σ·C.
 	total := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(16)
 	if want := 5 * 2.0; total < want || total > want*(1+0x1p-22) {
 		t.Errorf("sixteen shares have sd %.12g, want %g or slightly more", total, want)
 	}
 }
 
-// The noise is never below the requested one, and never noticeably above it.
+// The noise is never below the requested noise, and never noticeably above it.
 func TestNoiseIsRoundedUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := ordinary
@@ -233,7 +234,7 @@ func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 	}
 }
 
-// Noise can be used for one release of the mechanism that drew it.
+// Noise can be used once, for a release of the mechanism that drew it.
 func TestNoiseIsUsedOnce(t *testing.T) {
 	m, other := newSum(t, ordinary), newSum(t, ordinary)
 	var noise dpmech.Noise

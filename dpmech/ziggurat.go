@@ -7,20 +7,20 @@ import (
 
 // A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection from
 // layers of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete
-// Ziggurat", 2013). Its heights need no rounding.
+// Ziggurat", 2013). The heights of the layers need not be exact in floating point.
 //
 // Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with
-// |x| < Xᵢ and y is a real number in [yᵢ, yᵢ₊₁), with y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ:
-// all layers have the same area c. A draw chooses a layer, an x and a y in it uniformly,
-// and is repeated unless y < f(x) = exp(−x²/2σ²). The law of x is then exactly N_Z(0, σ²)
-// on the integers of the lowest layer, if the layers cover the region under the curve:
-// f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1. This is checked for every table
-// with lower and upper bounds of f ([newDiscreteZiggurat]), as well as f(x) ≥ yᵢ₊₁ for
-// those |x| of a layer that are accepted without drawing y. Floating point only proposes
-// the widths and c.
+// |x| < Xᵢ and y is a real number in [yᵢ, yᵢ₊₁), with y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ: so
+// all layers have the same area c. A draw chooses a layer, and an x and a y in the layer,
+// uniformly. The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x
+// is then exactly N_Z(0, σ²) on the integers of the lowest layer, if the layers cover the
+// region under the curve: f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1.
+// [newDiscreteZiggurat] checks these conditions for every table with lower and upper
+// bounds of f. It also checks f(x) ≥ yᵢ₊₁ for every |x| that a layer accepts without
+// drawing y. Floating point serves only to propose the widths and c.
 //
-// y is drawn only if it matters, and only as many bits as needed: one word first, and
-// more if the bounds do not decide the comparison.
+// The sampler draws y only if the result depends on y. It draws one word of y first, and
+// more words if the bounds of f do not decide the comparison.
 type discreteZiggurat struct {
 	curve  *curve
 	area   uint64 // c·2^areaBits, exactly
@@ -40,8 +40,8 @@ type zigguratLayer struct {
 	rise       uint64 // yᵢ₊₁ − yᵢ, rounded down
 }
 
-// fill makes samples from words and returns how many. Most words need only the table. A
-// few take more bits from src, and some are rejected.
+// fill makes samples from words, writes them to dst, and returns their number. Most words
+// need only the table. A few take more bits from src, and some are rejected.
 func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made int) {
 	for _, w := range words {
 		layer := &z.layers[w%zigguratLayers]
@@ -61,7 +61,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample of w if the table is enough to make it.
+// atOnce returns the sample that w makes. enough is false if the table does not decide
+// the sample.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -71,7 +72,7 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 
 // place maps all but the lowest bits of w to a number below width by Lemire's method:
 // ⌊t·width/2^56⌋ for t = ⌊w/2^8⌋. If rest, 2^8·(t·width mod 2^56), is below 2^8·width,
-// [again] decides whether the draw counts.
+// [again] decides whether the draw is kept.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
@@ -89,8 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again returns place if the draw of 56 bits is one of those that are equally many for
-// every place, and otherwise a new place.
+// again makes the place uniform. Some places have one more 56-bit draw than other places.
+// again rejects the surplus draws and returns a new place for them. For all other draws
+// it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -98,10 +100,10 @@ func again(place, rest, width uint64, src *Stream) uint64 {
 	return src.Uint64n(width)
 }
 
-// A wordSource is a [Stream], or fixed words in tests.
+// A wordSource returns random words. It is a [Stream], or a list of words in tests.
 type wordSource interface{ Uint64() uint64 }
 
-// keeps draws y and reports whether it is below the curve.
+// keeps draws y and reports whether y is below f(x).
 func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	layer := &z.layers[i]
 	x := place - layer.width>>1
@@ -123,7 +125,8 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	return z.decide(i, x, word, src)
 }
 
-// decide continues from the first word of v in keeps with as many more words as needed.
+// decide reports whether y is below f(x) if the first word of v does not decide this. It
+// draws as many more words of v as it needs.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {

@@ -15,9 +15,9 @@ const exactBits = 400
 
 func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
 
-// density returns exp(−x²/2σ²) with a relative error of about 2^-350. It is the
-// reciprocal of a power of a series of positive terms, and independent of the program's
-// method.
+// density returns exp(−x²/2σ²) with a relative error of about 2^-350. It computes the
+// reciprocal of a power of a series of positive terms, which is not the method of the
+// program.
 func density(x, num, den uint64) *big.Float {
 	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
 	z.Quo(z, bigFloat().SetUint64(num))
@@ -52,8 +52,8 @@ func heights(z *discreteZiggurat) []*big.Float {
 // inUnits returns y·2^unitBits.
 func inUnits(y *big.Float) *big.Float { return bigFloat().SetMantExp(y, unitBits) }
 
-// checkZiggurat compares a table with heights and densities of 400 bits. It checks all
-// that the proof of the sampler requires.
+// checkZiggurat compares a table with heights and densities of 400 bits. It checks every
+// condition of the proof of the sampler.
 func checkZiggurat(t testing.TB, num, den uint64) {
 	t.Helper()
 	z := newDiscreteZiggurat(num, den)
@@ -122,7 +122,7 @@ func TestZigguratCoversTheCurve(t *testing.T) {
 	}
 }
 
-// The proof holds for the tables of all σ.
+// The fuzzer checks the conditions of the proof for the tables of any σ.
 func FuzzZiggurat(f *testing.F) {
 	f.Add(uint64(3), uint64(10))
 	f.Add(uint64(12_345_679), uint64(1))
@@ -136,7 +136,7 @@ func FuzzZiggurat(f *testing.F) {
 	})
 }
 
-// Nearly all draws need one word and one access to the table.
+// Nearly all draws take one word and one access to the table.
 func TestZigguratIsSparing(t *testing.T) {
 	for _, sigma := range []uint64{1, 2, 10, 1000, 1 << 23, MaxSigma} {
 		z := zigguratOf(sigma, 1)
@@ -150,7 +150,7 @@ func TestZigguratIsSparing(t *testing.T) {
 	}
 }
 
-// The bounds of f hold, and are close.
+// The lower and upper bounds of f hold, and are close to each other.
 func TestCurveIsWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios).Draw(r, "σ")
@@ -176,7 +176,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns places |x| of a layer that need y: the first, the middle and the last.
+// besides returns the first, the middle and the last |x| of a layer for which the sampler
+// must draw y.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {
@@ -186,7 +187,7 @@ func besides(layer *zigguratLayer) []uint64 {
 }
 
 // A y next to the curve is decided correctly with as many bits as needed, in every layer
-// of tables with few places, and in every 37th layer of others.
+// of tables with few places, and in every 37th layer of other tables.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range ratios[2:] {
@@ -219,7 +220,7 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 // at the height v of the layer.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
-	// The words of v itself.
+	// curve holds the words of v.
 	curve := make([]uint64, 3)
 	rest := bigFloat().Set(v)
 	for n := range curve {
@@ -243,8 +244,8 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 	}
 }
 
-// A y that the first word leaves closer to the bounds of the curve than the rounding is
-// not decided by that word.
+// If the first word leaves y closer to the bounds of the curve than the rounding error,
+// that word does not decide the sample.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	for _, ratio := range ratios[2:] {
 		z := zigguratOf(ratio[0], ratio[1])
@@ -273,8 +274,8 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// Some places have one number more than others. Fill and Sample reject the additional
-// numbers and draw another place, here from a stream that panics.
+// Some places have one number more than other places. Fill and Sample reject the
+// additional numbers and draw another place. The stream of the test panics at that draw.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {
@@ -286,7 +287,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 				if layer.span == 0 {
 					continue
 				}
-				// The first of the numbers of this place, and the second.
+				// first is the first of the numbers that choose this place.
 				hi, lo := place>>8, place<<56
 				first, left := bits.Div64(hi%layer.width, lo, layer.width)
 				if left > 0 {
@@ -324,7 +325,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	}
 }
 
-// keeps decides like decide, from the same words.
+// keeps and decide give the same result for the same words.
 func TestZigguratKeepsDecidesRight(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
@@ -347,7 +348,7 @@ func TestZigguratKeepsDecidesRight(t *testing.T) {
 	})
 }
 
-// The same number of the 2^56 numbers that choose a place counts for every place.
+// Every place is chosen by the same number of the 2^56 numbers, after rejection.
 func TestZigguratPlacesAreEven(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		layer := &zigguratLayer{width: rapid.Uint64Range(1, 1<<48).Draw(r, "width")}

@@ -5,9 +5,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A component of one direct leaf has its norm in closed form: Σa² for a global value or a
-// gather, δ²|x|² for a vector of the row times a table, with weights where they are not 1. The
-// cross terms are with the terms that the published form adds inside the clip.
+// This file computes the squared norm of a component that consists of one direct leaf. The
+// closed form is Σa² for a global value or a gather, and δ²|x|² for a vector of the row times
+// a table. Weights that differ from 1 multiply the squares. If the query adds a vector inside
+// the clip, as the published form does, the squared norm also has the cross terms of the
+// gradient and that vector.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -67,7 +69,8 @@ func (n *lanes) gatherNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []floa
 	}
 }
 
-// gatherWidth returns the number of elements that a record takes.
+// gatherWidth returns the number of elements of its table that a gathering leaf reads for one
+// record.
 func gatherWidth(f *leaf) int {
 	if f.op == ir.Gather {
 		return 1

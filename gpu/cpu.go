@@ -10,10 +10,12 @@ import (
 
 // CPU is the engine on the processor.
 type CPU struct {
-	// Workers is the number of goroutines that share a sum; 0 or 1 means the caller
-	// alone, without allocation. The result has the same bits with any number.
+	// Workers is the number of goroutines that share a sum. With 0 or 1 the calling
+	// goroutine computes the sum alone and allocates nothing. The result has the same
+	// bits with any number of workers.
 	Workers int
-	// Generic turns the fused kernels off, so that tests can compare.
+	// Generic turns the fused kernels off, so that tests can compare results with and
+	// without them.
 	Generic bool
 }
 
@@ -32,8 +34,9 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	return &cpu{p: p, table: table, workers: max(1, c.Workers)}, nil
 }
 
-// maxStrips is the number of parts into which a batch is cut. Each part is summed
-// in order, and the parts' sums are added in order.
+// maxStrips is the largest number of strips, the parts into which a batch is cut. Each
+// strip is summed in the order of its records, and the sums of the strips are added in
+// order.
 const (
 	maxStrips      = 8
 	blocksPerStrip = 16 // records, at least
@@ -70,7 +73,8 @@ func (e *cpu) length(q *Query) int {
 	return e.table.Rows
 }
 
-// prepare moves draws to the query's points and has buffers for the strips.
+// prepare checks the query, sets the draws to its points, and makes sure that every strip
+// has buffers.
 func (e *cpu) prepare(q *Query, strips int) error {
 	if err := q.check(e.p.d, e.table.Rows); err != nil {
 		return err
@@ -130,7 +134,7 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take sums strips until all are taken.
+// take is the loop of a worker. It sums one strip after another until no strip is left.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -190,7 +194,8 @@ func (e *cpu) gatherStrips(dst []float64) Total {
 	return total
 }
 
-// write writes the sum of contributions of one draw and returns the rest of dst.
+// write writes the sum of the contributions of one draw to the beginning of dst and
+// returns the remaining part of dst.
 func (w *draw) write(dst, sum []float64, weight float64) []float64 {
 	d := len(sum)
 	copy(dst, sum)

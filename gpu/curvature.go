@@ -2,9 +2,10 @@ package gpu
 
 import "math"
 
-// curvature fills the Hessian in the coordinates of a generalised linear predictor η = x·β + α
-// and marks them as done. It does nothing for other programs, or if β or α is a function of its
-// coordinates.
+// curvature fills the part of the Hessian that belongs to the coordinates of a generalised
+// linear predictor η = x·β + α, and marks these coordinates as done. It does nothing if the
+// program is no generalised linear model, or if β or α is a function of coordinates and not the
+// coordinates themselves.
 func (e *cpu) curvature(h *hessian) error {
 	if err := e.prepare(&h.query, 1); err != nil {
 		return err
@@ -33,8 +34,9 @@ func (e *cpu) curvature(h *hessian) error {
 	return nil
 }
 
-// predictor returns the leaves of a linear predictor. ok is false unless their elements are
-// coordinates themselves.
+// predictor returns the leaves of a linear predictor: the leaf of x·β and the leaves of the
+// scalars that shift it. ok reports whether the elements of all these leaves are coordinates
+// themselves.
 func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	ok = true
 	find := func(node int) *leaf {

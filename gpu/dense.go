@@ -15,8 +15,9 @@ func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form adds the leaves' contributions: direct leaves add to their coordinates, the others to
-// their tables and through the Jacobian to the coordinates.
+// form computes the gradients of the component. A direct leaf adds to its coordinates. The
+// adjoints of all other leaves are added in their tables first, and the Jacobian then maps
+// the tables to the coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)

@@ -1,5 +1,5 @@
-// Package gpu is the engine: it runs a verified record program over batches of
-// rows and returns sums over records, never anything of one record.
+// Package gpu evaluates a verified record program, the model's log density of one record,
+// over batches of rows. [Evaluator.Sum] returns only sums over records.
 //
 // [CPU.Compile] makes an [Evaluator] of a model and a table of records. Package
 // [fedpvi/gpu/cuda] takes private steps of some models on a GPU.

@@ -5,8 +5,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// draw holds what depends on a point θ alone: the shared values, and the weights of the leaves'
-// adjoints in norms and sums.
+// draw holds the values that depend on a point θ and on no record: the values that all records
+// share, and the weights of the leaves' adjoints in norms and sums.
 type draw struct {
 	shared *model.Shared
 	joint  []float64 // the vector v of Query.Joint, or nil
@@ -60,7 +60,8 @@ func newDraw(p *plan) *draw {
 	return w
 }
 
-// set moves the draw to a point. inside holds this draw's terms inside the clip, or is nil.
+// set computes the values of the draw at the point theta. inside is the part of Query.Inside
+// that belongs to this draw, or nil.
 func (w *draw) set(p *plan, theta, joint, inside []float64) {
 	w.shared.Set(theta)
 	w.joint, w.inside, w.inside2 = joint, inside, 0
@@ -104,8 +105,8 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns 1+v² at a coordinate, the amount that a unit of gradient adds to the squared
-// norm.
+// double returns 1+v² at coordinate j, or 1 in aligned mode. A gradient of 1 in the coordinate
+// adds this number to the squared norm.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -113,8 +114,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns the factor of a unit of gradient in the cross term with the terms inside the
-// clip.
+// insideAt returns the number that multiplies the gradient in coordinate j in its product with
+// the vector inside the clip.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:

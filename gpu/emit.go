@@ -10,8 +10,8 @@ import (
 var errNoSink = errors.New("each: no sink")
 
 // emitter forms the contributions of a block for a sink, leaf by leaf. A record has one slot
-// for each number that it contributes. In a dense contribution the slot is the coordinate; in a
-// sparse one each leaf has consecutive slots.
+// for each number that it contributes. In a dense contribution the slot is the coordinate. In a
+// sparse contribution each leaf has consecutive slots.
 type emitter struct {
 	sparse bool
 	slot   []int // first slot of each leaf
@@ -62,18 +62,19 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 	return nil
 }
 
-// rows reports whether every contribution to the query is a multiple of a row and only the sink
-// clips it.
+// rows reports whether every contribution to the query is a multiple of a row of the table, and
+// whether clipping is left to the sink.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether the sink gets contributions unclipped, so that no norms are needed
-// here.
+// unbounded reports whether the sink gets unclipped contributions. The engine then computes no
+// norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
-// handRows passes the contributions to the sink as slopes of rows.
+// handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers. A contribution
+// is its slope times its row.
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
@@ -229,7 +230,8 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	}
 }
 
-// times returns g·x, but 0 if g is 0, when the slope x need not be finite.
+// times returns g·x, or 0 if g is 0. A slope x that is not finite then does not make the
+// product NaN.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0
@@ -245,7 +247,8 @@ func (w *leafWeights) slopeAt(at int) float64 {
 	return w.slope[at]
 }
 
-// fillRows handles the common case, a vector of the row times coordinates.
+// fillRows writes the contributions of a leaf that multiplies a vector of the row by
+// coordinates, which is the common case.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)
@@ -262,7 +265,8 @@ func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	}
 }
 
-// hand passes the contributions of the block to the sink.
+// hand passes the contributions of the block to the sink. It first adds Query.Inside, times the
+// clip factor of the record, if the query has this vector.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	if q.Inside != nil {
 		for l := range n.rows {

@@ -31,15 +31,16 @@ type Query struct {
 	Draws [][]float64
 	// Batch holds row numbers; nil means all rows.
 	Batch []int32
-	// Clip is the bound C on the L2 norm of a contribution; +Inf for none.
+	// Clip is the bound C on the L2 norm of a contribution. +Inf means no bound.
 	Clip float64
 	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g], as
 	// in the published algorithms: with θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε that is the gradient in
-	// (μ, ρ). Nil is the aligned mode, which releases only g; v∘Σg follows from it.
+	// (μ, ρ). If Joint is nil, the mode is aligned: a record contributes only g, because v∘Σg
+	// can be computed from the sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
-	// contribution before the clip. The published form adds there the gradient of the KL
-	// divergence over N.
+	// contribution before the clip. The published form of the algorithm adds the gradient of
+	// the KL divergence, divided by N, in this way.
 	Inside []float64
 }
 
@@ -51,27 +52,30 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total holds the sums beside the gradients. They are not private.
+// Total holds the sums that Sum returns beside the gradients. They have no noise and are not
+// private.
 type Total struct {
-	// LogDensity is Σ ℓ_n, averaged over the draws, of records where it is finite.
+	// LogDensity is Σ ℓ_n, averaged over the draws. It leaves out records whose ℓ_n is not
+	// finite.
 	LogDensity float64
 	// Refused counts records that contributed zero because something was not finite.
 	Refused int
 }
 
 // Sink takes contributions, one at a time. value[j] is the number in coordinate index[j]; a nil
-// index means all coordinates in order. The indices differ from each other. The slices are
-// valid only during the call. The norm of value is at most Clip up to rounding, so a mechanism
-// checks it again. With an infinite Clip and nothing inside, numbers that are not finite are
-// passed on, and the mechanism counts them as zero.
+// index means all coordinates in order. All indices are different. The slices are valid only
+// during the call. The norm of value may exceed Clip by rounding, so a mechanism clips again.
+// If Clip is infinite and Query.Inside is nil, value may contain numbers that are not finite,
+// and the mechanism must count such a contribution as zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
 
-// RowSink is a [Sink] that takes contributions of a generalised linear model. They are
-// multiples of the rows of a table, and are not formed: the contribution of record l is
-// slopes[l]·x[rows[l]·d : (rows[l]+1)·d], in the order of the coordinates. One that is not
-// finite counts as zero. The slices are valid only during the call.
+// RowSink is a [Sink] that takes contributions of a generalised linear model. Such a
+// contribution is a multiple of a row of the table, so the engine passes the factor and the row
+// number instead of the vector. The contribution of record l is slopes[l]·x[rows[l]·d :
+// (rows[l]+1)·d], in the order of the coordinates. A contribution that is not finite counts as
+// zero. The slices are valid only during the call.
 //
 // [Evaluator.Each] prefers this interface if a record contributes one such vector and Clip is
 // infinite, so that only the sink clips.
@@ -88,7 +92,8 @@ type VectorSink interface {
 	AddVectors(values []float64) error
 }
 
-// check refuses a query that does not fit.
+// check returns an error if the query does not fit a model of dimension d and a table of the
+// given number of rows.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {
 		return fmt.Errorf("query: at least one draw is needed")

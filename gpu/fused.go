@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file recognises generalised linear models: a density of one outcome, with one argument
-// x·β plus scalars that all records share, and with other arguments that are constants or
-// shared scalars. For such a program one pass over a row computes the linear predictor, the
-// density and the derivatives, which the tape computes node by node. Norms and sums are common
-// to both.
+// This file recognises generalised linear models. Such a program is a density of one outcome.
+// One argument of the density is x·β plus scalars that all records share, and its other
+// arguments are constants or shared scalars. The fused kernel computes the linear predictor,
+// the density and the derivatives in one pass over a row, where the general code (package
+// tape) computes them node by node. Both use the same code for norms and sums.
 
 // glm is a recognised program.
 type glm struct {
@@ -82,8 +82,9 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns nil if the program is no generalised linear model, or if two arguments
-// are one node, whose adjoints would have to be added.
+// newGLMLanes returns nil if the program is no generalised linear model. It also returns nil
+// if a node is used as two arguments, because the adjoints of the two uses would have to be
+// added.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)

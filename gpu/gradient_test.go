@@ -58,9 +58,10 @@ func difference(theta []float64, i int, f func() float64) float64 {
 	return (up - down) / (2 * h)
 }
 
-// Norms, clipped sums, values and contributions to a sink agree with gradients that are formed
-// one by one: at random points, rows and group indices, with one draw or several, aligned and
-// joint, with and without terms inside the clip.
+// Norms, clipped sums, values and contributions to a sink agree with gradients that the test
+// forms one by one. The test draws points, rows and group indices at random. It covers one
+// draw and several draws, the aligned and the joint mode, and queries with and without a
+// vector inside the clip.
 func TestSumsAgainstMaterialised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -82,7 +83,8 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 	}
 }
 
-// randomQuery draws a query: often with a clip, sometimes joint, with terms inside.
+// randomQuery draws a query. Many queries have a finite clip, and some are joint or add a
+// vector inside the clip.
 func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
 	vector := func(n int) []float64 {
@@ -112,7 +114,7 @@ func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	return q
 }
 
-// checkQuery compares an evaluator with the plain one.
+// checkQuery compares the results of e with those of the plain evaluator.
 func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
 	t.Helper()
 	size := q.Size(e.Dim())

@@ -60,7 +60,7 @@ func (e *cpu) startHessian(theta []float64, batch []int32) *hessian {
 	return h
 }
 
-// differences fills row i.
+// differences fills row i of the Hessian with central differences of the gradient.
 func (e *cpu) differences(h *hessian, i int) error {
 	centre := h.at[i]
 	step := differenceStep * (1 + math.Abs(centre))
@@ -86,8 +86,8 @@ func (e *cpu) differences(h *hessian, i int) error {
 	return nil
 }
 
-// pack writes the lower triangle. It averages the two elements that differences computed for
-// one place.
+// pack writes the lower triangle to dst. An element (i, j) is the mean of the computed
+// elements (i, j) and (j, i).
 func (h *hessian) pack(dst []float64) {
 	d := len(h.at)
 	k := 0

@@ -7,7 +7,7 @@ import (
 )
 
 // The Hessian of every model agrees with second differences of the density. For generalised
-// linear models it is the same with and without the fused kernel.
+// linear models the fused kernel and the general code give the same Hessian.
 func TestHessian(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {

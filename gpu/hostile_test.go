@@ -66,7 +66,8 @@ func randomProgram(t *rapid.T) *model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The likelihood uses all scalars of records, as many nodes as possible.
+	// The likelihood is a sum over all scalars of records, so that it depends on as many
+	// nodes as possible.
 	for i := range p.Nodes {
 		if v.Phase(i) == ir.Record && v.Shape(i).Size() == 1 && i != p.Likelihood {
 			p.Nodes = append(p.Nodes, ir.Node{Op: ir.Add, Args: []int{p.Likelihood, i}})
@@ -80,8 +81,9 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// A refused record has no effect on later records. Here a matrix multiplies a vector that all
-// records share, and the first row overflows.
+// A refused record, which contributes zero because a number is not finite, has no effect on
+// later records. In the test a matrix multiplies a vector that all records share, and the
+// first row overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
 	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)
@@ -149,8 +151,9 @@ func randomNode(t *rapid.T, n int) ir.Node {
 }
 
 // For every program that the verifier accepts, the contribution of a record is finite with a
-// norm of at most C, however extreme rows and parameters are. It agrees with the gradient
-// formed by itself, and does not change by a bit when all other rows change.
+// norm of at most C, however extreme rows and parameters are. The contribution agrees with
+// the gradient that the test forms for the record alone, and it keeps its bits when all other
+// rows change.
 func TestHostilePrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randomProgram(t)
@@ -208,7 +211,9 @@ func checkFinite(t fatal, e *cpu, q *Query) {
 	}
 }
 
-// checkContributions compares with gradients that are formed, unless rounding dominates them.
+// checkContributions compares the contributions in s with the gradients of the plain
+// evaluator. It leaves out gradients with a norm of 1e6 or more, where rounding errors are
+// large, and gradients that are not finite.
 func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
 	for l, row := range plain.batch(q) {
 		plain.shared.Set(q.Draws[0])

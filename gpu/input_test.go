@@ -37,7 +37,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 				}
 			}
 		}
-		// The parts add up to the sum that one evaluator of each row gives.
+		// The sum agrees with the sum that the plain evaluator computes row by row.
 		plain := newMaterialised(m, table)
 		whole := make([]float64, 2*m.Dim())
 		if _, err := plain.Sum(whole, q); err != nil {
@@ -49,7 +49,8 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// Refused records are counted in every strip.
+// Records that contribute zero because a number is not finite are counted in every strip,
+// which is a part of the batch.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000

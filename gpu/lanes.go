@@ -19,7 +19,8 @@ type lanes struct {
 	scaled  [block]float64
 	all     [block]int32 // row numbers if the batch is all rows
 	weight  float64      // Σ factors so far
-	// unbounded means that no norm is computed, and that no record is refused for its norm.
+	// unbounded means that the norms of contributions are not needed, so that no record is
+	// refused because of its norm.
 	unbounded bool
 	total     Total
 }
@@ -31,7 +32,8 @@ type laneDraw struct {
 	dense   []denseLanes
 	merge   mergeScratch
 	sum     []float64 // of gradients; d elements
-	// scrubbed means that values were zeroed, perhaps values that all blocks share.
+	// scrubbed means that scrub has set values to zero. They may include values that all blocks
+	// share, so run calls Begin again before the next block.
 	scrubbed bool
 }
 
@@ -56,8 +58,8 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block at all draws and leaves the factor of every record in squared.
-// Without want it computes values and no gradients.
+// norms evaluates a block of rows at all draws and leaves the clip factor of every record in
+// n.squared. If want is false, it computes log densities and no gradients.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -78,7 +80,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// run evaluates the program on a block: the densities, and the adjoints of leaves.
+// run evaluates the program on a block of rows and returns the log densities. If want is true,
+// it also computes the adjoints of the leaves.
 func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	if ld.scrubbed {
 		ld.records.Begin()
@@ -94,7 +97,8 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms forms the gradients of the components that need it, and adds squared norms.
+// addNorms adds the squared norms of the block's gradients to squared. It forms the gradients
+// of components whose norms have no closed form.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2
@@ -115,8 +119,8 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	}
 }
 
-// factors turns squared norms into factors, adds to the totals, and reports whether
-// a record is refused.
+// factors replaces squared norms by clip factors, adds the block to the totals, and reports
+// whether it refused a record because a number was not finite.
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
@@ -135,8 +139,8 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused 
 	return refused
 }
 
-// scrub zeroes every value that multiplies a refused record, because zero times a number that
-// is not finite is not zero.
+// scrub sets to zero every value that is multiplied by the zero factor of a refused record.
+// Zero times a number that is not finite would be NaN.
 func (n *lanes) scrub(draws int) {
 	for l := range n.rows {
 		if n.squared[l] != 0 {
@@ -194,8 +198,9 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish moves sums from the scale of leaves' tables to the scale of coordinates, once for each
-// sum. No other leaf has the coordinates of a direct leaf that is alone.
+// finish multiplies the sums of direct leaves that are alone in their component by
+// ∂element/∂coordinate. It does so once for each sum, which is correct because no other leaf
+// adds to the coordinates of such a leaf.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {

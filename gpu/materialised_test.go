@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// materialised is the plain evaluator, one row at a time: it forms the gradient of every record
-// over all tables and maps it back to θ.
+// materialised is the plain evaluator that tests compare with. It works on one row at a time:
+// it forms the gradient of the record in all tables and maps this gradient to θ.
 type materialised struct {
 	m       *model.Model
 	table   *model.Table

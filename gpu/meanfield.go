@@ -42,18 +42,18 @@ type MeanFieldOptions struct {
 	Draws int
 	Link  Link
 	// Joint makes records contribute the gradient in (m, ρ), as in the published algorithms.
-	// Otherwise they contribute the gradient in m, and the gradient in ρ, which is s'∘ε times
-	// that, is post-processing.
+	// Otherwise records contribute only the gradient in m. The gradient in ρ is then s'∘ε times
+	// the gradient in m, and is computed from the released sum (post-processing).
 	Joint bool
-	// Preconditioned divides the second half of the gradient in (m, ρ) of a Joint run by s' and
-	// multiplies by s' after the noise. With small s the clip would otherwise leave little of
-	// the second half under the noise.
+	// Preconditioned divides the second half of the gradient in (m, ρ) of a Joint run by s'
+	// before the clip, and multiplies it by s' after the noise. Otherwise, with small s, the
+	// second half would be small compared with the noise.
 	Preconditioned bool
-	// Inside puts the gradient of the KL divergence, divided by Records, inside the
-	// clip: the published form. It needs Joint.
+	// Inside adds the gradient of the KL divergence, divided by Records, to every record's
+	// contribution before the clip, as in the published form. It requires Joint.
 	Inside  bool
 	Records float64
-	// Clip is the bound on the norm of a record's contribution, +Inf for none.
+	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.
 	Clip float64
 	// Rate is the probability q with which a record is in a batch. Sums are divided by the rate
 	// and never by the size of a batch.
@@ -74,7 +74,7 @@ type MeanFieldOptions struct {
 //	...                            // the clipped sum over the batch, with noise
 //	run.Update(sum)
 //
-// so that whatever mechanism releases the sum stands between the two. A step
+// The mechanism that clips, adds noise and releases the sum runs between the two calls. A step
 // allocates nothing.
 type MeanField struct {
 	o       MeanFieldOptions
@@ -231,8 +231,9 @@ func (r *MeanField) Step() int { return r.step }
 // Last writes the mean and the standard deviations of q as they are.
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
-// Averaged writes the mean and the standard deviations of the average of (m, ρ) over the last
-// steps, or those of the last step if none is averaged yet.
+// Averaged writes the mean and the standard deviations of q at the average of (m, ρ) over the
+// last steps. Before the first averaged step it writes the current mean and standard
+// deviations.
 func (r *MeanField) Averaged(mean, sd []float64) {
 	if r.averaged == 0 {
 		r.Last(mean, sd)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// options returns a run without clip over all records, with uphill steps of size 1, so that an
-// update moves by the gradient.
+// options returns the options of a run over all records, without a clip and with plain ascent
+// steps of size 1. An update then moves the point by exactly the gradient.
 func options(d, draws int, joint bool, link Link) MeanFieldOptions {
 	o := MeanFieldOptions{
 		Draws: draws, Joint: joint, Link: link, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: LinearDecay{1, 1}, Steps: 10,
@@ -24,8 +24,9 @@ func options(d, draws int, joint bool, link Link) MeanFieldOptions {
 }
 
 // The direction of a step is the gradient of the free energy at the same draws. The test
-// computes it from log densities and the textbook divergence of two Gaussians: aligned, joint,
-// and with the divergence inside an infinite clip.
+// computes the free energy from log densities and the textbook formula for the divergence of
+// two Gaussians. It checks the aligned mode, the joint mode, and the divergence inside an
+// infinite clip.
 func TestMeanFieldGradient(t *testing.T) {
 	m := build(t, "slopes")
 	rng := rand.New(rand.NewSource(1))
@@ -113,8 +114,8 @@ func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float6
 	return total
 }
 
-// With a Gaussian likelihood of known noise the posterior is known, and a run with each
-// optimiser reaches it.
+// With a Gaussian likelihood of known variance the exact posterior is known. The test checks
+// that a run with each optimiser reaches it.
 func TestMeanFieldReachesPosterior(t *testing.T) {
 	b := model.NewBuilder("mean")
 	y := b.Real("y", -100, 100)
@@ -230,7 +231,7 @@ func TestMeanFieldErrors(t *testing.T) {
 	}
 }
 
-// One step of each optimiser is as computed by hand.
+// The steps of each optimiser have the lengths that were computed by hand.
 func TestOptimiserSteps(t *testing.T) {
 	adam, _ := NewAdam(1, .9, .99, 1e-8)
 	adagrad, _ := NewAdaGrad(1, 1e-8)

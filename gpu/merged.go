@@ -1,7 +1,7 @@
 package gpu
 
-// Several gathers from one table may reach the same element, as the two members of a pair do.
-// Their contributions are added before squares are taken.
+// A record may gather several elements of one table, and two of them may be the same element.
+// The contributions to the same element are added before squares are taken.
 
 // entry is the contribution of one leaf to one coordinate, on the scale of the coordinate.
 type entry struct {
@@ -30,7 +30,8 @@ func newMergeScratch(p *plan) mergeScratch {
 	return m
 }
 
-// norm forms the entries of component i and adds their squares.
+// norm forms the entries of component i, whose leaves are group, for every record of the
+// block. It adds their squared norms to squared.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]
@@ -54,7 +55,8 @@ func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*lea
 	}
 }
 
-// merge adds an entry to the entries of a record.
+// merge adds x to the entry of the same coordinate in a record's list, or appends x if the
+// list has no such entry.
 func merge(list []entry, x entry) []entry {
 	for k := range list {
 		if list[k].coord == x.coord {

@@ -75,7 +75,8 @@ func tangle() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Apply(ir.Exp, b.Element(s, 2))))
 }
 
-// cuts has an ordered vector and a simplex, whose transforms are not element by element.
+// cuts has an ordered vector and a simplex. An element of either depends on several
+// coordinates.
 func cuts() (*model.Model, error) {
 	b := model.NewBuilder("ordered")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
@@ -123,8 +124,8 @@ func deep() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
 }
 
-// twice is a generalised linear model in which a shared scalar shifts the predictor twice and
-// is the scale too.
+// twice is a generalised linear model in which one shared scalar is added to the predictor
+// twice and is also the scale.
 func twice() (*model.Model, error) {
 	b := model.NewBuilder("twice")
 	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)

@@ -31,7 +31,7 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	d := len(x) / 2
 	for i := range d {
 		sd, slope := n.link.apply(x[d+i])
-		// Both moves in units of q, where the metric is Euclidean.
+		// Both moves are in units in which the metric is Euclidean.
 		mean := rate * sd * gradient[i]
 		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
 		if length := math.Hypot(mean, spread); length > n.reach {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// klAt returns the divergence of N(m, s(ρ)²) at x from that at y, by the textbook formula.
+// klAt returns the KL divergence KL(q_x ‖ q_y), where q_x is N(m, s(ρ)²) with (m, ρ) = x, by
+// the textbook formula.
 func klAt(l Link, x, y []float64) float64 {
 	s, _ := l.apply(x[1])
 	r, _ := l.apply(y[1])
@@ -13,8 +14,8 @@ func klAt(l Link, x, y []float64) float64 {
 	return math.Log(r/s) + (s*s+gap*gap)/(2*r*r) - .5
 }
 
-// A small step solves F·Δ = rate·g. The Fisher information F is computed as the curvature of
-// the divergence between neighbours, by differences.
+// A small step Δ solves F·Δ = rate·g. The test computes the Fisher information F by finite
+// differences, as the curvature of the KL divergence between nearby points.
 func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) {
 	for _, link := range []Link{ExpLink, SoftplusLink} {
 		natural, err := NewNatural(link, 1)
@@ -42,8 +43,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 	}
 }
 
-// However long the gradient and the rate, a coordinate moves by its reach in the direction of
-// the gradient.
+// However large the gradient and the rate are, a coordinate moves by its reach in the
+// direction of the gradient and no further.
 func TestNaturalStepHasAReach(t *testing.T) {
 	const reach = .5
 	natural, err := NewNatural(ExpLink, reach)

@@ -35,8 +35,8 @@ type Adam struct {
 	power1, power2        float64 // β₁ᵗ, β₂ᵗ
 }
 
-// NewAdam returns Adam for d coordinates with the decay rates of its moments, both
-// in [0, 1), and the positive ε of its denominator. The paper has .9, .999, 1e-8.
+// NewAdam returns Adam for d coordinates with the decay rates of its moments, both in [0, 1),
+// and the positive ε of its denominator. The paper recommends .9, .999 and 1e-8.
 func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
 	if d < 1 || !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1) || !(epsilon > 0) {
 		return nil, errors.New("adam: it needs a dimension, decay rates in [0, 1) and a positive epsilon")

@@ -17,11 +17,12 @@ type leaf struct {
 	op    ir.Op
 	table int // the shared node
 	other int // the vector that multiplies the table, or the index into it
-	// onTable means that the vector is row data, which is read in the table.
+	// onTable means that the vector that the leaf multiplies is row data, which is read from
+	// the table.
 	onTable    bool
 	rows, cols int // size of the shared node
-	// direct means that element i of the table is a function of coordinate base+i alone; same
-	// means that it is that coordinate.
+	// direct means that element i of the table is a function of coordinate base+i alone. same
+	// means that element i is equal to coordinate base+i.
 	direct, same bool
 	base         int
 }
@@ -38,11 +39,14 @@ type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone holds the components of one direct leaf, with norms in closed form.
+	// alone holds the leaves of components that consist of one direct leaf. Their norms have a
+	// closed form.
 	alone []*leaf
-	// merged holds the components of direct gathers: few coordinates, equal ones added.
+	// merged holds the components that consist of direct gathers. A record touches few of their
+	// coordinates, and contributions to the same coordinate are added.
 	merged [][]*leaf
-	// dense holds all other components, formed over all coordinates of the component.
+	// dense holds all other components. Their gradients are formed over all coordinates of the
+	// component.
 	dense []*denseLayout
 	// sparse means that a record touches few of all coordinates.
 	sparse bool
@@ -218,7 +222,7 @@ func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	return out
 }
 
-// components groups leaves whose spans overlap, directly or through others.
+// components groups leaves whose spans overlap, directly or through spans of other leaves.
 func components(spans [][]span) [][]int {
 	group := make([]int, len(spans))
 	for i := range group {
@@ -263,7 +267,8 @@ func overlap(a, b []span) bool {
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // ascending
-	// indirect tables come first through their elements, then through the Jacobian.
+	// paths lead from tables that are not direct to coordinates. Gradients are added over the
+	// elements of these tables first, and the Jacobian maps them to coordinates.
 	paths  []*tape.Path
 	tables []int // shared nodes, one for each path
 	start  []int // of each table among the elements

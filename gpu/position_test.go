@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// A record contributes the same bits alone, among others, and at any place in a batch. So one
-// record more or less changes a sum by that record's contribution. If its place changed the
-// rounding of other records, their truncation to the lattice would add to the sensitivity, with
-// no bound but their number.
+// A record contributes the same bits alone, among other records, and at any position in a
+// batch. Adding or removing one record then changes a sum by this record's contribution only.
+// If the position of a record changed how it is rounded, removing one record could also change
+// the truncation of all other records to the lattice. This change would add to the sensitivity,
+// in proportion to the number of records.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {
@@ -49,8 +50,8 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// collected returns the contributions passed one by one and, if the sink takes them, as rows
-// and as vectors together.
+// collected returns the contributions that three sinks receive: one by one, as slopes of rows,
+// and as many vectors at once.
 func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}

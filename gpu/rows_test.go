@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rowCollect is a collect that takes slopes of rows.
+// rowCollect is a collect that also implements RowSink.
 type rowCollect struct {
 	collect
 	rows int
@@ -24,8 +24,8 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// Slopes times rows equal the contributions that are formed otherwise, even if a record's
-// density is not finite, for batches of any size in any order.
+// Slopes times rows equal the contributions that a plain sink receives. The test covers batches
+// of any size and order, and records whose density is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)
@@ -66,8 +66,8 @@ func TestRowsAreContributions(t *testing.T) {
 	}
 }
 
-// A regression without further parameters passes rows, unless something other than a sink looks
-// at contributions.
+// A regression whose only parameters are coefficients passes slopes of rows to the sink, unless
+// the query needs the contributions themselves before they reach the sink.
 func TestRegressionsPassRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	rows := func(name string, engine CPU, change func(q *Query)) bool {
@@ -119,7 +119,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// countRows is a sink that counts.
+// countRows is a sink that counts the records that it receives as rows.
 type countRows struct {
 	nothing
 	rows int

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// vectorCollect is a collect that takes vectors together.
+// vectorCollect is a collect that also implements VectorSink.
 type vectorCollect struct {
 	collect
 	vectors int
@@ -23,8 +23,9 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// Vectors passed together equal those passed one by one, in every form. Models in which a
-// record touches few coordinates pass none, unless something is inside the clip.
+// Vectors that are passed together equal the vectors that are passed one by one, for
+// every kind of query. Models in which a record touches few coordinates pass no vectors
+// together, unless the query adds a vector inside the clip.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)
@@ -62,7 +63,8 @@ func TestVectorsAreContributions(t *testing.T) {
 	}
 }
 
-// Each row is multiplied by its number, and nothing else is written.
+// scaleRows multiplies each row by its factor and writes nothing outside the elements of
+// the rows.
 func TestScaledRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(7))
 	for cols := 1; cols < 20; cols++ {

@@ -24,8 +24,8 @@ func TestRecordsPayOnce(t *testing.T) {
 	}
 }
 
-// A release of the solver is charged even if the client sends nothing in the end: others
-// see that there was an error, and the client keeps the statistics.
+// A release of the solver is charged even if the client then returns an error and sends
+// nothing, because others see the error and the client keeps the statistics.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")

@@ -11,13 +11,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Releases returns the number of a client's releases that cost privacy: those of the
-// rounds, and the one of the last round. A release is a message, or a noisy sum from
-// which one is computed.
+// Releases returns the number of a client's releases that cost privacy: the releases of the
+// rounds, and one release for the last round. A release is a message, or a noisy sum from which
+// a message is computed.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
-// Views returns the observers against whom a study's cost is stated, the one
-// that its target is about first. It is empty for a study that makes no promise.
+// Views returns the observers against whom a study's cost is stated. The observer of the
+// study's privacy target comes first. The list is empty for a study without a privacy promise.
 func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
@@ -36,19 +36,19 @@ func (p *Protocol) Views() []method.View {
 	}
 }
 
-// Adjacencies returns the adjacencies under which a study's cost is stated, its
-// own first.
+// Adjacencies returns the adjacencies under which a study's cost is stated. The study's own
+// adjacency comes first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the cost of the given number of a client's releases, and of finding
-// the scale before them if the study asks for it, as far as it can be proved, to be composed
-// with the cost of other releases. The study must make a promise.
+// Event returns the proved cost of the given number of a client's releases, as an event that
+// can be composed with the cost of other releases. It includes the scale phase if the study has
+// one. The study must have a privacy promise.
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns an observer who does not know as many shares as can be proved to hide a
-// release of the rounds from this one.
+// proved returns the view with Shares set to the number of noise shares that can be proved to
+// hide a release of the rounds from this observer.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -57,7 +57,7 @@ func (p *Protocol) proved(view method.View) method.View {
 }
 
 // A costing returns the cost of a client's first releases in the rounds: [method.Method.Event]
-// the one that can be proved, and [method.Claimed] the one that is claimed.
+// returns the proved cost, and [method.Claimed] returns the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 // eventOf composes the cost of finding the scale, of the rounds and of the last round.
@@ -76,11 +76,11 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of a client's releases number from+1 to number to in the
-// rounds, against an observer and under an adjacency, for a ledger that is charged as they
-// happen. The finding of the scale before them costs [scale.Scaling.EventFor], and the last round
-// after them [lastround.Round.EventFor]; all of a study's increments together are at most [Protocol.Event] of
-// the whole. The study must make a promise, and be sound ([Protocol.Sound]).
+// Increment returns the cost of a client's releases number from+1 to number to in the rounds,
+// against an observer and under an adjacency, for a ledger that is charged release by release.
+// The scale phase costs [scale.Scaling.EventFor], and the last round costs
+// [lastround.Round.EventFor]. All charges of a study together cost at most [Protocol.Event] of
+// all releases. The study must have a privacy promise and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	if most := p.method.Releases(); from < 0 || from > to || to > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", from+1, to, most)
@@ -113,8 +113,8 @@ func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant
 	return c, epsilon.Lower, err
 }
 
-// Costs returns the cost of the given number of a client's releases under every
-// view and adjacency, the study's own first.
+// Costs returns the cost of the given number of a client's releases for every view and
+// adjacency. The costs for the view of the study's target and the study's adjacency come first.
 func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	var costs []method.Cost
 	for _, view := range p.Views() {
@@ -129,8 +129,8 @@ func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	return costs, nil
 }
 
-// Published returns the part of the study that is not private as it is claimed to be:
-// [method.PublishedFactors], [method.PublishedSampling], or nothing.
+// Published returns the part of the study whose privacy claim does not hold:
+// [method.PublishedFactors], [method.PublishedSampling], or "" if every claim holds.
 func (p *Protocol) Published() string {
 	if m, ok := p.method.(method.Unsound); ok {
 		return m.Published()
@@ -141,11 +141,10 @@ func (p *Protocol) Published() string {
 // Sound reports whether the claimed cost covers the releases.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
-// OutsideCosts returns three costs of the given number of releases to an outsider
-// (to anyone, if the unit is the record), under the study's own adjacency: the
-// claimed one; the true one; and the sound one, the least that can be proved, which is
-// that of [Protocol.Cost]. They are the same unless the study does something as
-// published ([method.Unsound]).
+// OutsideCosts returns three costs of the given number of releases to an outsider (to anyone,
+// if the unit is the record), under the study's own adjacency: the claimed cost, the true cost,
+// and the sound cost, which is the proved cost that [Protocol.Cost] returns. The three are
+// equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
@@ -172,8 +171,9 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 	return claimed, p.method.(method.Unsound).Truth(estimates), sound, nil
 }
 
-// ClosedForm returns mean and covariance of q, given by its natural parameters, widened for
-// the noise of private steps, from nothing but its size. The method must be stepped.
+// ClosedForm returns the mean and the covariance of q with the given natural parameters. It
+// widens the variances for the noise of private steps, of which it uses only the sd. The method
+// must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
 	if err != nil {
@@ -186,8 +186,8 @@ func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDe
 	return mean, cov, nil
 }
 
-// OnDevice returns why no device takes the private steps of the study's clients,
-// nil if one can. It depends on nothing private.
+// OnDevice returns nil if a device can take the private steps of the study's clients, and
+// otherwise an error with the reason. The result depends on public numbers only.
 func (p *Protocol) OnDevice() error {
 	if m, ok := p.method.(method.Device); ok {
 		return m.OnDevice()
@@ -195,8 +195,8 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// ReleasesAfter returns the number of a client's releases that cost privacy when so many plans
-// of the rounds are answered, if it took all of their steps.
+// ReleasesAfter returns the number of a client's releases that cost privacy after the given
+// number of plans of the rounds, if the client took all of their steps.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

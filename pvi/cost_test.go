@@ -68,8 +68,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// A study meets its target tightly, against the target's observer and under the target's
-// adjacency.
+// The cost of a study is at most its privacy target and close to it, against the target's
+// observer and under the target's adjacency.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -90,8 +90,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Published factors are not sound for clients, and their three costs differ. Everything
-// else is sound and has one cost.
+// Published factors are not sound if the privacy unit is the client, and their claimed, true
+// and proved costs differ. All other studies in this test are sound, and the three costs are
+// equal.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	client := "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol makes nothing long for a model of many coefficients: names and priors are computed
-// when they are needed. All allocations together, garbage included, are a few bytes for each
-// coefficient.
+// NewProtocol makes no long list for a model of many coefficients. Names and priors are
+// computed when they are needed. All allocations together, garbage included, are a few bytes
+// for each coefficient.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
 	const coefficients, each = 1_000_000, 24 // bytes
 	levels := func(n int) string {

@@ -24,8 +24,8 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// Whether a device can take a study's steps follows from public numbers alone, not from the
-// number of a client's records.
+// OnDevice decides from public numbers alone, and not from a client's number of records, if a
+// device can take a study's steps.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override

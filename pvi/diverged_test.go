@@ -28,9 +28,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// Whether a client's solver converges is private: if the privacy unit is the client, it
-// answers as if nothing had changed, and is charged. Without a promise Propose returns an
-// error.
+// The convergence of a client's solver is private. If the privacy unit is the client, a client
+// whose solver diverges answers as if its factor did not change, and is charged. In a study
+// without a privacy promise Propose returns an error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

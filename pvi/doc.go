@@ -12,14 +12,14 @@
 // [Protocol] derives from a study and a roster everything that both sides must
 // agree on: family, prior, method, lattice, damping, costs.
 //
-// Nothing here reads a file, a socket or a clock, and randomness is an argument.
-// The state of both machines is a value that marshals to bytes: a machine that
-// was saved and restored goes on as if nothing had happened. Coordinator, client
-// and simulator drive the same code.
+// Nothing here reads a file, a socket or a clock, and randomness is an argument. The state of
+// both machines is a value that marshals to bytes: a machine that was saved and restored
+// continues like a machine that never stopped. The coordinator, the clients and the simulator
+// call the same code.
 //
-// # The rooms
+// # The packages
 //
-// This package has the rounds: their plans, their outcomes and λ. The others are
+// This package has the rounds: their plans, their outcomes and λ. The other packages are
 //
 //	fedpvi/pvi/method      the releases of clients in a round: one package below it for each kind
 //	fedpvi/pvi/lambda      the arithmetic of λ
@@ -39,9 +39,9 @@
 //
 // # The memory of a client
 //
-// A release may depend on the client's records, on published numbers, and on
-// randomness that never hid a release. Tied and exact factors keep to that.
-// Published factors, which contain the client's own noise, do not: given the
-// sums, the other clients' later releases correct their earlier noise and with
-// it uncover the victim. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
+// A release may depend on the client's records, on published numbers, and on randomness that
+// never hid a release. Tied and exact factors obey this rule. Published factors break it,
+// because they contain the client's own noise: later releases of the other clients correct
+// their earlier noise, and an observer of the sums can use these corrections to uncover the
+// victim's releases. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
 package pvi

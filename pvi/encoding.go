@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// An Encoding is a state to be written, of some megabytes or more. It must be written before
-// the machine changes.
+// An Encoding is the state of a machine, ready to be written. The state may have many
+// megabytes. The caller must write it before the machine changes.
 type Encoding struct {
 	Size  int // in bytes
 	Write func(io.Writer) error

@@ -4,7 +4,8 @@ import "fedpvi/pvi/phase"
 
 // Methods with which a client checks a plan or an outcome before it acts on it.
 
-// Check returns the refusal with which Propose would answer a plan, and changes nothing.
+// Check returns the error if Propose would refuse the plan, and nil otherwise. It changes
+// nothing.
 func (s *Site) Check(plan *Plan) error { return s.check(plan) }
 
 // Lambda returns λ − λ_prior on the lattice. It is not a copy.
@@ -16,8 +17,8 @@ func (s *Site) Posterior() []float64 { return s.q.natural() }
 // Done reports whether the site has followed every outcome of the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// WaitingFor returns the clients whose answer to an open plan is missing, in order; nil
-// if it is not open.
+// WaitingFor returns the clients whose answer to an open plan is missing, in order. It returns
+// nil if the plan is not open.
 func (s *Server) WaitingFor(number int) []ClientID {
 	r, ok := s.open[number]
 	if !ok {

@@ -60,7 +60,7 @@ func TestOneStepSettle(t *testing.T) {
 	}
 }
 
-// Check returns the refusal of Propose, and changes nothing.
+// Check returns the same refusal as Propose, and changes nothing.
 func TestCheckIsWhatProposeSays(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 2, 1)
 	plan, _ := h.server.Next()

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house is a federation for tests that can access every machine.
+// A house is a server with all of its sites, for tests.
 type house struct {
 	t        testing.TB
 	protocol *Protocol

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is λ on the lattice and all that follows from it. Server and sites each keep one, and their λ
-// never differ. (Their floats may differ in the last bit, on different machines.)
+// A posterior is λ on the lattice and the values that are computed from λ. The server and every
+// site each keep a posterior. If the method is exact, their λ are always equal, but floats
+// computed from λ may differ in the last bit on different machines.
 type posterior struct {
 	protocol *Protocol
 	lambda   []Wide // λ − λ_prior
@@ -24,14 +25,15 @@ type posterior struct {
 	then  moments     // after it
 }
 
-// moments are q in floats, which follow from λ. Where coordinates are independent that is quick, and
-// there may be a million of them: then they are computed when they are needed.
+// moments are the natural parameters and the mean of q in floats, computed from λ. If
+// coordinates are independent, there may be a million of them, and the computation is fast. The
+// moments are then computed only when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
 }
 
-// newPosterior returns the posterior before any data: the prior.
+// newPosterior returns the posterior before any outcome, which is the prior.
 func newPosterior(p *Protocol) *posterior {
 	q := &posterior{protocol: p, meanOf: p.family.Means(), walk: p.method.NewWalk(), lambda: make([]Wide, p.family.Size())}
 	if !q.take(q.walk.Begin()) {
@@ -53,7 +55,7 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes the moments of the present λ, and reports whether they are those of a proper
+// moments computes the moments of the present λ, and reports whether λ is a proper
 // distribution.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
@@ -82,15 +84,16 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f with λ after the last try.
+// there calls f while q.lambda is the result of the last try. Afterwards it restores q.lambda.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take makes the first of some moves that leads to a proper distribution, or may do so on
-// another machine.
+// take makes the first move that leads to a proper distribution on this machine, or may lead to
+// one on another machine whose arithmetic rounds differently. It reports whether it made a
+// move.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -101,7 +104,7 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 	return false
 }
 
-// end follows the last outcome of the rounds.
+// end makes the final move of λ after the last outcome of the rounds.
 func (q *posterior) end() { q.take(q.walk.End()) }
 
 // restore sets the posterior to a λ that was saved, and its walk to the state that was saved
@@ -123,10 +126,10 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether λ is the posterior's: exactly, or up to rounding if it follows from
-// floating-point arithmetic. Privacy does not depend on it. Then a client's records show only in
-// the sum of gradients at a θ, and one record contributes no more than the clip to it, whatever θ
-// is and whoever chose it, as long as it was chosen without the records.
+// same reports whether as equals the posterior's λ. If the method is not exact, same allows
+// differences of rounding. Privacy does not depend on these differences: a client releases only
+// a sum of clipped gradients at a θ, to which one record contributes at most the clip, at any θ
+// that was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -158,8 +161,8 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
-// EachBlock calls f for the natural parameters of q, a block of coordinates after the other; part
-// is the family of a block. Coordinates must be independent ([gaussian.Independent]).
+// EachBlock calls f for the natural parameters of each block of coordinates of q, in order.
+// part is the family of the block. Coordinates must be independent ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
@@ -167,8 +170,8 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for the natural parameters of the present λ, a block after the other. Coordinate
-// first is the first of a block. Coordinates must be independent.
+// blocks calls f for the natural parameters of each block of coordinates of the present λ, in
+// order. first is the index of the block's first coordinate. Coordinates must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -187,9 +190,9 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary bounds the differences between machines in an element of the precision, relative to the sum of the
-// magnitudes of its terms: a Cholesky factor of a d×d matrix is that of a matrix whose elements differ by less than
-// d²·2⁻⁵⁰.
+// boundary bounds the differences between machines in an element of the precision, relative to
+// the sum of the magnitudes of its terms. A computed Cholesky factor of a d×d matrix is the
+// exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
@@ -257,7 +260,7 @@ func (q *posterior) centre() []int64 {
 	return centre
 }
 
-// checkCentre returns an error for a centre of another kind than the protocol's.
+// checkCentre refuses a centre that does not fit the protocol's coordinates.
 func (p *Protocol) checkCentre(centre []int64) error {
 	if err := p.coordinates.CheckCentre(centre); err != nil {
 		return refuse("%w", err)

@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds derives the phase after the rounds, whose steps have a noise multiplier.
+// lastRounds derives the last round for the noise multiplier of the rounds' steps. The list is
+// empty if the study has no last round.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings has the combinations of unit, factors and schedule.
+// bookkeepings lists combinations of privacy unit, kind of factors and schedule.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -130,7 +130,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 	}
 }
 
-// Without privacy a conjugate model needs one round.
+// Without noise a conjugate model reaches the pooled posterior in one round.
 func TestOneRoundIsPooled(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
@@ -174,7 +174,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// Neither the order of answers nor the names of clients change a bit.
+// The result is the same to the bit for every order of answers and for all names of clients.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")
@@ -413,8 +413,8 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If rounding decides whether λ is proper, a client follows either verdict. For any other λ it
-// follows only the right one, however close λ is to improper.
+// If rounding decides whether λ is proper, a client accepts either verdict. For any other λ it
+// accepts only the right verdict, however close λ is to improper.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
 		precision float64 // of a coordinate of q that the outcome leads to
@@ -544,7 +544,7 @@ func TestReleasesAreCapped(t *testing.T) {
 	}
 }
 
-// A client whose change overflows takes part like any other, and pays.
+// A client whose change overflows answers like any other client, and is charged.
 //
 //abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
@@ -572,8 +572,8 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// Whether a client has any record is private if the unit is the record: without records it
-// sends noise.
+// If the privacy unit is the record, it is private whether a client has any records. A client
+// without records sends noise.
 func TestEmptyShard(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "", ""), 3, 1)
 	h.shards[0] = shard.Design(h.protocol.study, new(shard.Records))

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Each kind of release has its method.
+// NewProtocol chooses the right method for each kind of release.
 func TestMethodOfStudy(t *testing.T) {
 	plane := func(privacy, inference string) *Protocol { return protocolOf(t, 3, privacy, inference, "") }
 	for want, p := range map[string]*Protocol{
@@ -45,7 +45,7 @@ func summed(p *Protocol) bool {
 	return ok
 }
 
-// around replaces the site of client m by one with another solver.
+// around replaces the site of client m by a site with another solver.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
@@ -109,7 +109,7 @@ func partsIn(t testing.TB, saved []byte) (m partsMemory) {
 	return m
 }
 
-// A spentClient has made so many releases.
+// A spentClient reports a given number of releases.
 type spentClient struct {
 	method.Client
 	releases int
@@ -117,14 +117,14 @@ type spentClient struct {
 
 func (c spentClient) Spent() method.Spent { return method.Spent{Statistics: c.releases} }
 
-// sampledFor returns the mechanism of a client with so many records.
+// sampledFor returns the mechanism of a client with the given number of records.
 func sampledFor(p *Protocol, records int) (*dpmech.SampledSum, error) {
 	return p.method.(interface {
 		For(records int) (*dpmech.SampledSum, error)
 	}).For(records)
 }
 
-// optionsOf returns how a client with so many records descends.
+// optionsOf returns the descent options of a client with the given number of records.
 func optionsOf(p *Protocol, records int) solver.DPSVIOptions {
 	return p.method.(interface {
 		Options(records int) solver.DPSVIOptions

@@ -137,8 +137,8 @@ func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
 	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
 }
 
-// The whole study meets its target tightly, for steps over all records and over batches. The
-// shares divide μ², and the formula agrees with the accountant's events.
+// The cost of the whole study is at most its target and close to it, for steps over all records
+// and over batches. The shares divide μ², and the formula agrees with the accountant's events.
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -260,8 +260,8 @@ func TestOneStepSensitivity(t *testing.T) {
 	})
 }
 
-// With hardly any noise the sums are those of the formulas over both clients, at the mean of
-// the final q.
+// With hardly any noise the opened sums equal the gradient and curvature formulas over the
+// records of both clients, at the mean of the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)

@@ -43,8 +43,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// A record that is added or removed turns a part's clipped change into another one: the
-// cost is that of sensitivity 2C under both adjacencies, for all rounds together.
+// A record that is added or removed changes the clipped change of one part, so that the
+// sensitivity is 2C. The test checks the cost of all rounds together under both adjacencies.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -157,8 +157,8 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// playPair has both sites answer a plan, and delivers the message of the first: an observer
-// saw the same transcript in both worlds.
+// playPair has both sites answer a plan, and delivers the message of the first site only, so
+// that the transcript is the same for both sites.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -185,8 +185,8 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// A virtual client remembers its own change without noise: if it proposes nothing new, its
-// factor stays as it was.
+// A virtual client stores its own change without noise. If it proposes no change, its factor
+// does not move.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))

@@ -19,8 +19,8 @@ import (
 // A ClientID names a client.
 type ClientID = phase.ClientID
 
-// A Protocol is all that server and sites must agree on before the first round: the study,
-// derived for a roster of clients. It does not change.
+// A Protocol is everything on which the server and the sites must agree before the first round.
+// It is derived from a study and a roster of clients, and it is immutable.
 type Protocol struct {
 	study  *study.Study
 	roster phase.Roster
@@ -30,12 +30,12 @@ type Protocol struct {
 	method   method.Method // of the rounds
 	messages method.Messages
 
-	// The phases beside the rounds, each a list of one, or of none if the study has no
-	// such phase. They take their share of the study's budget.
+	// The phases before and after the rounds. Each list has one element, or none if the study
+	// has no such phase. The phases use part of the study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 
-	// The following are those of the setting and of the messages.
+	// The following fields are copies from the setting and the messages.
 	model       *fit.Model
 	family      gaussian.Family
 	coordinates *lambda.Coordinates
@@ -69,9 +69,10 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod derives the method and the last round, with the noise multiplier of the study
-// or the one for which the scale, the rounds and the last round together meet its target. If
-// the claim for a published method does not hold, it is the claim that meets the target.
+// deriveMethod derives the method and the last round, with the study's noise multiplier. If the
+// study gives none, the multiplier is chosen so that the scale phase, the rounds and the last
+// round together meet the privacy target. For a published method whose claim does not hold, the
+// claimed cost meets the target.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -152,8 +153,8 @@ func (p *Protocol) Prior() []float64 { return p.setting.Prior() }
 // MinClients returns U_min, the fewest answers for which a sum is opened.
 func (p *Protocol) MinClients() int { return p.roster.Fewest }
 
-// Plans returns the number of plans of the rounds: one a round if
-// synchronous, one for every client in every round if not.
+// Plans returns the number of plans of the rounds: one in each round of a synchronous schedule,
+// and one for each client in each round of the other schedules.
 func (p *Protocol) Plans() int { return p.setting.Plans() }
 
 // damping returns α for plan number n in units of 2^-[method.DampingBits].
@@ -162,8 +163,8 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the number of answers below which a round is void: U_min, or
-// one if plans are for one client each.
+// fewest returns the smallest number of answers with which a round is not void: U_min, or one
+// if every plan asks one client.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A reader of a transcript has the sums that were opened and no release. All that a server sends after
-// an outcome follows from them.
+// A reader of a transcript has the opened sums and no release. Everything that a server sends
+// after an outcome can be computed from the opened sums.
 
 // Replay ends the round of an outcome with the sum that is in it, and returns the outcome
 // that follows. If it differs from o, then o does not follow.

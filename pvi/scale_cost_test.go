@@ -94,9 +94,10 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The cost of the passes is that of the accountant's event and that of the formula: μ² of all
-// passes is the share of the target's, whatever the unit and adjacency. The rest
-// is calibrated to it, and the whole meets the target and nearly exhausts it.
+// The cost of the passes agrees with the accountant's event and with the formula: μ² of all
+// passes is their share of the target's μ², for every unit and adjacency. The rounds are
+// calibrated to the remaining budget, and the whole study meets the target and nearly exhausts
+// it.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{recordTarget, ""},

@@ -8,13 +8,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server owns the posterior of a study: it plans rounds, adds up what clients
-// release, and moves λ if the result is a proper distribution. It holds sums
-// only, so that its size does not grow with the number of rounds.
+// A Server owns the posterior of a study. It makes plans, adds up the releases of clients, and
+// moves λ if the new λ is a proper distribution. It stores only sums, so that its size does not
+// grow with the number of rounds.
 //
-// The caller calls Next until there is no plan, delivers the plans, hands every
-// release to Collect and every outcome to all clients. Close ends a round at its
-// deadline.
+// The caller calls Next until it returns false, and delivers the plans to the clients. The
+// caller passes every release to Collect, and delivers every outcome to all clients. Close ends
+// a round at its deadline.
 type Server struct {
 	protocol *Protocol
 	q        *posterior
@@ -42,9 +42,9 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next returns the next plan that can be sent now. It returns false while answers
-// must come first and when the study is done. Lambda of the plan is the server's own,
-// and stays as it is until the next outcome.
+// Next returns the next plan that can be sent now. It returns false while answers must come
+// first and when the study is done. The plan's Lambda is not a copy. It is valid until the next
+// outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
@@ -68,7 +68,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients that answer plan number n; nil if that depends on the order of answers.
+// participants returns the clients that answer plan number n. It returns nil if they depend on
+// the order of answers.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -80,8 +81,8 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client without an open plan with the fewest plans so far, the
-// first in the roster among equals.
+// idleClient returns the client that had the fewest plans so far, among the clients without an
+// open plan. Of several such clients it returns the first in the roster.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {

@@ -13,12 +13,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's half of the method. It answers plans and follows outcomes, and
-// computes λ for itself: it refuses a plan whose λ does not follow from the outcomes.
+// A Site owns one client's half of the method. It answers plans and applies outcomes. It
+// computes λ from the outcomes, and refuses a plan with a different λ.
 //
-// A release changes the site's state. The caller must have saved the state
-// before a byte of the release leaves the house, and must send the same bytes
-// again instead of a new release.
+// A release changes the site's state. The caller must save the state before it sends a byte of
+// the release. If the release is lost, the caller must send the same bytes again.
 type Site struct {
 	protocol *Protocol
 	id       ClientID
@@ -43,7 +42,8 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 }
 
 // NewSolverSite returns the site of a client at the prior, whose factor the given solver
-// refines: that of [Protocol.NewSolver], or one around it. [Protocol.NewSite] makes both.
+// refines. The solver is the result of [Protocol.NewSolver], or a solver that wraps it.
+// [Protocol.NewSite] makes the solver and the site.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
 	if !ok {
@@ -77,13 +77,12 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 // ID returns the client's name.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan: it writes to r the numbers that the client releases, with noise
-// from src, which is drawn and charged before anything looks at the records. A plan
-// that is out of place is [Refused], and nothing is computed.
+// Propose answers a plan: it writes to r the numbers that the client releases, with noise from
+// src. The noise is drawn and charged before the records are read. Propose returns [Refused]
+// and computes nothing if the client must not answer the plan.
 //
-// Any other error leaves r without a change, and the releases before it are
-// charged: that there was an error may be seen. A plan whose noise was drawn
-// counts as answered.
+// After any other error r holds no numbers. The releases before the error are charged, because
+// others may notice the error. A plan whose noise was drawn counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.check(plan); err != nil {
@@ -145,10 +144,10 @@ func (s *Site) check(plan *Plan) error {
 	return p.checkCentre(plan.Centre)
 }
 
-// Settle follows an outcome. It must be called for every outcome of the study,
-// in order. One that contradicts what the site knows is [Refused]: a client must
-// then stop, since the coordinator has lied or state was lost. Where λ is so close
-// to improper that machines may disagree, the server's verdict stands.
+// Settle applies an outcome. It must be called for every outcome of the study, in order. It
+// returns [Refused] if the outcome contradicts the site's state. The client must then stop,
+// because the coordinator has lied or state was lost. If rounding decides whether the new λ is
+// proper, Settle accepts the server's verdict.
 func (s *Site) Settle(o *Outcome) error {
 	p := s.protocol
 	if err := s.checkOutcome(o); err != nil {
@@ -213,7 +212,7 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum refuses a sum that the answers that it counts cannot yield.
+// checkSum refuses an outcome whose sum is impossible for the answers that the outcome counts.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
@@ -230,8 +229,8 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether outcome number sequence can be of plan n: plans end in
-// order, but for an asynchronous schedule, where one of each client is under way.
+// follows reports whether outcome number sequence can be of plan n: plans end in order, except
+// in an asynchronous schedule, in which each client may have one open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {

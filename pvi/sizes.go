@@ -9,6 +9,6 @@ func (p *Protocol) MessageSize() int { return p.messages.Size }
 // A Wide is an element of λ on its lattice.
 type Wide = lambda.Wide
 
-// Fewest returns the number of answers below which a round is void: [Protocol.MinClients],
-// or one where a plan is for one client.
+// Fewest returns the smallest number of answers with which a round is not void:
+// [Protocol.MinClients], or one if every plan asks one client.
 func (p *Protocol) Fewest() int { return p.fewest() }

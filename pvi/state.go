@@ -27,8 +27,8 @@ type siteState struct {
 	Descent  []byte          `json:",omitempty"` // of the walk
 }
 
-// MarshalBinary returns the site's state. It must not leave the
-// house: the client's own factor.
+// MarshalBinary returns the site's state. The state must not leave the client, because it holds
+// the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory
 	s.client.Save(&m)

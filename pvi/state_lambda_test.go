@@ -83,8 +83,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// It takes no more memory than it needs: the plan and the outcome of a study of a million
-// coefficients are in memory at the same time.
+// The encoding of a server's state uses little memory, because the plan and the outcome of a
+// study of a million coefficients are in memory at the same time.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

@@ -240,7 +240,8 @@ func TestSummedMachines(t *testing.T) {
 	})
 }
 
-// restart replaces site m, or the server if m is negative, by one with its state.
+// restart replaces site m, or the server if m is negative, by a machine that is restored from
+// the saved state.
 func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if m < 0 {
 		state, err := h.server.MarshalBinary()
@@ -369,9 +370,9 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The target's coalition does not know noise of sd σC, an outsider more, and an observer who
-// opens a message one share. Any number of clients that makes a sum leaves at least the
-// target's noise.
+// The noise that the target's coalition does not know has sd σC. An outsider does not know more
+// noise, and an observer who opens a message does not know one share. A sum of any permitted
+// number of clients has at least the target's noise.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -402,7 +403,8 @@ func TestSummedViews(t *testing.T) {
 	}
 }
 
-// With sampled batches the cost is the one of the Poisson-sampled Gaussian with the same noise.
+// With sampled batches the cost equals the cost of the Poisson-sampled Gaussian mechanism with
+// the same noise.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
 	n := p.method.Noise()
@@ -425,8 +427,8 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// The noise shares of a study with opened sums are those of the fewest clients less the
-// colluders.
+// The number of noise shares of a study with opened sums is the smallest number of answers
+// minus the number of colluders.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {
@@ -497,7 +499,8 @@ func TestSummedRestoreErrors(t *testing.T) {
 	}
 }
 
-// Machines that accept any bytes as a state can go on.
+// FuzzRestoreSummed restores machines from arbitrary bytes. A machine that accepts the bytes as
+// a state must be able to continue.
 func FuzzRestoreSummed(f *testing.F) {
 	p := summedProtocol(f, 2, 3, "")
 	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })

@@ -98,8 +98,8 @@ func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]fl
 // With simulation.reference = "markov-chain" the moments of the reference equal those by
 // quadrature. Two clients hold few records, so that the posterior is skewed. At least half of the
 // 16,000 links move, which is worth 5,000 independent draws: a standard error of .014 sds for a
-// mean and 2 % for the variance of a near-normal posterior. The bounds are five and four of those.
-// The seed is fixed.
+// mean and 2 % for the variance of a near-normal posterior. The bounds are five and four standard
+// errors. The seed is fixed.
 func TestChainFindsThePosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -3,8 +3,9 @@ package sim
 import "math"
 
 // Coverage returns the share of the true parameters that lie within the middle 90 % of their
-// marginals: first under the posterior, then under the noise-aware posterior. The two are equal if
-// the study asks for no noise-aware posterior. The play must have a Truth.
+// marginals. It returns the share under the posterior and the share under the noise-aware
+// posterior, which are equal if the study asks for no noise-aware posterior. The play must have a
+// Truth.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -35,7 +36,8 @@ func (p *Play) NoiseAware() (*NoiseAware, error) {
 	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
-// covered returns the share of the truth within normal intervals.
+// covered returns the share of the true parameters that lie within the middle 90 % of normal
+// distributions with the given moments.
 func (p *Play) covered(mean, variance []float64) float64 {
 	within := 0
 	for i, truth := range p.Truth {

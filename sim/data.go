@@ -20,8 +20,8 @@ func dataFolder() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// FindData returns the path of a study's file of records: its own path, the same path beside the
-// study, or a file in the folder FEDPVI_DATA (by default ../shared/data).
+// FindData returns the path of a study's file of records. It searches a relative path in the folder
+// of the study and then in the folder FEDPVI_DATA (by default ../shared/data).
 func FindData(studyFile, data string) (string, error) {
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
@@ -77,7 +77,8 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
-// design returns the held-out records as the model reads them, nil if there are none.
+// design returns the held-out records as the model reads them, or nil if there are no held-out
+// records.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {
 		return nil
@@ -85,8 +86,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic makes up records. Each client holds the records that were made for it, unless the
-// study partitions the records otherwise.
+// castSynthetic generates records. Each client holds the records that were generated for it, unless
+// the study declares another partition.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -112,7 +113,7 @@ func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error
 	return c, c.readTest(st, studyFile)
 }
 
-// holdOutOfEach holds out the last of the records of each client.
+// holdOutOfEach holds out the last records of each client.
 func (c *cast) holdOutOfEach(st *study.Study) error {
 	c.test = new(shard.Records)
 	for m := range c.holders {
@@ -140,8 +141,8 @@ func (c *cast) readTest(st *study.Study, studyFile string) error {
 	return err
 }
 
-// holdOut splits records into those for the clients and those held out, at random or in the order
-// of the files.
+// holdOut splits records into records for the clients and held-out records, at random or in the
+// order of the files.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	n := records.Len()
 	out := int(math.Round(st.Simulation.Test * float64(n)))
@@ -155,8 +156,9 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 	return records.Select(order[out:]), records.Select(order[:out]), nil
 }
 
-// readFiles reads files of records into one table. Paths that the user gave are opened as they
-// are.
+// readFiles reads files of records into one table. With own the user gave the paths, and readFiles
+// opens them as they are. Otherwise the paths come from the study, and it searches them by
+// [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()

@@ -17,9 +17,9 @@ type Dealt struct {
 	Records int          `json:"records"`
 }
 
-// Deal writes the records of a simulated study to a new folder: a file for each client, one for
-// the held-out records if there are any, and the study as it is read. The partition is that of a
-// play with the same options.
+// Deal writes the records of a simulated study to a new folder. The folder holds a file for each
+// client, a file for the held-out records if there are any, and the study. The records are
+// partitioned as in a play with the same options.
 func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Ten clients at ε = 1 each come near the fit of all records without privacy in few rounds. The
-// bounds are about twice the gaps seen over seeds.
+// At ε = 1, ten clients come near the fit of all records without privacy in few rounds. The bounds
+// are about twice the gaps seen over several seeds.
 func TestPrivateAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")

@@ -33,8 +33,8 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices are the devices that the user allows. A device is opened when the first study that can
-// use it arrives. Methods may be called from several goroutines at once.
+// Devices holds the devices that the user allows. They are opened when the first study that can use
+// them arrives. Methods may be called from several goroutines at once.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -46,8 +46,8 @@ type Devices struct {
 	gathering cuda.Gathering // clients of all federations
 }
 
-// NewDevices returns devices from a source. It passes messages for the user to say, each line
-// once.
+// NewDevices returns devices from a source. The devices pass messages for the user to the function
+// say, each message once.
 func NewDevices(from device.Source, say func(string)) *Devices {
 	return &Devices{source: from, say: say, told: map[string]bool{}}
 }
@@ -62,8 +62,9 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute a federation's steps from the plan with the given number on, if
-// they can. It returns an error if the user demands devices and they cannot.
+// Use makes the devices compute the steps of a federation if they can, starting with the device of
+// the given number. It returns an error if the user demands devices and no device can compute the
+// steps.
 func (d *Devices) Use(f *Federation, first int) error {
 	if d.none() {
 		return nil
@@ -84,9 +85,9 @@ func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a piece of work, none to use the processor. why is the reason why no
-// device can do the work, nil if there is none. If the user demands devices, that reason is
-// returned as an error.
+// For returns the devices for a piece of work. If it returns no devices, the processor does the
+// work. A why other than nil is the reason why no device can do the work. If the user demands
+// devices, For returns that reason as an error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -117,7 +118,8 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device. If it returns nil, the work moves to the processor.
+// Failed handles the failure of a device. It returns the error if the user demands devices. If it
+// returns nil, the work moves to the processor.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err

@@ -38,9 +38,9 @@ type Federation struct {
 	gathering *cuda.Gathering // for visits on devices; nil on the processor
 }
 
-// New returns a federation of the given holders, at the prior. If the study asks for a
+// New returns a federation of the given holders, whose q is the prior. If the study asks for a
 // standardisation, New runs it and uses the scale that it finds. Up to workers goroutines compute
-// at a time; their number changes no bit of any result.
+// at a time. Their number does not change any result.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -82,8 +82,8 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	return f, nil
 }
 
-// checkHolders refuses holders without records unless the privacy unit is the record: then the
-// presence of records is private, and a holder without any releases noise.
+// checkHolders returns an error if a holder has no records, unless the privacy unit is the record.
+// With that unit the presence of records is private, and a holder without records releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	if st.Privacy.Unit == study.Record {
 		return nil
@@ -161,7 +161,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the last release of site m. It is valid until the next Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites divides work among goroutines if it is large enough to pay for them.
+// forSites calls do for n sites. It uses several goroutines if the work is large enough to gain
+// from them.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -172,8 +173,8 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals is forSites for proposals. On devices all sites run at once, because each device
-// takes the steps of its sites together.
+// forProposals calls do for n sites that answer a plan. On devices it runs all sites at once,
+// because each device takes the steps of its sites together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)

@@ -108,8 +108,8 @@ func largestGap(r *Result) float64 {
 	return gap
 }
 
-// A diagonal posterior converges to mean-field inference on the pooled records, whose mean is the
-// exact one.
+// A diagonal posterior converges to the mean-field posterior of the pooled records, whose mean is
+// the mean of the exact posterior.
 func TestDiagonalIsMeanField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -136,7 +136,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		{"privacy.unit=client"},
 		{"inference.schedule=asynchronous"},
 	} {
-		// Clients and coefficients enough for the work to be shared.
+		// There are enough clients and coefficients for the goroutines to share the work.
 		settings = append(settings, "simulation.clients=80", "federation.min_clients=60")
 		st, path := experiment(t, "abalone/rings.toml", settings...)
 		var first []byte
@@ -228,7 +228,8 @@ func TestClaimedAndTrue(t *testing.T) {
 	}
 }
 
-// The running ε ends at that of the result: 77, not the claimed 10, for published factors.
+// The running ε ends at the ε of the result. For published factors this is 77 and not the claimed
+// 10.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -264,8 +265,8 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// The forecast matches the result: the sd of the precision over seeds is that of the noise, and
-// the clip adds little.
+// The forecast matches the result. The sd of the precision over seeds is the forecast sd of the
+// noise, and the clip adds little.
 func TestForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -306,14 +307,15 @@ func TestForecast(t *testing.T) {
 		for _, x := range found {
 			squares += x * x / seeds
 		}
-		// Five standard errors.
+		// The bound is five standard errors.
 		if got := math.Sqrt(squares); math.Abs(got/forecast.Noise-1) > 5/math.Sqrt(2*seeds) {
 			t.Errorf("%+v: the precision has sd %.4g, the forecast is %.4g", c, got, forecast.Noise)
 		}
 	}
 }
 
-// The forecast doubts a result with much noise beside the signal, not one with little.
+// The forecast warns of a result with much noise beside the signal, and does not warn of a result
+// with little noise.
 func TestForecastDoubts(t *testing.T) {
 	for epsilon, doubtful := range map[string]bool{"4.0": false, "1.0": false, "0.4": true} {
 		st, _ := experiment(t, "demo/blood-pressure.toml", "privacy.epsilon="+epsilon)
@@ -338,8 +340,8 @@ func TestProtocolOfNoClients(t *testing.T) {
 	}
 }
 
-// If the unit is the record, a holder may have no records. If it is the client, the error counts
-// the empty holders.
+// If the privacy unit is the record, a holder may have no records. If the unit is the client, New
+// returns an error that states the number of empty holders.
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawGeneral draws the variables that a model given by its program generates: the outcomes of a
-// neural network, or the variables of a mixture.
+// drawGeneral draws the variables that a general model generates, which are the outcomes of a
+// neural network or the variables of a mixture.
 func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
 	if m.Study.Model.Family == study.Mixture {
 		drawMixture(m, records, theta, r)

@@ -15,7 +15,7 @@ type Point struct {
 	Epsilon *float64 // nil if the study has no privacy
 }
 
-// historySize is the number of points at which the history drops every other one.
+// historySize is the number of points at which the history drops every second point.
 const historySize = 800
 
 // Wants reports whether the history keeps a point for the given outcome, counted

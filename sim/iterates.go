@@ -20,7 +20,8 @@ type iterates struct {
 	now     []float64
 }
 
-// newIterates returns nil unless the study wants the iterates' variance.
+// newIterates returns an accumulator for a study, or nil if the study does not ask for the variance
+// of the iterates.
 func newIterates(p *pvi.Protocol) *iterates {
 	in := p.Study().Inference
 	if in.NoiseAware != study.Iterates {
@@ -54,7 +55,7 @@ func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	return nil
 }
 
-// widen adds the variances to the diagonal of a covariance.
+// widen adds the variances of the iterates to the diagonal of a covariance.
 func (it *iterates) widen(cov *mat.SymDense) {
 	for i, s := range it.squares {
 		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))

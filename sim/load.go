@@ -29,8 +29,8 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting returns the settings with which a study runs without privacy. A solver that needs no
-// privacy stays, with its step sizes. The number and size of private gradient steps have no
+// fitting returns the settings with which a study runs without privacy. It keeps a solver that
+// needs no privacy, with its step sizes. The number and size of private gradient steps have no
 // meaning without noise, so the program's default fit replaces them.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
@@ -51,7 +51,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys that another solver would read with another meaning.
+// descentAlone removes the keys of private gradient steps that other solvers read with a different
+// meaning.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware is the noise-aware posterior beside the plain one. It is for reports only: factors
-// and predictions use the plain posterior.
+// A NoiseAware is the noise-aware posterior, compared with the plain posterior. Only reports use it.
+// Factors and predictions use the plain posterior.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
@@ -47,7 +47,8 @@ type Interval struct {
 // normal90 is the 95 % point of the standard normal distribution.
 const normal90 = 1.644853626951472
 
-// interval returns the interval of a parameter on its own scale whose coordinate is N(m, sd²).
+// interval returns the interval of a parameter whose coordinate is N(m, sd²). The interval is on
+// the parameter's own scale.
 func interval(p fit.Parameter, m, sd float64) Interval {
 	of := marginal(p, m, sd)
 	return Interval{of.Mean, of.SD, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
@@ -84,8 +85,8 @@ func (f *Federation) lastRound() error {
 	return nil
 }
 
-// Releases returns the number of releases of client m that cost privacy, the last round included.
-// [pvi.Protocol.Costs] returns their cost.
+// Releases returns the number of releases of client m that cost privacy, including the release in
+// the last round. [pvi.Protocol.Costs] returns the cost of that many releases.
 func (f *Federation) Releases(m int) int {
 	n := f.Sites[m].Releases()
 	if f.last != nil {

@@ -126,7 +126,7 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// mean field narrows sds by less than half here
+		// The mean-field approximation narrows sds by less than half here.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -147,8 +147,8 @@ func TestCovered(t *testing.T) {
 }
 
 // In ten data sets the one-step intervals of small studies hold the truth far more often than the
-// plain ones. If their coverage were 80 %, fewer than 30 of the 50 would hold it with probability
-// 10⁻³. The seeds are fixed.
+// plain intervals. If the coverage of the one-step intervals were 80 %, fewer than 30 of the 50
+// intervals would hold the truth with probability 10⁻³. The seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {
@@ -165,8 +165,8 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 }
 
-// The iterates' variance is that of the means after the last half of the rounds. It is added to
-// the posterior's own.
+// The variance of the iterates is the variance of q's means over the last half of the rounds. It is
+// added to the variance of the posterior.
 func TestIterates(t *testing.T) {
 	st := calibration(t,
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},

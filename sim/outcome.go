@@ -65,7 +65,8 @@ func drawPoisson(mean, most float64, r *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: mean, Src: r}.Rand()
 }
 
-// drawClass draws a class from the log odds of all classes except the first.
+// drawClass draws a class. eta holds the log odds of every class except the first, relative to the
+// first.
 func drawClass(eta []float64, r *rand.Rand) int {
 	largest := 0.0
 	for _, e := range eta {

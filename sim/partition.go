@@ -46,7 +46,7 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID returns a name for client i. The names sort in the order of the numbers.
+// clientID returns a name for client m. The names sort in the order of the numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
@@ -80,7 +80,7 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread divides order into parts that differ by at most one.
+// spread divides order into contiguous parts, whose lengths differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {

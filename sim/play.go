@@ -25,8 +25,8 @@ type Play struct {
 	Reference  *Reference
 	Report     shard.Report // changes to the records made by reading and by the scale that was found
 
-	// Truth is the θ that generated made-up records, on the model's scale. It is nil for other
-	// records, and if clients differ in θ or the scale is still unknown.
+	// Truth is the θ from which the records were generated, on the model's scale. It is nil if the
+	// records come from a file, if clients differ in θ, or if the study standardises its columns.
 	Truth   []float64
 	adopted []float64 // natural parameters that replace the federation's; nil if none
 
@@ -34,7 +34,7 @@ type Play struct {
 	last []float64    // natural parameters at the last call of moved
 }
 
-// NewPlay reads or makes up the records, deals them to clients and sets up the federation.
+// NewPlay reads or generates the records, deals them to clients and sets up the federation.
 func NewPlay(st *study.Study, o Options) (*Play, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -112,8 +112,8 @@ func (p *Play) predict(r *Result) (err error) {
 	return err
 }
 
-// Test returns how well the present posterior predicts the held-out records, nil if there are
-// none.
+// Test measures how well the present posterior predicts the held-out records. It returns nil if
+// there are no held-out records.
 func (p *Play) Test() (*Predictions, error) {
 	if p.test == nil {
 		return nil, nil
@@ -123,7 +123,8 @@ func (p *Play) Test() (*Predictions, error) {
 	return found, err
 }
 
-// PooledTest returns how well the fit of the pooled records predicts the held-out records.
+// PooledTest measures how well the fit of the pooled records predicts the held-out records. It
+// returns nil if there are no held-out records.
 func (p *Play) PooledTest() (*Predictions, error) {
 	if p.test == nil {
 		return nil, nil
@@ -132,9 +133,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that returns the cost of a client so far, against the study's own
-// observer. The function is nil if the study has no privacy. It computes an ε only after a new
-// release.
+// odometer returns a function that returns the ε of a client's releases so far, against the study's
+// own observer. That function returns nil if the study has no privacy. It computes ε only after a
+// new release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -154,7 +155,8 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the distance by which λ moved since the last call.
+// moved returns the distance by which λ moved since the last call, relative to the distance of λ
+// from the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -183,8 +185,8 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the federation's natural parameters by those that another method found, in the
-// study's family.
+// Adopt replaces the posterior of the federation by the natural parameters that another method
+// found, in the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds the present state of the play to a history, if the history wants it.
@@ -205,8 +207,8 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
-// ObserveLast adds the outcome of the last round to a history, if there was one. It moves no
-// posterior but costs privacy.
+// ObserveLast adds the outcome of the last round to a history, if there was a last round. That
+// outcome leaves the posterior as it is but costs privacy.
 func (p *Play) ObserveLast(h *History, r *Result) {
 	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
 		return
@@ -222,9 +224,9 @@ func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for a number of clients with made-up names; 0 takes the
-// number from the study's simulation. The public bounds stand in for the scale of columns where a
-// standardisation would find it.
+// Protocol derives the protocol of a study for a number of clients with made-up names. If clients
+// is 0, it takes the number from the study's simulation. If the study asks for a standardisation,
+// Protocol uses the public bounds in place of the scale that the standardisation would find.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

@@ -14,8 +14,9 @@ type post interface {
 	next() (client int, ok bool)
 }
 
-// newPost returns the post for a schedule. If every answer moves λ, answers arrive in the order of
-// a virtual clock; if not, in the order of sending.
+// newPost returns the post for a schedule. In the asynchronous schedule every answer moves λ, and
+// answers arrive in the order of a virtual clock. In other schedules they arrive in the order of
+// sending.
 func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	if schedule != study.Asynchronous {
 		return new(queue)
@@ -27,7 +28,7 @@ func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	return c
 }
 
-// A queue delivers in the order of sending.
+// A queue delivers answers in the order of sending.
 type queue struct {
 	clients []int
 	read    int

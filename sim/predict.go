@@ -14,8 +14,8 @@ import (
 type Predictions struct {
 	Records int `json:"records"`
 
-	// LogLikelihood is the mean log of the posterior predictive density in the outcome's own unit,
-	// or of the probability.
+	// LogLikelihood is the mean log of the posterior predictive density in the outcome's own unit.
+	// For a discrete outcome it is the mean log of the posterior predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose likeliest outcome was the observed one
@@ -40,7 +40,8 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // of Observed
 }
 
-// predict measures a posterior on records.
+// predict predicts records by a posterior. It returns measures of the predictions, and the
+// prediction of each record.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -124,7 +125,8 @@ func (p *Predictions) classes(all []fit.Prediction, pairs []pair) {
 	p.Accuracy, p.Majority = &accuracy, &majority
 }
 
-// areaUnderCurve computes the Mann-Whitney statistic from mean ranks.
+// areaUnderCurve returns the area under the ROC curve, which it computes as the Mann-Whitney
+// statistic from mean ranks.
 func areaUnderCurve(pairs []pair) float64 {
 	sorted := byPrediction(pairs)
 	var ranks, ones float64

@@ -56,7 +56,8 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// Held-out records are dealt to no client, and are the same for every partition of the others.
+// Held-out records are dealt to no client. They do not depend on the partition of the remaining
+// records.
 func TestHoldOut(t *testing.T) {
 	st := partitionStudy("balanced", 4, 0, 0)
 	st.Simulation.Test = .25

@@ -31,7 +31,7 @@ func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 // shuffled returns the numbers 0..n-1 in random order.
 func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
 
-// noiseFor restarts the stream of a client's noise for a plan.
+// noiseFor restarts stream as the stream of a client's noise for a plan.
 func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
 	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
 }

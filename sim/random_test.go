@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// All purposes have different names. Two with one name would share a stream, so that for instance
-// a round would reuse the noise of a scale pass.
+// All purposes have different names. Two purposes with the same name would share a stream, so that
+// for example a round would reuse the noise of a scale pass.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {

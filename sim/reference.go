@@ -17,8 +17,8 @@ import (
 )
 
 // A Reference is a posterior computed from the pooled records without privacy, which no federation
-// could compute: the exact posterior if the model is conjugate, else the Gaussian that the study's
-// approximation finds in its family.
+// could compute. It is the exact posterior if the model is conjugate. Otherwise it is the Gaussian
+// that the study's approximation finds in its family.
 type Reference struct {
 	family  gaussian.Family
 	Natural []float64 // in the layout of gaussian.Full if Exact, else of the study's family
@@ -29,7 +29,8 @@ type Reference struct {
 // ExactReference is the Method of a reference that is the exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits all records.
+// NewReference fits the pooled records of all shards. If the study asks for a Markov chain, it runs
+// the chain around that fit.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	r, err := newPooled(p, shards)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -83,7 +84,7 @@ func stochastic(p *pvi.Protocol) bool {
 // leastClimb is the fewest rounds of a pooled fit that is compared with private steps.
 const leastClimb = 5
 
-// climb fits the pooled records as the study's solver would if it had all of them.
+// climb fits the pooled records as the study's solver would if one client had all records.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
@@ -125,8 +126,8 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
-// newChain returns the normal distribution with the moments of the posterior, which a Markov chain
-// around the pooled fit estimates.
+// newChain returns the normal distribution with the moments of the posterior. It estimates the
+// moments by a Markov chain around the pooled fit.
 func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Reference, error) {
 	if p.Model().General() || len(p.Study().Model.Groups) > 0 {
 		return nil, errors.New(`simulation.reference = "markov-chain" is for regressions without groups: remove it`)

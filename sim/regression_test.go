@@ -143,7 +143,8 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// The same holds, more slowly, for a diagonal q and for clients in turn.
+// Natural-gradient steps also converge to pooled variational inference, more slowly, for a diagonal
+// q and for a schedule that asks clients in turn.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -347,7 +348,8 @@ func TestAdult(t *testing.T) {
 	}
 }
 
-// Abalone with ten rings or more, over four holders skewed by label.
+// The test fits the abalone data with the outcome of ten rings or more, over four holders with a
+// label skew.
 func TestAbaloneMature(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -31,15 +31,15 @@ type Result struct {
 	Posterior  []Marginal `json:"posterior"`
 	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
 
-	// Reference describes, for people, how the pooled records were fitted.
+	// Reference describes in words how the pooled records were fitted.
 	Reference string `json:"reference"`
 
-	// KL is the divergence, in nats, of the posterior from that of the pooled records without
-	// privacy.
+	// KL is the divergence, in nats, of the posterior from the posterior of the pooled records
+	// without privacy.
 	KL float64 `json:"kl_to_nonprivate"`
 
-	// Test measures the posterior on held-out records, NonPrivateTest the fit of the pooled
-	// records. Both are nil if no records were held out.
+	// Test measures how the posterior predicts held-out records. NonPrivateTest measures how the
+	// fit of the pooled records predicts them. Both are nil if no records were held out.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
@@ -51,11 +51,11 @@ type Result struct {
 	// Scale is the scale of the columns that the study standardises.
 	Scale []scale.Column `json:"scale,omitempty"`
 
-	// Notes must be shown with the posterior wherever it is shown.
+	// Notes are warnings that must be shown wherever the posterior is shown.
 	Notes []string `json:"notes,omitempty"`
 
-	// ComputedOn names the devices that computed the private gradient steps; it is empty for the
-	// processor. On devices the same seed yields other noise.
+	// ComputedOn names the devices that computed the private gradient steps. It is empty for the
+	// processor. The same seed yields different noise on devices and on the processor.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
@@ -81,8 +81,8 @@ type Privacy struct {
 	*Promise            // nil if the study has no privacy: then no number bounds the loss
 }
 
-// A Promise is the cost of one client's releases in a study with a bound. Every cost except
-// Claimed and True is proven.
+// A Promise is the cost of one client's releases in a study with privacy. Every cost except Claimed
+// and True is a proven bound.
 type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // against the study's own observer
@@ -104,8 +104,8 @@ type Promise struct {
 
 	// Sound is false if the claimed cost does not cover the releases, as for published factors
 	// where only sums are opened. Published names the part of the study that follows a
-	// publication. Claimed, True and Proven are then three different costs to an outsider; else
-	// they are equal.
+	// publication. In such a study Claimed, True and Proven are three different costs to an
+	// outsider. In other studies they are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -226,7 +226,7 @@ func (r *Result) notes(st *study.Study) []string {
 	return notes
 }
 
-// privacy returns the cost of one client. All clients of a study spend alike.
+// privacy returns the cost of one client. The cost is the same for all clients of a study.
 func (f *Federation) privacy() (Privacy, error) {
 	unit := f.Protocol.Study().Privacy.Unit
 	if unit == study.None {
@@ -236,7 +236,8 @@ func (f *Federation) privacy() (Privacy, error) {
 	return Privacy{unit, promise}, err
 }
 
-// NewPromise returns the cost of a client's first so many releases. The study must have privacy.
+// NewPromise returns the cost of the given number of releases of a client. The study must have
+// privacy.
 func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	target := p.Study().Privacy
 	costs, err := p.Costs(releases)

@@ -7,18 +7,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals are plays of several settings of a study on the same records. Each client sets some
-// records aside, and the plays are compared on those.
+// Rivals compares plays of several settings of a study on the same records. Each client sets some
+// records aside, and the plays are compared on the records set aside.
 type Rivals struct {
-	// Aside are the records set aside, by client. A coin decides for each record alone, without
-	// reading it: adding or removing a record moves no other.
+	// Aside holds the records set aside, by client. A random draw decides for each record
+	// separately and does not depend on its contents, so adding or removing a record does not
+	// affect any other record.
 	Aside []*shard.Records
 
 	cast    *cast
 	options Options
 }
 
-// NewRivals reads or makes up the records of a study and sets the given share aside.
+// NewRivals reads or generates the records of a study and sets the given share of them aside.
 func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -42,12 +43,12 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride separates the seeds of trials from each other and from those that a user would
+// trialStride separates the seeds of trials from each other and from the seeds that a user would
 // choose.
 const trialStride = 1 << 40
 
-// NewPlay sets up the play of one trial, with noise of its own. A second play of the same trial is
-// identical.
+// NewPlay sets up the play of one trial. Each trial has its own noise, and a second play of the
+// same trial is identical to the first.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Adding a record moves no other record to the other side.
+// Adding a record does not change which of the other records are set aside.
 func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	sides := func(records int) (kept, aside []float64) {
 		st := regression(t, "logistic", records, 1)

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// For every study of the repository, the charges of a client's releases one by one add up to the
-// cost stated for the whole: never less, and more only by rounding.
+// For every study of the repository, the charges of a client's single releases add up to the cost
+// stated for the whole study. The sum is never less, and exceeds the stated cost only by rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -34,7 +34,7 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 		if !doc.Root().Has("study") {
 			continue // a sweep over studies that this test reads too
 		}
-		// A given multiplier saves the slow calibration of the noise.
+		// A given noise multiplier avoids the slow calibration of the noise.
 		st, err := study.Parse(path, source, givenNoise(doc.Root())...)
 		if err != nil {
 			t.Fatal(err)

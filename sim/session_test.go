@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A byteHouse plays a study by [session] alone. Machines exchange only bytes. By a coin, a machine
-// is saved and restored, or a client answers late.
+// A byteHouse plays a study with the state machines of package session, which exchange only bytes.
+// At random it saves and restores a machine, or delays a client's answer.
 type byteHouse struct {
 	t       *testing.T
 	study   *study.Study
@@ -31,7 +31,7 @@ type byteHouse struct {
 	spent  []session.Spent // by answer, of client 0
 }
 
-// A machine is restored after one in rare events.
+// A machine is restored after an event with probability 1/rare.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {
@@ -262,13 +262,13 @@ func (h *byteHouse) sameResult(f *Federation) {
 	}
 }
 
-// Machines that exchange bytes and are restored now and then reach, bit for bit, the result of the
-// federation in one process.
+// Machines that exchange bytes and are restored at random reach the same result, bit for bit, as
+// the federation in one process.
 func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
-	// A given noise multiplier saves restored machines from calibrating it.
+	// With a given noise multiplier, restored machines do not calibrate the noise again.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}

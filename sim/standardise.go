@@ -19,7 +19,7 @@ type Standardisation struct {
 }
 
 // standardise plays the scale phase and returns the study on the scale that it finds. If the study
-// asks for none, it returns the study unchanged.
+// asks for no standardisation, it returns the study unchanged.
 func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
@@ -63,7 +63,7 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 	return scaled, found, nil
 }
 
-// scalePass plays one pass.
+// scalePass plays one pass of the scale phase and returns its outcome.
 func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed uint64) (outcome *scale.Outcome, err error) {
 	var release scale.Release
 	for m, site := range sites {

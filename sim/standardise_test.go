@@ -45,9 +45,10 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The scale that is found is that of the records within the bounds of the last pass, up to that
-// pass's noise: twelve numbers within 6 sds, so that at other seeds 2 of 10^8 correct programs
-// fail. Its cost is in every view, and the result states both.
+// The study finds the scale of the records within the bounds of the last pass, up to the noise of
+// that pass. The test compares twelve numbers with a bound of 6 sds, which a correct program
+// exceeds with probability 2·10⁻⁸ at a random seed. Every view includes the cost of the scale, and
+// the result states the scale and the cost.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -67,7 +68,7 @@ func TestStandardisedRun(t *testing.T) {
 		for k, s := range r.Scale {
 			checkFound(t, play.Federation.Protocol, s, bounds[k], columnOf(st, holders, k))
 		}
-		// The noise of a pass is that pass's own, and that of a client its own.
+		// Each pass and each client has independent noise.
 		first, second := play.Federation.Scale.Outcomes[0].Sum, play.Federation.Scale.Outcomes[1].Sum
 		for i, n := range first {
 			if n == second[i] || i > 0 && n == first[i-1] {
@@ -137,7 +138,7 @@ func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation
 	return bounds, c.holders
 }
 
-// columnOf returns the values of column k of those that are standardised, by client.
+// columnOf returns the values of the k-th standardised column, by client.
 func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	values := make([][]float64, len(holders))
 	for m, h := range holders {
@@ -168,7 +169,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	m := p.Before()[0].Mechanism(p.Before()[0].Passes())
 	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(float64(len(values))) / count
 	z := (found.Mean - middle) / half
-	// The number of records has noise too, by which both are divided.
+	// Mean and mean square are divided by the number of records, which has noise too.
 	sd := noise * math.Sqrt(1+max(mean*mean, square*square))
 	if math.Abs(z-mean) > 6*sd || found.SD > 0 && math.Abs(z*z+found.SD*found.SD/(half*half)-square) > 6*sd {
 		t.Errorf("found %+v between %+v: mean and mean square %g and %g on that scale are those of the records, %g and %g, but for noise of sd %g",
@@ -179,7 +180,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	}
 }
 
-// Without a promise the scale is exact and free, on whatever workers.
+// Without privacy the scale is exact and costs nothing, with any number of workers.
 func TestStandardisedWithoutPrivacy(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 3} {
@@ -203,7 +204,7 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// A scale that noise hides is said to be, in notes that name the column and the way out.
+// If noise hides the scale of a column, a note names the column and suggests a remedy.
 func TestScaleNotes(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml", "standardise.budget_share=0.00001", "simulation.synthetic.records_per_client=50")
 	r := run(t, newPlay(t, st, path, 1))
@@ -212,8 +213,8 @@ func TestScaleNotes(t *testing.T) {
 	}
 }
 
-// A plan stands on the public bounds until the scale is known, with the noise and the
-// cost that the run will have.
+// Until the scale is known, a plan uses the public bounds. It has the noise and the cost that the
+// run will have.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

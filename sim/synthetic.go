@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise draws records from the model: θ from the study's truth, or from the prior where the
-// study gives none; regressors as declared; outcomes from the likelihood.
+// synthesise draws records from the model. It takes θ from the study's truth, and draws the
+// parameters that the truth omits from the prior. It draws regressors as the study declares them,
+// and outcomes from the likelihood.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
@@ -32,8 +33,8 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records of a study. It returns nil if there is none, or
-// if clients or the scale may differ.
+// truthOf returns the θ that generated all records of a study. It returns nil if the records come
+// from a file, if clients differ in θ, or if the study standardises its columns.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -46,13 +47,14 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	return drawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// drawTruth returns θ.
+// drawTruth returns θ. It draws the parameters that the study does not give from the prior.
 func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth
 	used := 0
 	var truth []float64
 	for _, p := range m.Parameters.All() {
-		// Drawn even if the study gives it, so that one value does not change the others.
+		// Every parameter is drawn, even one that the study gives, so that a given value does not
+		// change the draws of the other parameters.
 		theta := p.Prior.Mean + p.Prior.SD*r.NormFloat64()
 		if value, ok := given[p.Name]; ok {
 			theta = value
@@ -99,8 +101,8 @@ func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Recor
 	return records, nil
 }
 
-// drawValue draws a value of a column. It is uniform, or normal if the study declares so; a normal
-// value is drawn again until it is within bounds.
+// drawValue draws a value of a column. The value is uniform, or normal if the study declares a
+// normal distribution. A normal value is drawn again until it is within the bounds.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if c.Type != study.Numeric {
 		return float64(r.IntN(len(c.Levels)))
@@ -109,7 +111,8 @@ func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// Bounds with hardly any mass must not stall the loop: use the nearest bound then.
+	// The loop is bounded because the bounds may have hardly any mass. After the last try the
+	// value is the nearest bound.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

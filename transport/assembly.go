@@ -8,8 +8,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly assembles an entry from its pieces, over any number of connections. The body uses at
-// most twice the memory of the received bytes.
+// An assembly assembles an entry from its pieces. The pieces may arrive over several connections.
+// The body uses at most twice the memory of the received bytes.
 type assembly struct {
 	number  uint64
 	limit   int64
@@ -26,14 +26,14 @@ func newAssembly(number uint64, limit int64, brief bool) *assembly {
 	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
-// have returns the number of bytes of the body so far.
+// have returns the number of bytes of the body that have arrived.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect expects a new start next.
+// reconnect prepares the assembly for a new connection, whose first message must be a start.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message, and reports whether the entry is complete. An error is the fault of the
-// other end: no part of the entry may be used.
+// take adds a message, and reports whether the entry is complete. It returns an error if the
+// message violates the protocol. No part of the entry may be used after an error.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:
@@ -57,7 +57,7 @@ func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	return true, nil
 }
 
-// abridged completes an entry whose body is left out.
+// abridged completes an entry that arrived without its body.
 func (a *assembly) abridged(m *wirepb.FollowResponse) (complete bool, err error) {
 	if !a.brief || a.have() > 0 || len(m.GetPiece()) > 0 {
 		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)

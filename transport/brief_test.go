@@ -20,8 +20,9 @@ func (d *desk) tell(body []byte) {
 	d.entries[len(d.entries)-1].Derived = true
 }
 
-// A client that computes bodies does not receive those that follow from earlier entries, unless it
-// requests them. A client that does not, such as an older program, receives all of them.
+// The coordinator leaves out bodies that follow from earlier entries if the client sets Brief,
+// unless the client requests a body. A client without Brief, such as an older program, receives all
+// bodies.
 func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,8 @@ func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	}
 }
 
-// A body may be left out only if the client permits it, entirely, and at its beginning.
+// A hostile coordinator leaves out bodies in several ways. The client accepts the omission only if
+// it set Brief, no piece of the body has arrived, and the message has no piece.
 func TestHostileOmission(t *testing.T) {
 	body := []byte("the body of an entry")
 	serve := func(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error {

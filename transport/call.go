@@ -18,7 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a call of a method at a server, known before any of its messages is read.
+// A call is a call of a method at a server. The server makes it before it reads the call's first
+// message.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -31,7 +32,8 @@ type call struct {
 // versionHeader is the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions lists who may call each method. A method that is not listed is denied to all.
+// permissions lists the callers that may call each method. A method that is not listed is denied to
+// all callers.
 var permissions = map[string]struct {
 	guests, versionless bool
 	long                bool // lasts as long as bytes move
@@ -50,8 +52,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit decides about a call by its method and its peer. The returned context ends when the call
-// stalls or its study is removed, and so do the reads and writes of the call.
+// admit permits or refuses a call by its method and its peer. The returned context ends when the
+// call stalls or its study is removed. Reads and writes of the call fail after the end of the
+// context.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -100,7 +103,8 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks refuses a call in a version that was not agreed on. The caller then agrees again.
+// speaks returns a refusal unless the header of a call names a supported protocol version. After
+// this refusal the caller agrees on a version again.
 func (s *Server) speaks(header []string) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
@@ -110,7 +114,8 @@ func (s *Server) speaks(header []string) *Refusal {
 	return refuse(Version, "the call does not use %v: agree on a version first", s.versions)
 }
 
-// knownMethod keeps invented method names out of the metrics.
+// knownMethod returns the name of a method for the metrics. It returns "other" for a method that
+// does not exist, because a peer can invent names.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)

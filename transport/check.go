@@ -6,7 +6,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The checks of messages never quote the content of a message.
+// The errors of the checks in this file never quote the content of a message.
 
 func checkJoin(m *wirepb.JoinRequest) error {
 	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
@@ -38,7 +38,7 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkOffer returns the size of the offered body, which may come with the offer.
+// checkOffer checks the first message of a release, and returns the size of the offered body.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
 		return 0, refuse(Malformed, "a release must begin with its offer")
@@ -59,7 +59,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece returns the bytes of the next piece of a body with have of size bytes received.
+// checkPiece checks the next piece of a body, and returns its bytes. The argument size is the size
+// of the body, and have the number of bytes already received.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")
@@ -77,7 +78,8 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	return piece, nil
 }
 
-// checkStart checks the announcement of an entry.
+// checkStart checks the start message of an entry. The entry must have the expected number and
+// offset, and at most limit bytes.
 func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
 	switch {
 	case m.GetNumber() != number:

@@ -25,12 +25,13 @@ type Config struct {
 	Address string
 	// TLS comes from channel.Client, or from channel.Join for a guest.
 	TLS *tls.Config
-	// RoundDeadline is the time for a round; all timeouts are derived from it.
+	// RoundDeadline is the time limit for a round. All timeouts are derived from it.
 	RoundDeadline time.Duration
 	// MaxEntry is the largest accepted body of an entry in bytes.
 	MaxEntry int64
-	// Brief permits the coordinator to leave out bodies that follow from earlier entries:
-	// [Client.Entry] returns such items without a body, and [Client.Whole] with it.
+	// Brief permits the coordinator to leave out bodies that follow from earlier entries.
+	// [Client.Entry] returns such an item without its body. [Client.Whole] returns the item with
+	// its body.
 	Brief bool
 	// Poll, if not zero, is the interval at which the client asks for entries instead of staying
 	// connected.
@@ -41,10 +42,11 @@ type Config struct {
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Client calls the coordinator of one study. It retries failed calls with the same bytes, until
-// there is no progress for a fifth of the round deadline or the context is done. The error is a
-// [*Refusal] if the coordinator refuses, an [*Unreachable] if it cannot be reached, and a [*Breach]
-// if it violates the protocol. The methods may be called concurrently.
+// A Client calls the coordinator of one study. It retries a failed call with the same bytes until
+// the context is done, or until there is no progress for a fifth of the round deadline. The error
+// is a [*Refusal] if the coordinator refuses the call, an [*Unreachable] if the coordinator cannot
+// be reached, and a [*Breach] if the coordinator violates the protocol. The methods may be called
+// concurrently.
 type Client struct {
 	config   Config
 	timing   timing
@@ -60,7 +62,7 @@ type Client struct {
 	end      context.CancelFunc
 }
 
-// Dial connects and agrees on the protocol version.
+// Dial connects to the coordinator and agrees with it on the protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -143,7 +145,7 @@ func (c *Client) connect(ctx context.Context, address string) (net.Conn, error) 
 	return counted{raw, c.observer}, nil
 }
 
-// Close ends all calls.
+// Close ends all calls and closes the connection.
 func (c *Client) Close() error {
 	c.end()
 	err := c.conn.Close()

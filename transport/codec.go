@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes messages as gRPC does, except that frames are encoded already, and submissions
-// are decoded without a copy.
+// A codec encodes and decodes messages as gRPC does, with two exceptions. A frame is sent as it is,
+// because it is already encoded. A submission is decoded without a copy of its pieces.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {

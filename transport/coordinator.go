@@ -18,8 +18,8 @@ type Item struct {
 	Envelope []byte
 	Body     []byte
 	Stored   Stored // replaces Body if not nil; only a coordinator returns such items
-	// Derived states that the body follows from earlier entries. A client that computes it does not
-	// need it, and receives the item with a nil body.
+	// Derived states that the body follows from earlier entries. A client that can compute the body
+	// receives the item with a nil body.
 	Derived bool
 }
 
@@ -45,26 +45,26 @@ type Standing struct {
 	// Last is the envelope of the client's last signed message that names its ledger; nil if there
 	// is none. It shows a client that its own state is older.
 	Last []byte
-	// Gossip is set if the coordinator gossips and the client may join.
+	// Gossip is set if the coordinator gossips and the client may join the gossip.
 	Gossip Gossip
 }
 
 // Gossip holds the address and the key of the coordinator's gossip. It is sent to the parties of a
 // study only.
 type Gossip struct {
-	// Address is host:port. Without a host it is the host at which the coordinator is called. Empty
-	// without gossip.
+	// Address is host:port. If the host is empty, it is the host at which the client calls the
+	// coordinator. Address is empty if the coordinator does not gossip.
 	Address string
 	Key     secret.Secret
 }
 
 // A Coordinator handles the calls of the parties of one study. The methods may be called
 // concurrently, and repeatedly with the same arguments: a repeated call returns the same answer and
-// has no further effect. A call that is out of place returns a [*Refusal].
+// has no further effect. A call that is not allowed in the current state returns a [*Refusal].
 //
-// The peer is authenticated by its connection; the implementation looks it up in the roster.
+// The connection authenticates the peer. The implementation looks up the peer in the roster.
 type Coordinator interface {
-	// Join redeems an invitation for a guest. It is the only method for guests.
+	// Join redeems an invitation for a guest. Guests may call no other method.
 	Join(ctx context.Context, r JoinRequest) (Admission, error)
 
 	// Renew issues a new certificate for the peer.
@@ -77,27 +77,29 @@ type Coordinator interface {
 	// of fedpvi/crypto/transcript).
 	Approve(ctx context.Context, peer channel.Party, envelope []byte) error
 
-	// Entry returns an entry of the transcript, counted from 1. It waits for the next one until ctx
-	// is done, and then returns ctx's error. The item must not be modified: the same bytes may be
-	// returned to many callers, and should be for long bodies.
+	// Entry returns an entry of the transcript, counted from 1. If the entry does not exist yet,
+	// Entry waits for it until ctx is done, and then returns the error of ctx. The caller must not
+	// modify the item, because Entry may return the same bytes to many callers. An implementation
+	// should do so for long bodies.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
-	// Offer announces a release. It checks the envelope, and returns how many bytes of the body
-	// were received already: all of them if the release was accepted before. A complete body may
-	// come with the offer and be accepted at once, as with the last byte of Write; it is nil
-	// otherwise. Offer does not keep the slices.
+	// Offer announces a release. It checks the envelope, and returns the number of bytes of the
+	// body that were already received. This number is the size of the body if the release was
+	// accepted before. The argument whole is the complete body or nil. A complete body is checked
+	// and accepted at once, as after the last byte of Write. Offer does not keep the slices.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
-	// Write adds a piece of the body of an offered release at an offset. With the last byte the
-	// release is checked and accepted: it is durable when Write returns nil. Write does not keep
-	// the slice. A server makes one call at a time for a release, in order.
+	// Write adds a piece of the body of an offered release at an offset. After the last byte, Write
+	// checks and accepts the release, which is durable when Write returns nil. Write does not keep
+	// the slice. For each release a server calls Write for one piece at a time, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 }
 
 // A Reason is the kind of a refusal. Its text never changes.
 type Reason string
 
-// The reasons. Every other error is internal, and a peer learns no details of it.
+// These are the reasons. Every error that is not a Refusal is internal, and a peer learns no
+// details of an internal error.
 const (
 	Malformed   Reason = "malformed"    // bytes in a wrong form
 	Denied      Reason = "denied"       // not for this peer, or not part of the study
@@ -109,8 +111,8 @@ const (
 	Version     Reason = "version"      // no common protocol version
 )
 
-// A Refusal states why a call was refused. The state is unchanged. The text is shown at the other
-// end: it contains no data values and no secrets.
+// A Refusal states why a call was refused. The state is unchanged. The text must contain no data
+// values and no secrets, because the other end shows it.
 type Refusal struct {
 	Reason Reason
 	Text   string

@@ -13,8 +13,9 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts each of a client's connections after a number of bytes, sent and received together; -1
-// means never. Connections beyond the list are not cut.
+// A saw cuts each connection of a client after a number of bytes. Sent and received bytes count
+// together. The number -1 means that the connection is not cut. Connections beyond the list are not
+// cut either.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
@@ -46,7 +47,7 @@ type cutConn struct {
 	left int
 }
 
-// pass returns how many bytes may still pass.
+// pass returns the number of bytes, at most n, that may pass before the cut.
 func (c *cutConn) pass(n int) int {
 	c.saw.mu.Lock()
 	defer c.saw.mu.Unlock()
@@ -80,7 +81,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// total returns the bytes of all connections.
+// total returns the number of bytes on all connections.
 func (s *saw) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,8 @@ func (s *saw) total() (n int) {
 	return n
 }
 
-// stride returns the distance between cuts: testing every place takes minutes.
+// stride returns the distance between cuts in bytes. It is usually more than 1, because a test with
+// a cut after every byte takes minutes.
 func stride() int {
 	switch {
 	case os.Getenv("FEDPVI_LONG") != "":
@@ -101,7 +103,7 @@ func stride() int {
 	return 401
 }
 
-// usedWhole returns the bytes of the connection of an undisturbed run.
+// usedWhole runs the test without cuts and returns the number of bytes on its connection.
 func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &saw{}
@@ -150,8 +152,8 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs the test with the first connection cut at every place, and the second a little
-// later.
+// everywhere runs the test many times. The first connection is cut after each multiple of stride
+// bytes, and the second connection is cut too.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	all := usedWhole(t, run)
 	for k := 0; k < all; k += stride() {
@@ -162,7 +164,8 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// Bytes that were received are not sent again.
+// The test cuts the connection while a release is sent. The client does not send the received bytes
+// again.
 func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -180,7 +183,8 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The bytes of an entry are not sent again either.
+// The test cuts the connection while an entry is sent. The coordinator does not send the received
+// bytes again.
 func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -215,8 +219,8 @@ func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// A short release is sent with its offer, which saves a round trip. A long one is not, and neither
-// is one that was received in part.
+// The client sends a short release with its offer, which saves a round trip. The client first waits
+// for the coordinator's response if the release is long or was received in part.
 func TestShortReleaseComesWithItsOffer(t *testing.T) {
 	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {
 		synctest.Test(t, func(t *testing.T) {

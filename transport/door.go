@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server, and closes those beyond the limits. Nothing is read
-// from a connection before it passes.
+// A door counts the connections of a server, and closes connections beyond the limits. The server
+// reads nothing from a connection before the door has admitted it.
 type door struct {
 	limits   Limits
 	observer Observer
@@ -27,7 +27,8 @@ func newDoor(limits Limits, observer Observer) *door {
 	}
 }
 
-// A guarded connection has passed a door, which it informs when it is closed.
+// A guarded connection is a connection that a door has admitted. It informs the door when it is
+// closed.
 type guarded struct {
 	counted
 	door  *door
@@ -36,7 +37,8 @@ type guarded struct {
 	once  sync.Once
 }
 
-// enter returns false if there are too many connections.
+// enter counts a new connection. It returns false if the server or the host of c has too many
+// connections.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host := hostOf(c.RemoteAddr())
 	d.mu.Lock()
@@ -51,8 +53,8 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the address of a connection. For IPv6 it is the network of 64 bits, in which one
-// host has as many addresses as it likes.
+// hostOf returns the address by which connections of strangers are counted. For IPv6 it returns the
+// network with a prefix of 64 bits, because one host can use every address in this network.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -69,8 +71,8 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know assigns a connection to a party. If the party has too many connections, its oldest is
-// closed.
+// know assigns a connection to a party. If the party then has too many connections, know closes its
+// oldest connection.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return
@@ -135,7 +137,7 @@ func (g *guarded) Close() error {
 	return err
 }
 
-// A guardedListener closes connections that may not enter.
+// A guardedListener closes connections that its door does not admit.
 type guardedListener struct {
 	net.Listener
 	door *door

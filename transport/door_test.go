@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A counter is an observer that counts.
+// A counter is an Observer that counts calls, bytes and connections.
 type counter struct {
 	mu             sync.Mutex
 	calls          map[[2]string]int
@@ -42,7 +42,8 @@ func (c *counter) Connected(change int) {
 	c.most = max(c.most, c.open)
 }
 
-// counts returns the counts so far. Ending connections may still be read from.
+// counts returns the counts so far. The server may still read from connections that are ending, so
+// the counts can grow.
 func (c *counter) counts() (calls map[[2]string]int, received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +77,8 @@ func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	})
 }
 
-// The newest connection of a party works: the previous one may be dead.
+// The test opens more connections of a party than the limit. The newest connection works, because
+// an older connection may be dead.
 func TestNewestConnectionWins(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 1}}, ours)
 	config := w.config("north")
@@ -85,8 +87,8 @@ func TestNewestConnectionWins(t *testing.T) {
 	check(t, north.Approve(t.Context(), []byte("consent")))
 }
 
-// A stranger that sends nothing occupies one of its host's places, until the time for a handshake
-// is over.
+// A stranger that sends nothing counts against the limit of its host until the time limit for a
+// handshake is over.
 //
 //abuse:case A12 bounded for each host
 func TestConnectionsOfStrangersAreLimited(t *testing.T) {
@@ -112,7 +114,7 @@ func TestConnectionsOfStrangersAreLimited(t *testing.T) {
 	})
 }
 
-// A guest remains a stranger.
+// The test checks that connections of guests count as connections of strangers.
 func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
@@ -182,7 +184,8 @@ func TestObserverCounts(t *testing.T) {
 	}
 }
 
-// A party is seen as long as its connection lives, even if only by its answers to pings.
+// The test checks that the server calls Seen for a party as long as its connection is open, even if
+// the party only answers pings.
 func TestPartyIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -25,8 +25,8 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort that lasts until ctx is done or there is no progress for the given time. A
-// patience of 0 has no limit.
+// begin starts an effort. The effort ends when ctx is done, or when there is no progress for the
+// time patience. With a patience of 0 there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -55,7 +55,8 @@ func (e *effort) moved() {
 	e.sent()
 }
 
-// sent records bytes that were sent and may not have arrived.
+// sent restarts the time limit after bytes were sent. It keeps the count of tries, because the
+// bytes may not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {
 		e.timer.Reset(e.patience)
@@ -79,7 +80,7 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether to try again, and otherwise the final error.
+// judge reports whether to try a failed call again. If not, it returns the error for the caller.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -99,7 +100,8 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain agrees on the version again: the coordinator may have been updated.
+// agreeAgain agrees on the protocol version again, because the coordinator may have been updated.
+// It reports whether to try the call again.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -112,7 +114,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns why an effort ended: the caller's context, the network, or both.
+// gaveUp returns the error of an effort that has ended. The error names the cause in the context,
+// the last error of the network, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -128,8 +131,8 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is a violation of the protocol by a coordinator. Trying again does not help: its program
-// is another one, damaged, or hostile.
+// A Breach is a violation of the protocol by a coordinator. Another try does not help, because the
+// other end runs another program or is damaged or hostile.
 type Breach struct {
 	Address string
 	Text    string

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Follow sends an entry, and the following ones if the caller stays.
+// Follow sends an entry. If the request sets stay, Follow also sends the following entries.
 func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServer) error {
 	if err := checkFollow(m); err != nil {
 		return err
@@ -40,7 +40,8 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. It may take any time while the study has no news.
+// await waits for an entry. A caller that stays connected may wait without a time limit. For other
+// callers await returns errNothingYet after the requested time or the server's limit.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -64,8 +65,8 @@ type frame struct {
 	piece mem.Buffer
 }
 
-// sendEntry sends the rest of an entry from an offset, in pieces, or without a body that the client
-// can compute.
+// sendEntry sends an entry in pieces. It begins at an offset in the body. If brief is set and the
+// body follows from earlier entries, sendEntry leaves out the body.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {

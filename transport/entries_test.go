@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The bytes on the wire equal the protobuf encoding of the same messages. A client assembles the
-// entry from them, from any offset.
+// The test compares the bytes on the wire with the protobuf encoding of the same messages. A client
+// can assemble the entry from these messages, from any offset.
 func TestFramesAreMessages(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -66,7 +66,8 @@ func TestFramesAreMessages(t *testing.T) {
 	}
 }
 
-// A body is hashed once for all followers, is not mistaken for another, and is not kept for long.
+// The test checks that a body is hashed once for all followers, that different bodies have their
+// own hashes, and that old bodies are not kept.
 func TestBodiesAreHashedOnce(t *testing.T) {
 	var s hashes
 	first, second := []byte("outcome"), []byte("plan")

@@ -10,8 +10,8 @@ import (
 )
 
 // Entry returns an entry of the transcript, counted from 1, and waits for it until ctx is done.
-// Consecutive entries come over one call that stays open, or by polling, as configured. Concurrent
-// calls wait for one another.
+// Consecutive entries arrive over one call that stays open, or by polling if Config.Poll is set.
+// Without polling, concurrent calls of Entry wait for one another.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -40,7 +40,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an entry with the body that Entry left out.
+// Whole returns an entry with its body, which Entry may leave out.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -60,7 +60,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number.
+// followerAt returns a follower whose next entry has the given number. It returns f if f is such a
+// follower. Otherwise it stops f and starts a new follower.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -140,7 +141,7 @@ func (f *follower) receive(e *effort, a **assembly) error {
 	}
 }
 
-// assemble receives the rest of an entry.
+// assemble receives messages until the entry is complete.
 func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
 	for {
 		m, err := stream.Recv()
@@ -158,7 +159,8 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll asks for an entry repeatedly, and closes the connection in between.
+// poll asks for an entry at intervals until the entry exists. It closes the connection between two
+// requests.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()
@@ -181,7 +183,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask asks once. io.EOF means that the entry does not exist yet.
+// ask requests an entry once. It returns io.EOF if the entry does not exist yet.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -73,7 +73,8 @@ func (w wire) status() (codes.Code, error) {
 	}
 }
 
-// A message that would decompress to 64 MiB is not decompressed.
+// The test sends a compressed message of 64 MiB. The server refuses the message and does not
+// decompress it.
 //
 //abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
@@ -113,7 +114,7 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	}
 }
 
-// Endless headers are not collected.
+// The test sends headers without end. The server ends the connection and does not keep the headers.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
@@ -136,7 +137,7 @@ func TestEndlessHeaders(t *testing.T) {
 	}
 }
 
-// Headers beyond the limit are refused.
+// The test sends headers that are longer than maxHeaders. The call fails.
 func TestLongHeaders(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))
@@ -146,7 +147,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// One connection may have a limited number of concurrent calls.
+// The test opens more concurrent calls on one connection than the limit permits.
 //
 //abuse:case A12 bounded
 func TestCallsOfAConnectionAreLimited(t *testing.T) {

@@ -39,8 +39,8 @@ func cut(all []byte) (messages [][]byte) {
 	return messages
 }
 
-// Whatever a coordinator sends, a complete entry matches its announcement, and an incomplete one
-// uses no more memory than was received.
+// FuzzEntry assembles an entry from arbitrary messages. A complete entry matches the size and hash
+// in its start message. An incomplete entry uses memory in proportion to the received bytes only.
 func FuzzEntry(f *testing.F) {
 	body := []byte("the body of an entry")
 	f.Add(stream(f, answer(1, body, 0, body)))
@@ -81,7 +81,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// arrived returns a received message, or nil if it is invalid.
+// arrived decodes a received message. It returns nil if the message is invalid.
 func arrived(b []byte) *wirepb.FollowResponse {
 	m := &wirepb.FollowResponse{}
 	if (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m) != nil {
@@ -122,7 +122,7 @@ func (p *tape) RecvMsg(m any) error {
 	return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}, m)
 }
 
-// submitted fails the test unless a message is decoded as by protobuf.
+// submitted decodes b into m, and fails the test unless protobuf decodes b in the same way.
 func submitted(t *testing.T, m *submission, b []byte) {
 	t.Helper()
 	want := &wirepb.SubmitRequest{}
@@ -144,8 +144,8 @@ func submitted(t *testing.T, m *submission, b []byte) {
 	}
 }
 
-// Whatever a client sends, the coordinator receives the pieces of one release in order, within the
-// offer.
+// FuzzRelease sends arbitrary messages from a client. The coordinator receives the pieces of one
+// release in order, and no more bytes than were offered.
 func FuzzRelease(f *testing.F) {
 	it := item([]byte("the body of a release"))
 	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
@@ -185,7 +185,8 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// Every short call is answered or refused.
+// FuzzCalls calls the short methods with arbitrary messages. Each call returns an answer or a
+// refusal.
 func FuzzCalls(f *testing.F) {
 	for _, m := range []proto.Message{
 		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
@@ -236,7 +237,8 @@ func called[In, Out any, P interface {
 	return err
 }
 
-// A refusal in a coordinator's answer has a known reason and plain text.
+// FuzzRefusal reads refusals from arbitrary answers of a coordinator. Each refusal has a known
+// reason and printable text.
 func FuzzRefusal(f *testing.F) {
 	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
 	check(f, err)

@@ -24,7 +24,9 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 	}
 }
 
-// gossip reads the fields about gossip. Invalid ones are ignored: nothing depends on gossip.
+// gossip returns the address and key of the coordinator's gossip in a response. It returns a zero
+// Gossip if the fields are invalid. An error is not necessary because no decision depends on
+// gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()
 	host, _, err := net.SplitHostPort(c.config.Address)

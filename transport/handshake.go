@@ -12,7 +12,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller is the peer of a connection to a server, and the name by which it called the study.
+// A caller describes the peer of a connection to a server, and the TLS server name by which the
+// peer selected the study.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
@@ -33,7 +34,7 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
-// serverSide makes a server's connections, within a deadline that gRPC sets.
+// serverSide makes the TLS handshakes of a server. gRPC sets the deadline of a handshake.
 type serverSide struct{ server *Server }
 
 func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -67,7 +68,7 @@ func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, 
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see informs a study that bytes arrived from a party.
+// see calls the study's function Seen when bytes arrive from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -84,7 +85,7 @@ func (serverSide) Info() credentials.ProtocolInfo {
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An attended connection reports arriving bytes, including answers to pings.
+// An attended connection calls seen when bytes arrive, including answers to pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -98,8 +99,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A visited connection belongs to a guest. It ends beyond a number of bytes, so that strangers
-// cannot make the server hold more.
+// A visited connection is a guest's connection. It fails after a number of received bytes, so that
+// a stranger cannot make the server hold more bytes.
 type visited struct {
 	net.Conn
 	left int // bytes that the guest may still send
@@ -116,7 +117,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide makes a client's connections, and records failures in its line.
+// clientSide makes the TLS handshakes of a client. It records failures in the client's line.
 type clientSide struct {
 	config *tls.Config
 	line   *line
@@ -171,8 +172,9 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. The other end may close first in response, which ends a read: that
-// is not a fault.
+// Close closes the connection. The other end may close its side in response. Close therefore marks
+// the connection as closed first, so that Read does not report the end of the connection as a
+// fault.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

@@ -17,7 +17,7 @@ func offer(envelope []byte, size uint64) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size}.Build()}.Build()
 }
 
-// prompt returns an offer with bytes of the body.
+// prompt returns an offer that contains the body.
 func prompt(envelope []byte, size uint64, body []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size, Body: body}.Build()}.Build()
 }
@@ -81,7 +81,7 @@ func TestHostileReleases(t *testing.T) {
 	if n := w.desk.written(); n != 50 {
 		t.Errorf("the coordinator got %d bytes, want the 50 of one half", n)
 	}
-	// The rest of the half is accepted nevertheless.
+	// The coordinator still accepts the second half of the release.
 	if err := submitAll(t, rpc, offer(full(3).Envelope, 100), piece(50, full(3).Body[50:])); !errors.Is(err, io.EOF) || w.desk.taken(full(3)) != 1 {
 		t.Errorf("%v", err)
 	}
@@ -144,8 +144,8 @@ func TestOffsetBehindAnEntry(t *testing.T) {
 	wantRefusal(t, wrapped(err), OutOfPlace)
 }
 
-// The server does not wait for a caller that stops sending, and does not send to one that stops
-// reading.
+// The test makes a caller that stops sending and a caller that stops reading. The server ends both
+// calls.
 //
 //abuse:case A12 ended; the memory held for it is bounded
 func TestStalledCallEnds(t *testing.T) {
@@ -187,7 +187,7 @@ func TestStalledCallEnds(t *testing.T) {
 	})
 }
 
-// A call without an end may wait for an entry as long as it takes.
+// The test checks that a call may wait for an entry without a time limit.
 func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// answer returns the first message of an entry, in the right form.
+// answer returns a valid first message of an entry.
 func answer(number uint64, body []byte, offset uint64, first []byte) *wirepb.FollowResponse {
 	sum := sha256.Sum256(body)
 	return wirepb.FollowResponse_builder{Start: wirepb.FollowResponse_Start_builder{
@@ -29,7 +29,8 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
-// abridged returns the announcement of an entry without its body, with an extra piece.
+// abridged returns the start message of an entry that is sent without its body, with a piece that
+// should not be there.
 func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
 	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
 }
@@ -94,7 +95,8 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-// Bytes beyond the announced size are not kept, not even until the hash is checked.
+// The test sends more bytes than announced. The client refuses the piece at once, before it checks
+// the hash.
 func TestPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100, false)
@@ -107,7 +109,7 @@ func TestPieceBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// An entry that changes across a reconnection is refused.
+// The test cuts an entry and changes it on the next connection. The client refuses the entry.
 func TestEntryThatChangesBetweenConnections(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
@@ -183,7 +185,8 @@ func TestVersionThatWasNotOffered(t *testing.T) {
 	}
 }
 
-// Text from the other end is shown on a terminal, and must not control it.
+// The client shows text from the coordinator on a terminal. The test checks that the text contains
+// no control characters.
 //
 //abuse:case P07 text from the other end cannot control a terminal or a log
 func TestRefusalIsPlainText(t *testing.T) {
@@ -202,7 +205,8 @@ func TestRefusalIsPlainText(t *testing.T) {
 	}
 }
 
-// An unknown reason is not a refusal, and not a success either.
+// The test sends a refusal with an unknown reason. The client returns an error that is not a
+// Refusal.
 func TestUnknownReason(t *testing.T) {
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse("whim", "no").status() }}
 	c, err := Dial(t.Context(), serveImpostor(t, i))

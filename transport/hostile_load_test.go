@@ -15,8 +15,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// begun opens a connection by hand with calls of one method. Each call announces a message of the
-// largest size and sends as much of it as the server reads.
+// begun opens a connection and starts calls of one method with raw HTTP/2 frames. Each call
+// announces a message of the largest size and sends bytes of the message until the server stops
+// reading.
 func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Conn {
 	t.Helper()
 	conn := w.tls(c)
@@ -43,8 +44,9 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Con
 	return conn
 }
 
-// A thousand calls send as much as they can and never end. Guests are disconnected at once, and a
-// party occupies no more than its window. Others are served meanwhile.
+// The test starts a thousand calls that never end and send as much as they can. The server
+// disconnects guests at once. The calls of a party use no more memory than the party's window. The
+// server still serves other clients.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
 func TestThousandEndlessCalls(t *testing.T) {
@@ -83,7 +85,8 @@ func TestThousandEndlessCalls(t *testing.T) {
 	}
 }
 
-// An IPv6 host has as many addresses as it likes, so its network counts.
+// The test checks that hostOf returns the network of an IPv6 address, because one host can use
+// every address in its network.
 func TestHosts(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7:443":             "192.0.2.7",

@@ -90,7 +90,7 @@ func TestRemovedStudy(t *testing.T) {
 	wantRefusal(t, err, Unknown)
 }
 
-// The caller's context ends the wait, and not the connection.
+// The test ends the context of a waiting call. The call ends and the connection stays open.
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -160,7 +160,8 @@ func TestClosingEndsEverything(t *testing.T) {
 	})
 }
 
-// Without a coordinator the client retries at growing intervals, and gives up.
+// The test runs a client without a coordinator. The client retries at growing intervals, and gives
+// up.
 func TestCoordinatorIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -191,7 +192,7 @@ func TestCoordinatorIsDown(t *testing.T) {
 	})
 }
 
-// A real socket refuses the connection.
+// The test calls a closed port of the loopback interface, which refuses the connection.
 func TestClosedPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -241,7 +242,8 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 	}
 }
 
-// The coordinator is updated while clients are connected.
+// The test updates the coordinator while a client is connected. The client agrees on the version
+// again, or gets a refusal if there is no common version.
 func TestVersionIsAgreedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, ServerConfig{}, versions{1, 1})
@@ -273,7 +275,7 @@ func TestCallWithoutAVersion(t *testing.T) {
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
 }
 
-// A polite peer closes when this end does.
+// A polite is a connection whose peer closes its side after this end has closed.
 type polite struct {
 	net.Conn
 	told chan struct{}

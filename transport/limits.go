@@ -7,15 +7,16 @@ const (
 	// MaxEnvelope is the largest envelope of an item: longer content belongs in the body.
 	MaxEnvelope = 64 << 10
 
-	// streamWindow is how much one end may send before the other has read it. It is fixed, so that
-	// unread bytes are bounded. 512 KiB allow 10 MB/s at a round trip of 50 ms.
+	// streamWindow is the number of bytes that one end may send before the other end has read them.
+	// It is constant, so that the number of unread bytes is bounded. With 512 KiB the rate is 10
+	// MB/s at a round trip of 50 ms.
 	streamWindow = 512 << 10
 	connWindow   = 1 << 20
 
 	sentPiece = 256 << 10 // part of a release's body in a message
 	sentWhole = 64 << 10  // largest body that is sent with its offer, before the coordinator accepts it
-	// An entry is sent to many clients in messages that fit gRPC's buffers of 32 KiB; the next
-	// larger buffers have 1 MiB.
+	// entryMessage is the size of the messages in which an entry is sent. They fit gRPC's buffers
+	// of 32 KiB. The next larger buffers have 1 MiB, which is too much memory for many clients.
 	entryMessage = 32<<10 - 256
 	maxIdentity  = 8 << 10  // a token, a roster entry, or a certificate request
 	maxGuest     = 64 << 10 // from a guest on one connection: some tries to join, and pings
@@ -28,11 +29,11 @@ const (
 // Limits bound the resources of a server. A zero field selects its default.
 type Limits struct {
 	Connections int // in total; 16,384
-	// Strangers bounds the connections without a certificate from one host, or one IPv6 network,
-	// including guests; 256.
+	// Strangers bounds the connections without a certificate from one host or one IPv6 network.
+	// Connections of guests count too. The default is 256.
 	Strangers int
-	// PerParty bounds the connections of one party; 4. One more closes the oldest, which may be
-	// dead without notice.
+	// PerParty bounds the connections of one party. The default is 4. A further connection closes
+	// the oldest connection, which may be dead without the server's knowledge.
 	PerParty int
 	Calls    int // concurrent calls on one connection; 16
 }

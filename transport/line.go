@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// An Unreachable is the error for a coordinator that cannot be reached, with the cause as far as
-// this end can tell.
+// An Unreachable is the error for a coordinator that cannot be reached. Err is the cause that this
+// end observed.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -27,7 +27,7 @@ func (u *Unreachable) Error() string {
 // Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// reasonFor shortens an error of the network.
+// reasonFor describes an error of the network in a few words.
 func reasonFor(err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -71,7 +71,8 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether a retry may succeed. TLS errors are final: a wrong pin stays wrong.
+// passing reports whether a retry may succeed. It returns false for TLS errors such as a wrong
+// pinned key, because a retry would fail again.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -85,7 +86,7 @@ func passing(err error) bool {
 	return errors.As(err, &errno)
 }
 
-// A line is the state of a client's connection.
+// A line records the state of a client's connection, and the calls that wait for it.
 type line struct {
 	address string
 	log     *slog.Logger
@@ -111,7 +112,8 @@ func (l *line) alive() {
 	}
 }
 
-// failed records why there is no connection. Waiting calls end if waiting cannot help.
+// failed records the error that ended the connection. It ends the waiting calls if a retry cannot
+// succeed.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return // by this end
@@ -131,14 +133,15 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns why there is no connection, or nil.
+// last returns the error of the last failed connection, or nil if bytes have arrived since.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch returns a context that also ends when waiting for a connection cannot help.
+// watch returns a context that also ends when connecting fails with an error that a retry cannot
+// repair.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

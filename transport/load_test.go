@@ -19,7 +19,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Each follower that does not read costs a window of memory, not an entry.
+// The test measures memory with followers that do not read. Each follower costs the memory of a
+// window and not of a whole entry.
 //
 //abuse:case A12 a follower that does not read costs a window
 func TestMemoryOfStalledFollowers(t *testing.T) {
@@ -66,7 +67,8 @@ func heap() int64 {
 	return int64(m.HeapInuse)
 }
 
-// The same release on two connections at once is accepted once, from one of them.
+// The test sends the same release on two connections at once. The coordinator accepts the release
+// once.
 //
 //abuse:case A25 taken once
 func TestSameReleaseOnTwoConnections(t *testing.T) {
@@ -145,8 +147,8 @@ type sink struct{ Coordinator }
 func (*sink) Offer(context.Context, channel.Party, []byte, []byte) (int64, error) { return 0, nil }
 func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error     { return nil }
 
-// BenchmarkWaiting reports the memory of idle connections at both ends; the coordinator's share is
-// about half.
+// BenchmarkWaiting reports the memory of idle connections at both ends. The coordinator uses about
+// half of this memory.
 func BenchmarkWaiting(b *testing.B) {
 	const followers = 200
 	before := heap()
@@ -164,7 +166,7 @@ func BenchmarkWaiting(b *testing.B) {
 	waiting.Wait()
 }
 
-// loopback returns a world with a real port.
+// loopback returns a test server on a real port, with clients that are connected to it.
 func loopback(b *testing.B, o Observer, clients int) (*world, []*Client) {
 	w := &world{office: newOffice(b, document), desk: newDesk(), served: make(chan error, 1)}
 	var err error

@@ -22,7 +22,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// methods holds every method, and some that do not exist.
+// methods lists every method of the server, and some names of methods that do not exist.
 var methods = append(slices.Collect(maps.Keys(permissions)),
 	healthpb.Health_Watch_FullMethodName,
 	"/fedpvi.v1.Study/Abort",
@@ -31,8 +31,8 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 	"hello",
 )
 
-// Only the name of the method is sent: a caller without permission is refused before the server
-// reads anything else.
+// The test sends only the name of the method. The server refuses a caller without permission before
+// it reads anything else.
 //
 //abuse:case P04 the handler is not reached
 func TestGuestsMayOnlyJoin(t *testing.T) {
@@ -71,7 +71,7 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
-// Two studies on one port do not see each other.
+// The test serves two studies on one port. A party of one study has no access to the other study.
 //
 //abuse:case A08 refused
 //abuse:case P02 each sees its own study
@@ -91,7 +91,7 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 		t.Errorf("a peer of one study calls another: %v", err)
 	}
 
-	// A name that is not served.
+	// The caller uses the name of a study that the server does not serve.
 	c.TLS.ServerName = channel.ServerName(sha256.Sum256([]byte("a third")))
 	if _, err := Dial(t.Context(), c); !errors.As(err, &u) {
 		t.Errorf("a study that is not served: %v", err)

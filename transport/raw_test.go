@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// raw returns a connection of a peer that follows only the rules of gRPC.
+// raw returns a plain gRPC connection, without the checks of Client.
 func (w *world) raw(c Config) *grpc.ClientConn {
 	w.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///hub",
@@ -31,7 +31,7 @@ func inVersion(ctx context.Context, version string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
 }
 
-// refusalOf calls a method without sending anything, and returns the outcome.
+// refusalOf calls a method without sending a message, and returns the error of the call.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // an admitted caller waits
 	defer cancel()
@@ -42,7 +42,7 @@ func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error 
 	return wrapped(stream.RecvMsg(&wirepb.Refusal{}))
 }
 
-// wrapped returns an error with its refusal, if it has one.
+// wrapped returns the refusal in err, or err itself if it contains no refusal.
 func wrapped(err error) error {
 	if r := refusalIn(err); r != nil {
 		return r
@@ -50,7 +50,7 @@ func wrapped(err error) error {
 	return err
 }
 
-// An impostor is a coordinator that a test controls, with the right keys.
+// An impostor is a coordinator that has the right keys and whose answers a test controls.
 type impostor struct {
 	wirepb.UnimplementedStudyServer
 	version uint32

@@ -14,8 +14,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes maps reasons to gRPC codes. The reason itself is sent in a detail; the codes are for
-// peers that do not know it.
+// reasonCodes maps reasons to gRPC codes. The status also contains the reason itself as a detail.
+// The codes serve peers that do not know the detail.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -46,8 +46,8 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in an answer, or nil. The other end may be hostile: an unknown
-// reason is ignored, and the text is made plain.
+// refusalIn returns the refusal in an answer, or nil. The other end may be hostile, so refusalIn
+// ignores an unknown reason and removes unprintable characters from the text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -63,7 +63,8 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain makes a text safe for a terminal and a line of a log.
+// plain makes a text safe for a terminal and for a line of a log. It replaces unprintable
+// characters and shortens long texts.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -93,8 +94,9 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts a coordinator's error for the peer: a refusal is sent in full, a cancellation as
-// such, and any other error as the number of an incident, which is also in the log.
+// answer converts the error of a coordinator to a gRPC status for the peer. The peer receives the
+// full text of a refusal. A cancelled call has the code Canceled. For any other error the peer
+// receives only the number of an incident, and the log contains this number and the error.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit receives a release in pieces, and holds one piece at a time.
+// Submit receives a release in pieces. It holds one piece in memory at a time.
 func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	c := callOf(stream.Context())
 	m := &submission{}
@@ -75,9 +75,10 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads are the releases being received. A client whose connection broke starts again, while its
-// earlier call may not have noticed: the earlier call is ended first, so that a coordinator
-// receives the pieces of a release from one call at a time.
+// uploads lists the releases that the server is receiving. A client whose connection broke calls
+// again, and the server may not have noticed the end of the earlier call. The server ends the
+// earlier call first, so that a coordinator receives the pieces of a release from one call at a
+// time.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -93,7 +94,8 @@ type uploading struct {
 	done chan struct{}
 }
 
-// begin waits for its turn. The caller calls done at the end.
+// begin ends an earlier call that sends the same release, and waits for its end. The caller must
+// call done after the call.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}

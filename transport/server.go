@@ -21,13 +21,14 @@ import (
 
 // ServerConfig configures a server. The zero value works.
 type ServerConfig struct {
-	// RoundDeadline is the time for a round; all timeouts are derived from it.
+	// RoundDeadline is the time limit for a round. All timeouts are derived from it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	// Trace, if set, is called when a call of a method begins, and its result when the call ends,
-	// with the outcome of [Observer.Called]. Calls that wait for news are not traced.
+	// Trace, if set, is called when a call of a method begins. The server calls the returned
+	// function when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are
+	// not traced, because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
@@ -41,12 +42,12 @@ type Study struct {
 	Coordinator Coordinator
 	// MaxRelease is the largest body of a release in bytes.
 	MaxRelease int64
-	// Seen, if set, is called whenever bytes arrive from a party, including answers to pings. It is
-	// called often and must be fast.
+	// Seen, if set, is called whenever bytes arrive from a party, including answers to pings. It
+	// must be fast because it is called often.
 	Seen func(channel.Party)
 }
 
-// A served study ends its waiting calls when it is removed.
+// A served is a study at a server, with the context that ends its calls when the study is removed.
 type served struct {
 	Study
 	ctx     context.Context
@@ -118,7 +119,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		// An idle connection should use little memory.
+		// The small buffers reduce the memory of an idle connection.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
 	}
@@ -165,7 +166,7 @@ func (s *served) stop(why error) {
 	s.end(why)
 }
 
-// SetHealth sets the health of a study that its parties can query.
+// SetHealth sets the health of a study. The parties of the study can query the health.
 func (s *Server) SetHealth(document channel.Hash, works bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if works {
@@ -190,7 +191,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown accepts no new calls, ends waiting ones, and lets the others finish until ctx is done.
+// Shutdown stops the server. It accepts no new calls and ends the waiting calls. Other calls may
+// finish until ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -56,7 +56,7 @@ func (service) Approve(ctx context.Context, m *wirepb.ApproveRequest) (*wirepb.A
 	return wirepb.ApproveResponse_builder{}.Build(), c.study.Coordinator.Approve(ctx, c.peer, m.GetEnvelope())
 }
 
-// healthOfStudies returns the health of the study that the caller is connected to.
+// healthOfStudies is the health service. It returns the health of the caller's study.
 type healthOfStudies struct {
 	healthpb.UnimplementedHealthServer
 }
@@ -68,8 +68,9 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread returns why a message of a stream could not be read, for metrics: gRPC has reported it to
-// the sender. The remaining errors are the ends of the stream and of its context.
+// unread converts an error of reading a message to a Refusal for the metrics. gRPC has already
+// reported the error to the sender. Other errors mean that the stream or its context has ended, and
+// unread returns them unchanged.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:

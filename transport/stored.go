@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// A Stored is the body of an item on disk, which is read while it is sent.
+// A Stored is the body of an item on disk. The server reads the body while it sends it.
 type Stored interface {
 	Size() uint64
 	Hash() Hash // SHA-256
@@ -15,7 +15,7 @@ type Stored interface {
 	Read(b []byte, from int64) error
 }
 
-// A held body is in memory, with its hash.
+// A held is a body in memory with its hash.
 type held struct {
 	body []byte
 	sum  Hash
@@ -29,8 +29,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns n bytes of a body. Bytes in memory are not copied; others are in a buffer that is
-// reused after sending.
+// pieceOf returns n bytes of a body. It does not copy a body in memory. It reads a body on disk
+// into a buffer that is reused after sending.
 func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
@@ -44,8 +44,8 @@ func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
 	return mem.NewBuffer(b, pool), nil
 }
 
-// hashes holds the newest bodies in memory, which all followers of a study receive: each is hashed
-// once.
+// hashes holds the newest bodies in memory with their hashes. All followers of a study receive the
+// same bodies, so each body is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
 	held [4]held // newest first
@@ -65,7 +65,8 @@ func (s *hashes) of(body []byte) held {
 	return s.held[0]
 }
 
-// same reports whether two slices share their memory. Bodies are never modified.
+// same reports whether two slices share their memory. Such slices have equal content because bodies
+// are never modified.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A kept body is read from memory as if from disk.
+// A kept is a body in memory that the server reads as if it were on disk.
 type kept struct {
 	body []byte
 	fail error
@@ -44,7 +44,7 @@ func (t *sentFrames) bytes() (all []byte) {
 	return all
 }
 
-// An entry on disk is sent exactly as one in memory, from any offset.
+// The test sends entries from disk and from memory, from several offsets. The messages are equal.
 func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {

@@ -8,9 +8,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A submission is a received SubmitRequest. One buffer is reused for all: its slices are valid
-// until the next one is read. Protobuf would copy a piece once more, and gRPC keeps buffers of
-// powers of two for messages that are slightly longer.
+// A submission is a received SubmitRequest. All messages of a call use the same buffer, so the
+// slices of a submission are valid until the next message is read. Decoding by protobuf would copy
+// each piece once more. The buffers of gRPC have sizes of powers of two and do not suit messages
+// that are slightly longer.
 type submission struct {
 	offer  *offerPart // nil if there is none
 	piece  *piecePart // nil if there is none
@@ -95,7 +96,7 @@ func (p *piecePart) read(b []byte) error {
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// eachField calls f with the fields of an encoded message in order, each with its encoded value.
+// eachField calls f for each field of an encoded message in order, with the field's encoded value.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

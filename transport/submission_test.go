@@ -11,7 +11,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Messages in a valid but unusual form are decoded as by protobuf.
+// The test decodes valid messages in unusual encodings. The result equals the result of protobuf.
 func TestSubmissions(t *testing.T) {
 	encoded := func(m proto.Message) []byte {
 		b, err := proto.Marshal(m)
@@ -45,7 +45,8 @@ func TestSubmissions(t *testing.T) {
 	}
 }
 
-// Pieces are received in one buffer, however the connection splits a message.
+// The test checks that all pieces are received in one buffer, also if the connection splits a
+// message.
 func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 	const size, pieces = 100_000, 50
 	b, err := proto.Marshal(piece(7, bytes.Repeat([]byte("x"), size)))

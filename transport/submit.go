@@ -8,9 +8,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends a release from the byte where the coordinator has it. It returns nil once the
-// release is durable at the coordinator. Sending a release again is harmless. The item must not
-// change meanwhile. Releases are sent one after the other.
+// Submit sends a release. It omits the first bytes of the body if the coordinator already has them.
+// It returns nil when the release is durable at the coordinator. A release may be submitted again.
+// The caller must not change the item during the call. Concurrent calls send their releases one
+// after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
 	select {
 	case c.sender <- struct{}{}:
@@ -33,7 +34,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send makes one try. It updates how much the coordinator has, to detect progress.
+// send makes one try to send a release. It sets have to the number of bytes that the coordinator
+// has, and records progress if the number has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -66,8 +68,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns a short body if the coordinator may have none of it, and nil if the client first
-// asks how much it has.
+// promptly returns the body to send with the offer. It returns nil for a long body, and for a body
+// of which the coordinator may already have a part. The client then waits for the number of bytes
+// that the coordinator has.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -89,7 +92,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard returns how many bytes of a body the coordinator has.
+// heard receives the number of bytes of a body that the coordinator has.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -104,7 +107,8 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	return int64(m.GetHave()), nil
 }
 
-// ended returns why a stream ended, which the error of sending does not contain.
+// ended returns the error that ended a stream. A failed send returns only io.EOF, so ended receives
+// the error from the stream.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

@@ -13,13 +13,13 @@ const DefaultRoundDeadline = 10 * time.Minute
 const (
 	minRoundDeadline = time.Second
 	maxRoundDeadline = 365 * 24 * time.Hour
-	// gRPC's shortest interval between pings
+	// fastestPing is the shortest interval between pings that gRPC permits.
 	fastestPing = 10 * time.Second
 	slowestPing = 2 * time.Minute
 )
 
-// timing holds the durations of a connection. They are derived from the deadline of a round, so
-// that each kind of failure can happen once within a round.
+// timing holds the time limits and intervals of a connection. They are derived from the deadline of
+// a round, so that a round can end in time although each kind of failure happens once.
 type timing struct {
 	call      time.Duration // a short call
 	stall     time.Duration // a long call without progress
@@ -52,8 +52,9 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the wait before try n, the second being 1. It doubles each time, less a random part
-// of up to a half, so that clients of one coordinator do not return all at once.
+// pause returns the wait before a further try. The second try has n = 1. The wait doubles with each
+// try up to a maximum. A random part of up to a half is subtracted, so that the clients of one
+// coordinator do not all try at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {
@@ -62,7 +63,7 @@ func (t timing) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rest waits, or returns ctx's error.
+// rest waits for d. It returns the error of ctx if ctx is done earlier.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -27,7 +27,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// An office holds a study's keys: its parties may connect.
+// An office holds the keys of a study, and issues certificates to the study's parties.
 type office struct {
 	t         testing.TB
 	document  channel.Hash
@@ -72,7 +72,7 @@ func (o *office) pin(p channel.Party) (identity.Pin, bool) {
 	return pin, ok
 }
 
-// study returns the study as it is served, with guests allowed.
+// study returns the study for [Server.Add]. Guests may connect.
 func (o *office) study(c Coordinator) Study {
 	server := channel.Server{Credentials: o.hub, Pins: o.pin, Guests: true, Now: time.Now}
 	return Study{Document: o.document, TLS: server.Config(), Coordinator: c, MaxRelease: 8 << 20}
@@ -81,7 +81,8 @@ func (o *office) study(c Coordinator) Study {
 // pipe is the capacity of a connection in bytes.
 const pipe = 256 << 10
 
-// A world is a server in memory, with an office, a desk and a listener.
+// A world is a server in memory for a test. It contains the keys of a study (office), a coordinator
+// (desk) and a listener.
 type world struct {
 	*office
 	desk     *desk

@@ -9,8 +9,9 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// Many studies compete for the rest of a budget. As many as fit are charged, all others get the
-// same refusal, and a restart changes nothing.
+// Many studies charge the remaining budget of a data set concurrently. The store charges as many
+// studies as the budget admits, and refuses all others with the same error. A restart does not
+// change the result.
 //
 //abuse:case A23 as many as fit are charged, the others get one and the same refusal
 func TestTheLastOfABudget(t *testing.T) {

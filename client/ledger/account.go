@@ -41,7 +41,7 @@ func (s *Store) Accounts() []Account {
 	return s.chain.summary()
 }
 
-// Account returns the budget of a data set, and whether there is one.
+// Account returns the state of a data set's budget, and reports whether the data set has a budget.
 func (s *Store) Account(dataset string) (Account, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,9 +89,9 @@ type Quote struct {
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
-// Quote returns the cost of a release on a data set. The error is the *accountant.BudgetError that
-// a charge would return. Nothing is charged. The promise may be stricter than that of the budget;
-// the stricter of the two decides.
+// Quote returns the cost of a release on a data set, and charges nothing. It returns the same
+// *accountant.BudgetError that a charge would return. The promise may be stricter than the promise
+// of the budget. The stricter of the two decides.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,16 +131,17 @@ func quote(f *accountant.Filter, e accountant.Event) (Quote, error) {
 	return q, err
 }
 
-// Head returns number and hash of the last entry, or zeros if there is none.
+// Head returns the number and hash of the last entry, or zeros if the ledger is empty.
 func (s *Store) Head() (sequence uint64, head Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.chain.head()
 }
 
-// Contains reports whether the chain has an entry with this number and hash, or both are zero. Any
-// head of this ledger that was once sent must be in the chain. If not, the ledger was restored from
-// a backup, or another copy of it is in use.
+// Contains reports whether the chain has an entry with this number and hash. It also returns true
+// if both are zero. Each answer names the number and hash of a ledger entry. If the chain lacks an
+// entry that an earlier answer named, the ledger was restored from a backup, or another copy of the
+// ledger is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +151,8 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the entry that was charged for an answer, and whether there is one.
+// Answered returns the number of the entry that was charged for an answer, and reports whether
+// there is such an entry.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,8 +160,8 @@ func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	return sequence, ok
 }
 
-// ChargedTo returns the data set that a file of records was first charged to, and whether it was
-// charged at all. The same file must not have a second budget.
+// ChargedTo returns the data set to which a file of records was first charged, and reports whether
+// the file was charged at all. A file must not be charged to two budgets.
 func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

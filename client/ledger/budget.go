@@ -29,9 +29,9 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // of a Rényi filter
 }
 
-// NewBudget chooses the filter for a promise. It is Gaussian if every planned release is Gaussian,
-// and then later studies must be Gaussian as well. Otherwise it is a Rényi filter of the order 1 +
-// 2·log(1/δ)/ε.
+// NewBudget chooses the filter for a promise. The filter is Gaussian if every planned release is
+// Gaussian. Later studies on the data set must then be Gaussian too. Otherwise the filter is a
+// Rényi filter of the order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -45,8 +45,8 @@ func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Ta
 	return b, err
 }
 
-// AtOrder returns the budget with a Rényi filter of the given order. The order 0 selects one that
-// suits the promise.
+// AtOrder returns the budget with a Rényi filter of the given order. An order of 0 selects 1 +
+// 2·log(1/δ)/ε.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon

@@ -25,11 +25,11 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
 }
 
-// roundOff is the largest relative difference between a recorded cost and the one computed here.
-// Other machines and versions may round products and sums otherwise.
+// roundOff is the largest accepted relative difference between a recorded cost and the recomputed
+// cost. Other machines and versions may round products and sums differently.
 const roundOff = 0x1p-40
 
-// A chain is the state after the entries so far.
+// A chain is the state of the ledger after the entries that were read.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
@@ -63,7 +63,7 @@ func newChain(holder identity.PublicKey) *chain {
 	return &chain{holder: holder, accounts: map[string]*account{}, answered: map[answer]uint64{}, names: map[Hash]string{}}
 }
 
-// head returns number and hash of the last entry, or zeros if there is none.
+// head returns the number and hash of the last entry, or zeros if the chain is empty.
 func (c *chain) head() (uint64, Hash) {
 	if len(c.heads) == 0 {
 		return 0, Hash{}
@@ -71,7 +71,8 @@ func (c *chain) head() (uint64, Hash) {
 	return uint64(len(c.heads)), c.heads[len(c.heads)-1]
 }
 
-// read checks the next line of the chain completely and applies it.
+// read parses the next line of the chain, checks its signature, order and costs, and applies it.
+// The error is a *Fault.
 func (c *chain) read(b []byte) (Stamp, error) {
 	next := uint64(len(c.heads)) + 1
 	s, err := parseStamp(b, c.holder)
@@ -86,8 +87,8 @@ func (c *chain) read(b []byte) (Stamp, error) {
 	return s, nil
 }
 
-// check checks that a signed entry is the next one and follows the rules. It returns a function
-// that applies the entry.
+// check checks that a signed entry is the next entry of the chain and obeys the rules of the
+// ledger. It returns a function that applies the entry.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
@@ -170,13 +171,14 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event for an account, and the account's filter after it.
+// A price is the cost of an event for an account, with the account's filter after the event.
 type price struct {
 	cost  float64
 	after *accountant.Filter
 }
 
-// price returns an *accountant.BudgetError for an event that does not fit into the budget.
+// price returns the cost of an event and the filter after the event. It returns an
+// *accountant.BudgetError if the event does not fit into the budget. The account is unchanged.
 func (a *account) price(e accountant.Event) (price, error) {
 	after := a.filter.Clone()
 	cost, err := after.Admit(e)
@@ -200,7 +202,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns the account's filter under a stricter promise, with the same charges.
+// under returns a filter for a stricter promise after the account's charges. It returns an error if
+// the charges exceed this promise.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -18,8 +18,8 @@ type Change struct {
 	Study Hash
 	// Parts are parts of the state by name. They are encrypted at rest. A nil part is removed.
 	Parts map[string][]byte
-	// Settled removes the answer to this plan from the outbox: its outcome is known, so the bytes
-	// are not needed again.
+	// Settled is the number of a plan whose outcome is known, or 0. The answer to this plan is
+	// removed from the outbox because it need not be sent again.
 	Settled uint64
 }
 
@@ -55,19 +55,19 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges an answer that failed after its noise was drawn. Nothing is sent, and the plan
-// counts as answered.
+// Lose charges an answer that could not be computed after its noise was drawn. It stores no
+// message, and the plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
-// Charge charges a release. The charge, the change and the message become durable together or not
-// at all. It returns an [*accountant.BudgetError] if the release does not fit into the budget, and
-// an error for a second answer to a plan.
+// Charge charges a release and returns the message to send. The charge, the change and the message
+// become durable together or not at all. Charge returns an [*accountant.BudgetError] if the release
+// does not fit into the budget, and a [*Refused] for a second answer to a plan.
 //
-// wrap returns the message, given the number and hash of the entry of the charge, which the
-// envelope names. After an error that is not a refusal the store accepts nothing more: only
-// reopening it shows whether the transaction happened.
+// Charge calls wrap with the number and hash of the charge's entry. wrap returns the message, and
+// the envelope of the message names that entry. If the commit fails, the store accepts no further
+// changes, because only reopening the store shows whether the transaction happened.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -102,7 +102,8 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge returns the charge of a release.
+// charge computes the charge of a release. It returns an error if the plan was answered, the file
+// of records belongs to another data set, or the budget does not admit the release.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -134,7 +135,8 @@ type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns the entry after the last, with its common fields.
+// next returns a new entry that follows the last entry, with the fields that budgets and charges
+// share.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
@@ -143,8 +145,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks it as every reader does, and appends it to the chain. envelope returns
-// the hash of the envelope that it pays for. The entry counts once keep is called.
+// put signs an entry, checks it as every reader does, and appends it to the chain on disk. The
+// function envelope returns the hash of the envelope that the entry pays for. The returned function
+// keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	_, head, err := e.encode()
 	if err != nil {
@@ -170,7 +173,8 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 	return keep, tx.Bucket(chainBucket).Put(key, stamp.line)
 }
 
-// update runs one transaction. Its changes in memory are made after its changes are on disk.
+// update runs f in one transaction. After the commit it calls the function that f returned, which
+// changes the state in memory.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,8 @@ func copyTo(t testing.TB, from, to string) {
 	}
 }
 
-// A process that is killed at any boundary of a transaction leaves all of it or nothing.
+// The test kills the process before and after the commit of a transaction. The store then contains
+// the whole transaction or no part of it.
 //
 //abuse:case A01 all of a charge with its bytes, or nothing of either
 //abuse:case A15 a commit that fails: no message is returned, and the store accepts nothing more
@@ -109,7 +110,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	torn("nothing of it", before, false)
 	torn("all of it", after, true)
 	for end := 2 * page; end <= len(after); end += page {
-		// The first pages of the new file, and neither of its meta pages.
+		// This file has the first pages of the new file without its two meta pages.
 		file := append(append([]byte(nil), before[:2*page]...), after[2*page:end]...)
 		torn("pages in order", append(file, before[end:]...), false)
 		file = append(append([]byte(nil), before[:end-page]...), after[end-page:end]...)
@@ -129,7 +130,8 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// A disk that is full when the store is opened is no damage: the store can be opened later.
+// The test opens a store on a full disk. Open does not report damage, and the store can be opened
+// later.
 func TestFullDiskIsNoDamage(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Close())
@@ -143,8 +145,8 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
-// Whatever happens, every message was charged once, at the accountant's price, and is returned
-// unchanged when requested again.
+// The test runs random operations and crashes. Every message is charged once, at the cost that the
+// accountant computes. The store returns the same message when it is requested again.
 //
 //abuse:case A01 after random operations and crashes the recorded spend is never below the true one
 //abuse:case P19 every answer is charged to one filter, whoever asks for it
@@ -212,7 +214,7 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 	})
 }
 
-// Drawn noise is charged, also if computing the answer fails.
+// The test checks that drawn noise is charged if the computation of the answer fails.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Lose(ledger.Change{Study: study}, release(1), today))

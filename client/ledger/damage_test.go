@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// exported returns a ledger with a budget and two charges, by line.
+// exported charges two answers and returns the lines of the exported ledger.
 func exported(t testing.TB, s *ledger.Store) [][]byte {
 	t.Helper()
 	for ask := uint64(1); ask <= 2; ask++ {
@@ -39,8 +39,8 @@ func TestAnExportIsVerified(t *testing.T) {
 	}
 }
 
-// No bit of an export can be changed, and no line can be removed, added or moved. The test tries a
-// third of the bytes.
+// Verify refuses an export with a changed bit, and an export with a removed, added or moved line.
+// The test changes a third of the bytes.
 //
 //abuse:case A15 no bit, line or order of an export can be changed
 func TestChangedExportIsRefused(t *testing.T) {
@@ -75,7 +75,8 @@ func TestChangedExportIsRefused(t *testing.T) {
 	}
 }
 
-// Recomputing the costs exposes a data holder who signs false ones.
+// The test forges a ledger in which the data holder signs false costs. Verify recomputes the costs
+// and refuses the ledger.
 //
 //abuse:case A15 costs that are not those of their events are refused
 func TestForgedLedgerIsRefused(t *testing.T) {
@@ -123,7 +124,7 @@ func TestForgedLedgerIsRefused(t *testing.T) {
 	}
 }
 
-// A damaged store is not opened.
+// The test damages a store in several ways. Open returns an error each time.
 //
 //abuse:case A15 not opened, exit code 5
 func TestDamageIsFound(t *testing.T) {

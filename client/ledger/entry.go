@@ -17,11 +17,13 @@ const Version = 1
 // Domain is the signature domain of entries.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the longest line of a chain in bytes: the largest event in base64, and room.
+// maxLine is the greatest length of a line of a chain in bytes. It is enough for the largest event
+// in base64 and the other fields.
 const maxLine = 128 << 10
 
-// An Entry is one step of a chain: a new budget or a charge. Its hash is the SHA-256 of its only
-// encoding, a line of JSON with the fields in this order.
+// An Entry is one step of a chain, either a new budget or a charge. An entry has only one encoding,
+// a line of JSON with the fields in this order. The hash of the entry is the SHA-256 of the
+// encoding.
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // from 1
@@ -44,16 +46,17 @@ type Charge struct {
 	Records  Hash   `json:"records"`  // of the file of records; see NameRecords
 	Event    []byte `json:"event"`    // see accountant.MarshalEvent
 
-	// Cost of the event, and spending including it, in the unit of the filter; and for Gaussian
-	// filters the max divergence to the exact Gaussian release.
+	// Cost is the cost of the event, and Spent the total spending including Cost, both in the unit
+	// of the filter. For Gaussian filters SpentDivergence is the total max divergence between the
+	// releases and exact Gaussian releases.
 	Cost            float64 `json:"cost"`
 	Spent           float64 `json:"spent"`
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is a stored entry: with the hash of the envelope that a charge pays for, and the data
-// holder's signature over both. The envelope contains the hash of the entry, so the entry cannot
-// contain the envelope's.
+// A Stamp is a stored entry. It adds to the entry the hash of the envelope that a charge pays for,
+// and the data holder's signature over both hashes. The envelope contains the hash of the entry, so
+// the entry cannot contain the hash of the envelope.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // of the entry
@@ -68,13 +71,13 @@ type line struct {
 	Signature signature       `json:"signature"`
 }
 
-// encode returns the only encoding of an entry, and its hash.
+// encode returns the encoding of an entry, and the hash of the encoding.
 func (e Entry) encode() ([]byte, Hash, error) {
 	b, err := json.Marshal(e)
 	return b, sha256.Sum256(b), err
 }
 
-// sign stamps an entry.
+// sign returns the stamp of an entry, signed by the data holder.
 func sign(holder *identity.Identity, e Entry, envelope Hash) (Stamp, error) {
 	b, hash, err := e.encode()
 	if err != nil {
@@ -122,8 +125,8 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b is the encoding of v. It excludes every variant that encoding/json
-// accepts, so that there is one encoding.
+// canonical reports whether b equals the encoding of v by encoding/json. It rejects other texts
+// that encoding/json would decode to v, so each value has only one encoding.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

@@ -15,8 +15,8 @@ import (
 // maxEntries is the most entries that Verify reads.
 const maxEntries = 1 << 22
 
-// A Title is the first line of an exported ledger. It names the owner and the last entry, so that a
-// cut is detected.
+// A Title is the first line of an exported ledger. It names the owner, the number of entries and
+// the last hash, so that a reader detects missing entries at the end.
 type Title struct {
 	Version int                `json:"version"`
 	Holder  identity.PublicKey `json:"holder"`
@@ -33,8 +33,9 @@ type titleLine struct {
 	Signature signature       `json:"signature"`
 }
 
-// Export writes the whole ledger as lines of JSON: a title and the entries, all signed. They
-// contain no records, only releases with their cost, study and time.
+// Export writes the whole ledger as signed lines of JSON. The first line is a title, and each
+// further line is an entry. The lines describe budgets and charges, with cost, study and time. They
+// contain no records.
 func (s *Store) Export(w io.Writer, now time.Time) error {
 	out := bufio.NewWriter(w)
 	var lines [][]byte
@@ -72,8 +73,8 @@ type Report struct {
 }
 
 // Verify reads an export, checks every signature and link, and recomputes every cost. The error is
-// a [*Fault] with the place. The report contains the fingerprint of the data holder; the caller
-// must know whether it is the right one.
+// a [*Fault] that names the entry. The report contains the fingerprint of the data holder. The
+// caller must compare the fingerprint with the expected one.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

@@ -1,7 +1,7 @@
 package ledger
 
 // Interrupt makes the store call f at the boundaries of every transaction, such as "charge: before
-// the commit". An error from f becomes that of the transaction.
+// the commit". If f returns an error, the transaction returns this error.
 func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 
 // Abandon closes the file without cleaning up, as a killed process does.

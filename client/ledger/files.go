@@ -34,7 +34,7 @@ func (d *Damaged) Error() string {
 
 func (d *Damaged) Unwrap() error { return d.Cause }
 
-// Held is the error for a store that another process has open.
+// Held is the error for a store that is open in another process.
 type Held struct {
 	Dir     string    `json:"-"`
 	PID     int       `json:"pid"`
@@ -66,10 +66,12 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// removeHolder ignores errors: the file only describes the process that holds the lock.
+// removeHolder removes the file that describes the process with the lock. It ignores errors because
+// the file only serves error messages.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
 
-// makeDirectory makes a directory for its owner alone, or checks that it is one.
+// makeDirectory makes a directory that only its owner can read. If the directory exists,
+// makeDirectory checks this property.
 func makeDirectory(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A file with changed bytes is reported as damaged, or has the state after its last commit or, like
-// a restored copy, the one before. It never has any other state.
+// FuzzFile changes bytes of the file. Open reports damage, or returns the state after the last
+// commit or the state after the commit before it, as in a restored copy. No other state is
+// possible.
 //
 //abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {

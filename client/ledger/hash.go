@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Hash is a SHA-256 hash, in hexadecimal as text.
+// A Hash is a SHA-256 hash. Its text form is hexadecimal.
 type Hash [sha256.Size]byte
 
 // String returns 64 hexadecimal digits.
@@ -36,13 +36,15 @@ func fromHex(dst, text []byte) error {
 	return err
 }
 
-// recordsDomain is for signatures that are never shown: they key the names of files.
+// recordsDomain is the domain of a signature that is never shown. NameRecords uses the signature as
+// a secret key.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords returns a keyed hash of the file that read reads. The same bytes have the same name,
-// and without the data holder's key the name reveals nothing. A plain hash in an exported ledger
-// would let others test guesses of the records. The hash covers the bytes that were read, even if
-// the file changes meanwhile, and the rest of the file that read left unread.
+// NameRecords calls read with the file r and returns a keyed hash of the whole file. Equal files
+// have equal hashes, and without the data holder's key the hash reveals nothing about the file. A
+// plain hash in an exported ledger would let a reader test guesses of the records. The hash covers
+// the bytes that read received, even if the file changes meanwhile, and any bytes that read left
+// unread.
 func NameRecords(holder *identity.Identity, r io.Reader, read func(io.Reader) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

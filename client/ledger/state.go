@@ -28,7 +28,7 @@ func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 
 func purpose(study Hash, name string) string { return "fedpvi client 1 " + study.String() + " " + name }
 
-// apply writes a change.
+// apply writes a change whose parts are already encrypted.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
 		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	return err
 }
 
-// Part returns a part of the state of a study, and whether it exists.
+// Part decrypts a part of the state of a study, and reports whether the part exists.
 func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) {
 	var sealed []byte
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -86,8 +86,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns the stored message that answers a plan, and whether there is one. It is kept until
-// the outcome is known.
+// Unsent returns the stored message that answers a plan, and reports whether there is one. The
+// store keeps the message until the outcome of the plan is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))

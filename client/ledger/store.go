@@ -31,9 +31,10 @@ const lockWait = time.Second
 // format is the version of the layout of the file.
 const format = "fedpvi client ledger 1"
 
-// The buckets of the file. meta holds the format and the data holder's public key; chain the lines
-// of the chain by number; studies a bucket for each study with the encrypted parts of its state;
-// outbox the charged messages that have no outcome yet.
+// The file has four buckets. The bucket meta holds the format and the data holder's public key. The
+// bucket chain holds the lines of the chain by number. The bucket studies holds a bucket for each
+// study with the encrypted parts of its state. The bucket outbox holds the charged messages of
+// plans without an outcome.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -44,8 +45,8 @@ var (
 	holderKey = []byte("holder")
 )
 
-// A Store is the ledger of a data holder with the state of its studies, in one file that one
-// process at a time may open. Its methods may be called concurrently.
+// A Store holds the ledger of a data holder and the state of the data holder's studies in one file.
+// One process at a time may open the file. The methods of a Store may be called concurrently.
 type Store struct {
 	dir      string
 	path     string // of the file
@@ -68,8 +69,9 @@ type Options struct {
 	Now     time.Time // shown likewise
 	// Existing makes a missing store an error instead of creating it.
 	Existing bool
-	// Boundary, if set, is called before and after the commit of every transaction. Its error
-	// becomes that of the transaction. Tests use it to examine the state after a crash there.
+	// Boundary, if set, is called before and after the commit of every transaction. If Boundary
+	// returns an error, the transaction returns that error. Tests use Boundary to simulate a crash
+	// before or after a commit.
 	Boundary func(point string) error
 	// Layer lies between the database and its file.
 	Layer durable.Layer
@@ -78,9 +80,10 @@ type Options struct {
 // ErrNothing is the error for a missing store.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory, and creates directory, keys and file if there are none. It
-// checks the whole chain. It returns a [*Held] if another process has the store open, and a
-// [*Damaged] if the store is damaged: then nothing may be sent until a person has examined it.
+// Open opens the store in a directory. It creates the directory, the keys and the file if they do
+// not exist, unless o.Existing is set. It checks the whole chain. It returns a [*Held] if another
+// process has the store open, and a [*Damaged] if the store is damaged. Nothing may be sent from a
+// damaged store until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +109,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// openFile locks the file.
+// openFile opens and locks the file. It waits at most lockWait for the lock.
 func (s *Store) openFile() error {
 	err := s.whole(func() (err error) {
 		s.db, err = s.layer.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
@@ -118,9 +121,9 @@ func (s *Store) openFile() error {
 	return err
 }
 
-// prepare completes a new directory, and returns an error for a directory that has lost a file. The
-// store's file is made before the key of the data holder: a key without a file means that the file
-// was lost.
+// prepare makes the directory and the store's file if they do not exist. It returns a [*Damaged] if
+// the file is missing and a key exists. The file is made before the keys, so a key without the file
+// means that the file was lost.
 func prepare(dir string) error {
 	if err := makeDirectory(dir); err != nil {
 		return err
@@ -141,7 +144,8 @@ func prepare(dir string) error {
 	return checkMode(path, info)
 }
 
-// load reads the keys and the chain.
+// load reads the keys, and reads and checks the chain. For a new file it makes the keys and
+// initialises the file.
 func (s *Store) load() error {
 	fresh, err := s.fresh()
 	if err == nil {
@@ -211,7 +215,7 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 	return errors.Join(meta.Put(formatKey, []byte(format)), meta.Put(holderKey, public[:]))
 }
 
-// replay checks every entry.
+// replay reads and checks every entry of the chain on disk.
 func (s *Store) replay(tx *bbolt.Tx) error {
 	s.chain = newChain(s.holder.Public())
 	for _, name := range [][]byte{chainBucket, studiesBucket, outboxBucket} {

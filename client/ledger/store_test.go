@@ -40,7 +40,8 @@ func open(t testing.TB, dir string) *ledger.Store {
 	return s
 }
 
-// newStore has a budget for Gaussian releases, of ε = 1, on the data set "ward".
+// newStore returns a store in which the data set "ward" has a budget of ε = 1 for Gaussian
+// releases.
 func newStore(t testing.TB) *ledger.Store {
 	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "state"))
@@ -54,7 +55,7 @@ func release(ask uint64) ledger.Release {
 	return ledger.Release{Dataset: "ward", Ask: ask, View: "anyone", Event: gaussian}
 }
 
-// says returns an answer whose bytes name its place in the ledger.
+// says returns an answer whose envelope names the number and hash of its ledger entry.
 func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
@@ -114,7 +115,8 @@ func TestChargeIsKept(t *testing.T) {
 	}
 }
 
-// A cost is the accountant's number: Σμ² for Gaussian releases.
+// The test compares costs in the ledger with the accountant's costs, which are Σμ² for Gaussian
+// releases.
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -205,7 +207,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 }
 
-// The current policy may be stricter than the budget, never looser.
+// The test checks that the stricter of the policy's promise and the budget's promise decides.
 func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -286,7 +288,8 @@ func TestSettledAnswersAreRemoved(t *testing.T) {
 	}
 }
 
-// The state of a study may contain numbers computed from records without noise.
+// The state of a study may contain numbers that were computed from records without noise. The test
+// checks that the file does not contain the state unencrypted.
 //
 //abuse:case A17 numbers computed from records are encrypted at rest
 func TestStateIsEncrypted(t *testing.T) {
@@ -330,8 +333,8 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	}
 }
 
-// A file of records that was charged to one data set is never charged to another, also after a
-// restart: it would have a second budget.
+// The test charges a file of records to one data set. The store then refuses to charge the file to
+// another data set, also after a restart, because the file would have a second budget.
 //
 //abuse:case A24 refused under a second name, also after a restart
 func TestFileOfRecordsHasOneBudget(t *testing.T) {

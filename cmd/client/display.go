@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A display shows the progress of a study: one line that is redrawn on a terminal. In a log the
-// client's own lines show it.
+// A display shows the progress of a study as one line that is redrawn on a terminal. If the output
+// is no terminal, the display prints nothing, because the client's log shows the progress.
 type display struct {
 	out    *os.File
 	now    client.Status
@@ -29,7 +29,7 @@ func newDisplay(out *os.File) *display {
 
 func (d *display) status(s client.Status) { d.events <- s }
 
-// done leaves the last line as it is.
+// done stops the display and leaves its last line on the terminal.
 func (d *display) done() {
 	close(d.events)
 	<-d.over

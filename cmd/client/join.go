@@ -33,7 +33,8 @@ The keys are made on this machine and never leave it. Joining allows nothing yet
 review next.`
 }
 
-// read returns the invitation from the argument, a file or standard input.
+// read returns the invitation. The argument is the text of the invitation, the name of a file, or
+// "-" for standard input.
 func (j *joinCommand) read() (i invitation.Invitation, err error) {
 	text := []byte(j.Invitation)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures are the metrics of a run. They do not depend on records: no loss, norm, number of
-// records, or computing time.
+// figures are the metrics of a run. No metric depends on records. For example there is no loss,
+// norm, number of records or computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec

@@ -13,7 +13,7 @@ import (
 	"fedpvi/client"
 )
 
-// The metrics are those of a reviewed list: none of them depends on records.
+// The test compares the metrics with a reviewed list. No metric on the list depends on records.
 //
 //abuse:case A18 the metrics are those of a reviewed list
 func TestMetricsAreTheReviewedOnes(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// version returns name and version for the ledger.
+// version returns the program's name and version, which the ledger records.
 func version() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -41,7 +41,8 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The arguments may contain an invitation: only the command's name is shown to others.
+	// Other processes see this text. It contains only the name of the command, because the
+	// arguments may contain an invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -52,7 +53,8 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create})
 }
 
-// logger writes text for people and JSON for machines.
+// logger returns a logger to standard error. In the automatic mode it writes warnings as text on a
+// terminal, and JSON elsewhere.
 func (c *commands) logger() *slog.Logger {
 	form := c.Log
 	if form == "auto" {
@@ -66,7 +68,7 @@ func (c *commands) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, nil))
 }
 
-// with calls f with the chosen study.
+// with opens the state and calls f with the study that the user chose.
 func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
 	k, err := c.open()
 	if err != nil {

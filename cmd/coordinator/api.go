@@ -9,8 +9,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// api returns the coordinator that serves from the state directory, or the state itself if none
-// serves. The caller calls done.
+// api connects to the coordinator that serves from the state directory. If no coordinator serves,
+// it opens the state directory itself. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -26,7 +26,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub}, hub.Close, nil
 }
 
-// existing is api for commands that need an existing state.
+// existing calls api. It returns an error if the state directory does not exist.
 func (e *environment) existing() (admin.API, func() error, error) {
 	if !store.Exists(e.state) {
 		return nil, nil, fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
@@ -44,7 +44,7 @@ func (e *environment) with(f func(admin.API) error) (err error) {
 	return f(api)
 }
 
-// one returns the status of the chosen study. Without a choice there must be only one.
+// one returns the status of the named study. If the name is empty, there must be exactly one study.
 func (e *environment) one(api admin.API, study string) (coordinator.Status, error) {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {

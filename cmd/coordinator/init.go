@@ -128,8 +128,8 @@ type file struct {
 	Expires time.Time     `json:"expires"`
 }
 
-// writeInvitations writes each invitation to a file of its own, readable by its owner only, and
-// replaces an older one.
+// writeInvitations writes each invitation to its own file, which only the file's owner can read. It
+// replaces older invitations of the same clients.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
@@ -208,7 +208,8 @@ func (c *inviteCommand) Run(e *environment) error {
 	})
 }
 
-// list joins the first names of a long list for a sentence.
+// list joins names with commas for a sentence. It writes at most eight names and the number of the
+// remaining names.
 func list[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

@@ -40,7 +40,7 @@ func (c *startCommand) Run(e *environment) error {
 	})
 }
 
-// report prints the status of a study, or of all.
+// report prints the status of one study, or of all studies if the name is empty.
 func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {
@@ -108,7 +108,8 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew writes a new file completely or not at all.
+// writeNew creates a file, and leaves no file if writing fails. It returns an error if the file
+// already exists.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s already exists: choose another file with --out", path)
@@ -184,7 +185,7 @@ func (checkCommand) Help() string {
   coordinator check-config study.toml`
 }
 
-// Run checks without changing anything.
+// Run checks a study file and the state directory. It changes nothing.
 func (c *checkCommand) Run(e *environment) error {
 	report := map[string]string{}
 	if c.File != "" {

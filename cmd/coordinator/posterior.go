@@ -121,8 +121,8 @@ func posteriorCSV(w io.Writer, p *coordinator.Posterior) error {
 	return out.WriteAll(rows)
 }
 
-// drawsCSV writes independent draws of the parameters, one per row, from the noise-aware posterior
-// if there is one.
+// drawsCSV writes independent draws of the parameters from the posterior, one draw per row. It
+// draws from the noise-aware posterior if the study has one.
 func drawsCSV(w io.Writer, p *coordinator.Posterior, n int) error {
 	mean, factor, err := factored(p)
 	if err != nil {
@@ -161,8 +161,8 @@ func drawsCSV(w io.Writer, p *coordinator.Posterior, n int) error {
 	return out.Error()
 }
 
-// factored returns the mean of a posterior and a lower triangular matrix whose product
-// with its transpose is the covariance.
+// factored returns the mean of a posterior, and the lower triangular Cholesky factor of its
+// covariance. It uses the noise-aware posterior if there is one.
 func factored(p *coordinator.Posterior) ([]float64, mat.Matrix, error) {
 	mean, sd, rows := p.Result.Mean, p.Result.SD, p.Result.Covariance
 	if a := p.Result.NoiseAware; a != nil {

@@ -80,7 +80,8 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 	return t.Flush()
 }
 
-// headline returns one line: the progress of the study, what it waits for, and since when.
+// headline returns one line with the progress of the study, what the study waits for, and for how
+// long.
 func headline(s coordinator.Status, now time.Time) string {
 	text := string(s.Phase)
 	if s.Phase == coordinator.Running {
@@ -99,7 +100,7 @@ func headline(s coordinator.Status, now time.Time) string {
 	return text + ", since " + span(now.Sub(s.Since))
 }
 
-// missed returns the clients that the study waits for and gossip does not hear.
+// missed returns the clients that the study waits for and that other daemons do not hear by gossip.
 func missed(s coordinator.Status) (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -146,11 +147,13 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// startingUp is the longest time between opening the state and accepting commands.
+// startingUp is the longest time that a coordinator needs between opening the state and accepting
+// commands.
 const startingUp = 10 * time.Second
 
-// Run prints a line for each change: on a terminal over the last line, otherwise below it. It holds
-// nothing between two looks, so that a serving coordinator can be restarted meanwhile.
+// Run prints a line for each change of the status. On a terminal the new line replaces the last
+// line. Run closes its connection and the state directory between two checks, so that a coordinator
+// can be restarted meanwhile.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()

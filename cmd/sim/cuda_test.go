@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A program built with CUDA starts without a driver, and uses a driver that is there. The driver of
-// make test-cuda runs the kernels on the processor.
+// The test checks that a program built with CUDA starts without a driver, and uses a driver if one
+// is installed. The driver of make test-cuda runs the kernels on the processor.
 func TestCUDAScripts(t *testing.T) {
 	library := os.Getenv("FEDPVI_EMULATED")
 	if library == "" {

@@ -9,7 +9,8 @@ import (
 	"fedpvi/sim/report"
 )
 
-// checkPlot returns an error for a file of --plot in an unknown format. No file is correct.
+// checkPlot returns an error if the file name of --plot has an unknown format. An empty name is
+// valid.
 func checkPlot(path string) error {
 	if f := plotFormat(path); path != "" && f != "svg" && f != "png" {
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)

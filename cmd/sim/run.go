@@ -133,7 +133,7 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
-// cores returns the number of workers, by default that of all cores.
+// cores returns the number of workers, or the number of CPU cores if workers is not positive.
 func cores(workers int) int {
 	if workers <= 0 {
 		return runtime.NumCPU()

@@ -29,7 +29,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// serve serves a hub's orders, and returns the state directory.
+// serve opens a hub and serves its orders on a socket. It returns the state directory and the hub.
 func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), strings.Repeat("long-", 20), "state")
@@ -48,7 +48,7 @@ func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	return dir, hub
 }
 
-// Orders over the socket return the same as orders to the hub.
+// Orders over the socket return the same results as orders to the hub.
 func TestOrders(t *testing.T) {
 	dir, hub := serve(t)
 	remote, err := Dial(t.Context(), dir)
@@ -106,7 +106,7 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	if _, err := Dial(t.Context(), t.TempDir()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("no coordinator is running: %v", err)
 	}
-	// A stale socket is replaced.
+	// Listen replaces a socket that an earlier process left.
 	left := t.TempDir()
 	for range 2 {
 		l, err := Listen(left)

@@ -1,6 +1,6 @@
-// Package admin carries an operator's orders to a coordinator. If the coordinator is running, they go over a
-// socket in its state directory, which only the owner may use. Otherwise they act on the state directory
-// directly. Both ways implement [API].
+// Package admin carries an operator's orders to a coordinator. If the coordinator is running, the orders go
+// over a socket in its state directory, which only the owner may use. Otherwise [Local] carries out the
+// orders on a state directory that the caller has opened. [Remote] and [Local] implement [API].
 package admin
 
 import (
@@ -12,22 +12,22 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// An API is the set of orders. A study is given by its name or the beginning of its digest; an empty string
-// means the only study.
+// An API is the set of orders. The parameter study is the name of a study or the beginning of its digest.
+// An empty string means the only study.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)
-	// Invite makes invitations for more clients, or new ones.
+	// Invite makes invitations for more clients, and new invitations for clients that have not joined.
 	Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error)
-	// Status returns the status of one study, or of all if study is empty.
+	// Status returns the status of one study, or of all studies if study is empty.
 	Status(ctx context.Context, study string) ([]coordinator.Status, error)
-	// Begin begins a study before all who were invited have consented.
+	// Begin begins a study before all invited clients have consented.
 	Begin(ctx context.Context, study string) error
-	// Abort ends a study for all.
+	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error
 	// Posterior returns the posterior of a study that ended.
 	Posterior(ctx context.Context, study string) (*coordinator.Posterior, error)
-	// Bundle writes the study's record to w.
+	// Bundle writes the study's bundle (see package bundle) to w.
 	Bundle(ctx context.Context, study string, w io.Writer) error
 }
 

@@ -35,7 +35,8 @@ type selector struct {
 
 type none struct{}
 
-// NewServer returns a server of an API. The caller serves it on a listener of Listen.
+// NewServer returns a server that carries out the orders of an API. The caller serves it on a
+// listener from Listen.
 func NewServer(api API) *http.Server {
 	mux := http.NewServeMux()
 	answer(mux, pathFound, api.Found)
@@ -62,7 +63,7 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 }
 
-// started records whether a reply has begun.
+// started is a writer that records whether a reply has begun.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -106,7 +107,8 @@ type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)
 
-// Dial returns the API of the coordinator that runs on a state directory, or ErrNoServer.
+// Dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if no
+// coordinator runs there.
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	c, err := dial(ctx, dir)
 	if err != nil {
@@ -153,39 +155,39 @@ func ask[A any](ctx context.Context, r *Remote, path string, q any) (a A, err er
 	return a, nil
 }
 
-// Found is of [API].
+// Found implements [API].
 func (r *Remote) Found(ctx context.Context, f Founding) (*Founded, error) {
 	return ask[*Founded](ctx, r, pathFound, f)
 }
 
-// Invite is of [API].
+// Invite implements [API].
 func (r *Remote) Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error) {
 	return ask[[]coordinator.Invited](ctx, r, pathInvite, i)
 }
 
-// Status is of [API].
+// Status implements [API].
 func (r *Remote) Status(ctx context.Context, study string) ([]coordinator.Status, error) {
 	return ask[[]coordinator.Status](ctx, r, pathStatus, selector{Study: study})
 }
 
-// Begin is of [API].
+// Begin implements [API].
 func (r *Remote) Begin(ctx context.Context, study string) error {
 	_, err := ask[none](ctx, r, pathBegin, selector{Study: study})
 	return err
 }
 
-// Abort is of [API].
+// Abort implements [API].
 func (r *Remote) Abort(ctx context.Context, study, reason string) error {
 	_, err := ask[none](ctx, r, pathAbort, selector{study, reason})
 	return err
 }
 
-// Posterior is of [API].
+// Posterior implements [API].
 func (r *Remote) Posterior(ctx context.Context, study string) (*coordinator.Posterior, error) {
 	return ask[*coordinator.Posterior](ctx, r, pathPosterior, selector{Study: study})
 }
 
-// Bundle is of [API].
+// Bundle implements [API].
 func (r *Remote) Bundle(ctx context.Context, study string, w io.Writer) error {
 	body, err := r.post(ctx, pathBundle, selector{Study: study})
 	if err != nil {

@@ -12,7 +12,7 @@ type Local struct{ Hub *coordinator.Hub }
 
 var _ API = Local{}
 
-// Found is of [API].
+// Found implements [API].
 func (l Local) Found(ctx context.Context, f Founding) (*Founded, error) {
 	s, err := l.Hub.Found(coordinator.Founding{File: f.File, Document: f.Document, Name: f.Name, Addresses: f.Addresses})
 	if err != nil {
@@ -25,7 +25,7 @@ func (l Local) Found(ctx context.Context, f Founding) (*Founded, error) {
 	return out, err
 }
 
-// Invite is of [API].
+// Invite implements [API].
 func (l Local) Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error) {
 	s, err := l.Hub.Study(i.Study)
 	if err != nil {
@@ -34,7 +34,7 @@ func (l Local) Invite(ctx context.Context, i Invitation) ([]coordinator.Invited,
 	return s.Invite(ctx, i.Clients, i.Valid)
 }
 
-// Status is of [API].
+// Status implements [API].
 func (l Local) Status(ctx context.Context, study string) ([]coordinator.Status, error) {
 	studies := l.Hub.Studies()
 	if study != "" {
@@ -55,7 +55,7 @@ func (l Local) Status(ctx context.Context, study string) ([]coordinator.Status, 
 	return all, nil
 }
 
-// Begin is of [API].
+// Begin implements [API].
 func (l Local) Begin(ctx context.Context, study string) error {
 	s, err := l.Hub.Study(study)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l Local) Begin(ctx context.Context, study string) error {
 	return s.Begin(ctx)
 }
 
-// Abort is of [API].
+// Abort implements [API].
 func (l Local) Abort(ctx context.Context, study, reason string) error {
 	s, err := l.Hub.Study(study)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l Local) Abort(ctx context.Context, study, reason string) error {
 	return s.Abort(ctx, reason)
 }
 
-// Posterior is of [API].
+// Posterior implements [API].
 func (l Local) Posterior(ctx context.Context, study string) (*coordinator.Posterior, error) {
 	s, err := l.Hub.Study(study)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l Local) Posterior(ctx context.Context, study string) (*coordinator.Poster
 	return s.Posterior(ctx)
 }
 
-// Bundle is of [API].
+// Bundle implements [API].
 func (l Local) Bundle(_ context.Context, study string, w io.Writer) error {
 	s, err := l.Hub.Study(study)
 	if err != nil {

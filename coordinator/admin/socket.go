@@ -18,8 +18,8 @@ const maxPath = 100
 // ErrNoServer is returned if no coordinator runs on a state directory.
 var ErrNoServer = errors.New("no coordinator serves from this state directory")
 
-// socketPath returns a path of the socket in dir that is short enough for the system, and a function to call
-// after its use.
+// socketPath returns a path of the socket in dir that is short enough for the system. The caller calls done
+// when it no longer needs the path.
 func socketPath(dir string) (path string, done func() error, err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) <= maxPath {
@@ -32,8 +32,8 @@ func socketPath(dir string) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
 }
 
-// Listen makes the socket in a state directory that the caller has locked. Only the owner can use the socket. A
-// stale socket is replaced.
+// Listen makes the socket in a state directory that the caller has locked. Only the owner can use the socket.
+// Listen replaces a socket that a coordinator left when it was killed.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

@@ -3,13 +3,12 @@
 // transcript from the roster to the posterior. Every part is signed by its author, and
 // the last entry of the transcript, signed by the coordinator, names all answers.
 //
-// [Verify] recomputes the study from the opened sums, without a network and
-// without a key. The answers themselves are not in a bundle: only their envelopes are,
-// with the hash of each answer's sealed body.
+// [Verify] recomputes the study from the opened sums, without a network and without a key. A bundle does not
+// contain the bodies of answers. It contains the envelopes, each with the hash of the answer's sealed body.
 //
 // # Format
 //
-// Numbers are big-endian; bytes stand behind their length in eight bytes.
+// Numbers are big-endian. A byte string follows its length, which has eight bytes.
 //
 //	magic "fedpvi-bundle-1\n"
 //	bytes the study document

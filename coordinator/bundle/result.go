@@ -10,13 +10,14 @@ import (
 )
 
 // rounding is the relative difference that is allowed between moments that two machines compute from the same λ.
-// Some processors fuse products and sums.
+// The moments can differ because some processors compute a product and a sum in one instruction with one
+// rounding.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
-// same compares a result with the published one. λ, which is exact on every machine, and all counts must be
-// equal. Moments may differ by rounding.
+// same returns an error unless the published result agrees with own. λ, which is exact on every machine, and all
+// counts must be equal. Moments may differ by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -35,7 +36,7 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// With own moments in the published result, both must have the same encoding.
+	// rest is the published result with the moments of own. It must have the same encoding as own.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()

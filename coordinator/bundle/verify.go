@@ -53,9 +53,10 @@ type verifier struct {
 }
 
 // Verify reads a bundle and checks all of it: the signatures, the chain of entries, that every plan and the
-// posterior follow from the published sums, that every client consented, and that each answer in a sum was
-// signed by its client, with a ledger that grew. A [*Fault] gives the place of the error. The bundle itself
-// names the coordinator, so compare Report.Coordinator with the fingerprint in an invitation.
+// posterior follow from the published sums, and that every client consented. It also checks that each
+// answer in a sum was signed by its client, and that the client's ledger grew with it. If Verify returns a
+// [*Fault], the fault gives the place of the error. The coordinator's key comes from the bundle itself, so
+// callers should compare Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
 	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
 	v.parts = v.in.parts()
@@ -220,8 +221,8 @@ func (v *verifier) end(body []byte) error {
 	return nil
 }
 
-// uncounted checks the answers that are in no outcome. They must be for plans that are still open. It then
-// checks that every client's ledger grew with each answer.
+// uncounted checks the envelope of each answer that is in no outcome, and that its plan is still open. It
+// then checks that every client's ledger grew with each answer.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}
 	for _, r := range v.receipts {
@@ -242,7 +243,8 @@ func (v *verifier) uncounted() error {
 	return ledgersGrow(v.receipts)
 }
 
-// ledgersGrow checks that every client's ledger had more entries with every answer.
+// ledgersGrow returns an error unless the sequence number of every client's ledger grows from each answer
+// to the next.
 func ledgersGrow(receipts []transcript.Receipt) error {
 	before := map[identity.Name]uint64{}
 	for _, r := range receipts {

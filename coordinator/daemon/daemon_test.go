@@ -56,7 +56,7 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-// A running daemon.
+// A running is a daemon that a test has started.
 type running struct {
 	dir              string
 	clients, metrics string
@@ -113,7 +113,7 @@ func (r *running) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// guest adds a study with one client, and returns a connection that uses the client's invitation, and the invitation.
+// guest adds a study with one client. It returns the client's invitation and a connection that uses this invitation.
 func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	t.Helper()
 	orders, err := admin.Dial(t.Context(), r.dir)
@@ -193,7 +193,7 @@ func notifications(t *testing.T) <-chan string {
 	return told
 }
 
-// With UntilDone, a daemon whose studies are all over stops.
+// If UntilDone is set, the daemon stops when all its studies are over.
 func TestUntilDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})

@@ -1,3 +1,4 @@
-// Package daemon is a coordinator that serves: the studies of a state directory on one
-// port, orders over a socket, and metrics and health on a port of their own if asked for.
+// Package daemon runs a coordinator as a server. It serves the studies of a state directory on one
+// port and orders over a socket. If configured, it also serves metrics and a health check on
+// another port.
 package daemon

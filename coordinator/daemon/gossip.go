@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// gossip runs the gossip of all studies on one port.
+// A gossip runs the gossip nodes of all studies on one port.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger
@@ -26,7 +26,8 @@ func newGossip(address string, log *slog.Logger) (*gossip, error) {
 	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
 }
 
-// add begins to gossip with the clients of a study. If that fails, the study continues without gossip.
+// add starts the gossip node of a study that is not over. If that fails, the study continues without
+// gossip.
 func (g *gossip) add(study *coordinator.Study) {
 	if study.Over() {
 		return
@@ -42,7 +43,7 @@ func (g *gossip) add(study *coordinator.Study) {
 	g.nodes[study] = node
 }
 
-// tidy ends the gossip of studies that are over.
+// tidy closes the gossip nodes of studies that are over.
 func (g *gossip) tidy() error {
 	return g.end(func(s *coordinator.Study) bool { return s.Over() })
 }

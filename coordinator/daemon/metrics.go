@@ -13,8 +13,8 @@ import (
 )
 
 // metrics holds all numbers that a coordinator exports to a monitoring system. No metric depends on the
-// contents of messages, and none names a client. There are no durations: the time that a round takes depends
-// on the computing time of the clients, which depends on their records.
+// contents of messages, and none names a client. There are no durations, because the time that a round takes
+// depends on the computing time of the clients, and this time depends on their records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -37,8 +37,8 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse adds the size of the live heap after the last garbage collection. It shows a memory leak better than
-// the resident size, which depends on when the collector last ran.
+// inUse adds a metric with the size of the live heap after the last garbage collection. It shows a memory
+// leak better than the resident size, which depends on when the collector last ran.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {
@@ -111,7 +111,8 @@ func (m *metrics) Moved(received, sent int) {
 	m.moved.WithLabelValues("sent").Add(float64(sent))
 }
 
-// handler serves the metrics and a health check, which fails with works's error.
+// handler returns a handler that serves the metrics and a health check. The health check fails if works
+// returns an error.
 func (m *metrics) handler(works func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

@@ -36,7 +36,7 @@ type Config struct {
 // maxHeader is the largest header of a request for metrics, in bytes.
 const maxHeader = 8 << 10
 
-// farewell is the time that calls under way have to finish when the daemon stops.
+// farewell is how long the daemon, when it stops, waits for calls that have begun.
 const farewell = 10 * time.Second
 
 // A server holds everything that a daemon has open.
@@ -51,12 +51,12 @@ type server struct {
 	failed  chan error
 }
 
-// glances is how long a starting coordinator waits for a lock on its state directory. Commands that read the
-// directory while no coordinator runs, such as watch, take the lock for short times.
+// glances is how long a starting coordinator waits for the lock on its state directory. While no coordinator
+// runs, commands such as watch take the lock for short times to read the directory.
 const glances = 10 * time.Second
 
-// Serve serves until ctx is done or, with UntilDone, until every study is over. All state is then on
-// disk, and the next Serve continues from there.
+// Serve serves until ctx is done or, with UntilDone, until every study is over. When Serve returns, all
+// state is on disk, and the next call of Serve continues from it.
 func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
 		c.RoundDeadline = transport.DefaultRoundDeadline
@@ -102,7 +102,8 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is the size of an answer, in bytes, above which a round's numbers take most of the memory.
+	// longAnswer is the size of an answer, in bytes, from which the numbers of a round take most of the
+	// memory.
 	longAnswer = 4 << 20
 	// oftener is the garbage collector's target percentage (Go's default is 100) for studies with long answers.
 	// The live heap then consists of a few long slices of numbers, which the collector scans quickly.
@@ -184,7 +185,7 @@ func (s *server) works() error {
 	return err
 }
 
-// stop lets calls finish and closes the listeners.
+// stop waits at most farewell for calls that have begun, and closes the listeners.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

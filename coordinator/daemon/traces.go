@@ -9,13 +9,13 @@ import (
 )
 
 // This file defines everything that traces contain. A span covers one call or one local operation. It has a
-// name from the list below and an outcome. It has no study, client, round, address or size. It never joins a
-// trace of the caller, because text that the caller chose would then reach the monitoring system. Calls that
-// wait for news have no span, because its length would show how long other clients took.
+// name from the list below and an outcome. It has no study, client, round, address or size. A span never
+// belongs to a trace that the caller began, because text that the caller chose would then reach the monitoring
+// system. Calls that wait for news have no span, because its length would show how long other clients took.
 //
 // Traces still contain the times of events. A client sends an answer as soon as it has computed it, so traces,
-// unlike metrics, show roughly how long that took. The network shows the same. Only those who may learn these
-// times should receive traces.
+// unlike metrics, show roughly how long that took. Somebody who observes the network learns the same times.
+// Only people who may learn these times should receive traces.
 
 // scope is the instrumentation scope of the spans.
 const scope = "fedpvi/coordinator"

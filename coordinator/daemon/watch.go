@@ -9,8 +9,8 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience divides the round deadline: the log lists the awaited clients once in each tenth of it, at least once a
-// minute.
+// patience divides the round deadline. The log lists the clients that studies are waiting for once in each tenth
+// of the deadline, but at least once a minute.
 const patience = 10
 
 // watch regularly logs the clients that studies are waiting for. With UntilDone, it closes the returned channel

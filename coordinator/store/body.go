@@ -22,8 +22,9 @@ import (
 // before the transaction that names the file. The file is removed after the transaction that drops the name. A
 // crash in between leaves a file without a name in the database, which Open removes.
 //
-// Formats 2 and 3 kept long values in the database, in parts: each under the value's key and the part's offset,
-// and the first under the key alone. This program reads and removes them, but never writes them.
+// Formats 2 and 3 kept long values in the database, in parts. The key of the first part is the value's key. The key
+// of every other part is the value's key and the part's offset. This program reads and removes parts, but never
+// writes them.
 
 const (
 	folderName  = "bodies"
@@ -45,7 +46,7 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether a value of a size is kept in a file.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare makes a value of the bytes that write writes, in a file if they are long.
+// Prepare returns a value that contains the bytes that write writes. A long value is in a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -88,7 +89,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// begin makes a file once the value is long.
+// begin creates the file of a value that has become long.
 func (w *Writer) begin() error {
 	if err := w.store.makeFolder(w.dir); err != nil {
 		return err
@@ -104,7 +105,7 @@ func (w *Writer) begin() error {
 	return err
 }
 
-// Finish returns the value, whose file is durable.
+// Finish returns the value. If the value has a file, Finish first makes the file durable.
 func (w *Writer) Finish() (*Value, error) {
 	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
 	if w.file == nil {
@@ -136,8 +137,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory and syncs its name, also if the directory exists: an earlier process may have
-// failed to sync it.
+// makeFolder makes a directory and syncs its name. It syncs the name even if the directory exists, because an earlier
+// process may have failed to sync it.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -180,7 +181,7 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep checks that every file that the database names exists, and removes all others.
+// sweep checks that every file that the database names exists, and removes all files that the database does not name.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -230,11 +231,12 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// The names of files: for each value its part and key, then its size in 8 bytes and its hash.
+// fileKey returns the key under which the database holds the name of a value's file. The value of this key is the
+// size of the file in 8 bytes, then its hash.
 
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value of a key if it is a file; nil otherwise.
+// file returns the value of a key if the value is in a file, and nil otherwise.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
 	if bucket == nil { // an earlier version began the study
@@ -250,7 +252,7 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f with the key of every value in a file, and the value.
+// named calls f with every value that is in a file, and the value's key.
 func (s Study) named(f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -290,8 +292,9 @@ func (s Study) drop(part string, key []byte) error {
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes the names of the files whose keys begin with prefix or, if exact, equal it. The files are removed
-// after the transaction.
+// dropFiles removes from the database the names of files. If exact is true, it removes the name whose key equals
+// prefix. Otherwise it removes every name whose key begins with prefix. The files themselves are removed after the
+// transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -330,7 +333,7 @@ func partKey(key []byte, offset int64) []byte {
 	return append(bytes.Clone(key), number(uint64(offset))...)
 }
 
-// whole returns a copy of a value; nil if there is none.
+// whole returns a copy of the value of a key, or nil if the key has no value.
 func (s Study) whole(part string, key []byte) ([]byte, error) {
 	size, ok := s.length(part, key)
 	if !ok {
@@ -346,7 +349,7 @@ func (s Study) whole(part string, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// length returns the length of a value in bytes, and false if there is none.
+// length returns the length in bytes of the value of a key, and false if the key has no value.
 func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if v := s.file(part, key); v != nil {
 		return v.Size, true
@@ -367,7 +370,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 
 func beyond(key, _ []byte) bool { return key != nil }
 
-// read fills b with a value from an offset.
+// read fills b with the bytes of a value that begin at the offset from.
 func (s Study) read(part string, key, b []byte, from int64) error {
 	if v := s.file(part, key); v != nil {
 		return readBody(filepath.Join(s.dir, v.name()), b, from)
@@ -389,12 +392,13 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with a value in a file from an offset. It works before a transaction names the file.
+// ReadFile fills b with the bytes of a value in a file that begin at the offset from. The database need not name the
+// file yet.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }
 
-// readBody fills b with the bytes of a file from an offset.
+// readBody fills b with the bytes of a file that begin at the offset from.
 func readBody(path string, b []byte, from int64) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,8 +40,8 @@ func stateOf(t *testing.T, st Study) []byte {
 }
 
 // Bodies and states of every length are read as they were written. A new state replaces the previous one and its
-// file. A value is visible only after the transaction that names it. If that transaction never runs, the value's
-// file is removed at the next start.
+// file. A reader sees a value only after the transaction that names it. If that transaction never runs, the
+// value's file is removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
@@ -215,7 +215,7 @@ func TestValueThatCannotBeWritten(t *testing.T) {
 
 var errDisk = errors.New("no space left on device")
 
-// brokenFiles fails at one step; removing never fails.
+// brokenFiles is a file system that fails at one step. Removing a file never fails.
 type brokenFiles struct {
 	durable.System
 	steps, fails int
@@ -289,7 +289,8 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	}
 }
 
-// Values that programs before format 4 wrote are read, and a new state replaces a state of theirs.
+// The store reads values that programs before format 4 wrote, and a new state replaces a state that such a
+// program wrote.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
@@ -353,7 +354,7 @@ func write(b []byte) func(io.Writer) error {
 
 func second(_ *Value, err error) error { return err }
 
-// short returns a value in the database.
+// short returns a value that is not in a file.
 func short(b []byte) *Value {
 	return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -7,7 +7,7 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// errUnreadable is returned for damage that bbolt finds after the file was opened.
+// errUnreadable is returned if bbolt finds damage while it reads or writes the file.
 var errUnreadable = fmt.Errorf("%w: it cannot be read", ErrDamaged)
 
 // readable runs f, which reads or writes the file, and returns errUnreadable if bbolt cannot continue.
@@ -19,8 +19,8 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable is like the function readable. After an error the store is not used any more: bbolt stopped in the
-// middle of its work and may hold its locks.
+// readable is like the function readable. After errUnreadable the store is not used any more, because bbolt
+// stopped in the middle of its work and may still hold its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

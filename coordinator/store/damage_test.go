@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// writeNote writes to the first study.
+// writeNote writes a note to the first study in the store, if there is one.
 func writeNote(tx *Tx) error {
 	all, err := tx.Studies()
 	if err != nil || len(all) == 0 {
@@ -22,7 +22,7 @@ func writeNote(tx *Tx) error {
 	return st.PutNote("x", 1)
 }
 
-// small makes a store with one study, and returns its file.
+// small makes a store with one study. It returns the store's directory and the bytes of its database file.
 func small(t testing.TB) (dir string, good []byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")

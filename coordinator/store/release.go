@@ -33,7 +33,7 @@ func readNumber(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// PutOffer keeps the envelope of an answer whose body has not arrived completely.
+// PutOffer stores the envelope of an answer whose body has not arrived completely.
 func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
@@ -94,7 +94,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	return nil
 }
 
-// Have returns how many bytes of an answer's body have arrived.
+// Have returns the number of bytes of an answer's body that have arrived.
 func (s Study) Have(k ReleaseKey) (size int64) {
 	prefix := k.bytes()
 	if v := s.file(pieces, prefix); v != nil {
@@ -115,7 +115,7 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	return s.part(releases).Put(k.bytes(), envelope)
 }
 
-// Release returns the envelope of an accepted answer; nil if there is none.
+// Release returns the envelope of the accepted answer with the key k, or nil if there is no such answer.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
 // DropBody deletes the body of one answer.
@@ -137,12 +137,14 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 	return s.dropFiles(fileKey(part, prefix), false)
 }
 
-// Releases calls f with the envelope of each accepted answer, beginning at a plan, in order of plan, then client.
+// Releases calls f with the envelope of each accepted answer to the plan numbered from or a later plan. The
+// answers are in order of plan, then client.
 func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, from, f)
 }
 
-// Offers does the same for answers whose bodies have not arrived completely.
+// Offers calls f with the envelope of each answer whose body has not arrived completely, in order of plan,
+// then client.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, 0, f)
 }
@@ -161,8 +163,9 @@ func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []by
 	return nil
 }
 
-// PutEvidence keeps an envelope that contradicts an earlier answer of the client. It keeps only the first for
-// each plan and client, so that a client cannot fill the disk, and reports whether this was the first.
+// PutEvidence keeps an envelope that contradicts an earlier answer of the client. It keeps only the first such
+// envelope for each plan and client, so that a client cannot fill the disk. It reports whether this envelope
+// was the first.
 func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error) {
 	b := s.part(evidence)
 	if b.Get(k.bytes()) != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A body can be read from any offset, whatever its pieces were. Reading beyond the received bytes or over a
-// hole is an error.
+// A body can be read from any offset, whatever its pieces were. Reading bytes that have not arrived is an
+// error.
 func TestReadAnswer(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)

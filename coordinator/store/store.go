@@ -53,14 +53,14 @@ type Store struct {
 
 // Options configure a store.
 type Options struct {
-	// Commit replaces every commit. Its argument is a function that commits. Tests use it to make commits fail.
-	// Default: call the function.
+	// Commit is called for every commit, with a function that commits. Tests use Commit to make commits fail.
+	// The default calls the function.
 	Commit func(commit func() error) error
 	// Long is the largest size in bytes of a value in the database. Larger values are files. Default 1 MiB.
 	Long int64
 	// Wait is how long to wait for another program to unlock the file. Default one second.
 	Wait time.Duration
-	// Layer lies between the store and its files.
+	// Layer performs the store's operations on files.
 	Layer durable.Layer
 }
 
@@ -141,7 +141,8 @@ func makeDirectory(dir string) error {
 	return syncDirectory(filepath.Dir(dir))
 }
 
-// checkFile returns an error for a link or special file, and for a file that others may read.
+// checkFile returns an error for a link, for a special file, and for a file that users other than its owner
+// may read.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -157,7 +158,7 @@ func checkFile(path string) error {
 	return nil
 }
 
-// syncDirectory makes the names in a directory durable, which bbolt leaves to its callers.
+// syncDirectory makes the names in a directory durable. bbolt does not do this for the file that it creates.
 func syncDirectory(dir string) error { return durable.System{}.SyncDir(dir) }
 
 func (s *Store) prepare() error {
@@ -208,9 +209,9 @@ type Tx struct {
 	dropped []droppedFile
 }
 
-// Update runs f in a transaction, which is on the disk when Update returns nil. If f returns an error,
-// nothing has changed. If the commit fails, the changes may or may not have been made; the next transaction
-// sees the result.
+// Update runs f in a transaction. When Update returns nil, the transaction is on the disk. If f returns an
+// error, Update changes nothing. If the commit fails, the changes may or may not have been made; the next
+// transaction sees the result.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -223,7 +224,7 @@ func (s *Store) Update(f func(*Tx) error) error {
 	return err
 }
 
-// inside runs the transaction f.
+// inside calls sound and then f, which runs one transaction. It returns ErrDamaged if bbolt cannot continue.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -273,7 +274,8 @@ func (s *Store) View(f func(*Tx) error) error {
 	})
 }
 
-// Dump calls f with every value and its path of buckets and key.
+// Dump calls f with every value in the database. The path consists of the names of the value's buckets and its
+// key.
 func (tx *Tx) Dump(f func(path string, value []byte)) error {
 	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
 }

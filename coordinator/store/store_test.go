@@ -35,7 +35,7 @@ func create(t testing.TB, s *Store) {
 	}))
 }
 
-// in runs f on the study in a transaction.
+// in runs f on the test's study in a transaction, and fails the test if the transaction fails.
 func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
 	check(t, s.Update(func(tx *Tx) error {
@@ -120,8 +120,8 @@ func TestFailedTransactionChangesNothing(t *testing.T) {
 	check(t, put(nil))
 }
 
-// A failed commit may have changed the file, and a power failure could undo the change. The file is therefore
-// written again before anything is read from it.
+// A failed commit may have changed the file, and a power failure could undo the change. The store therefore
+// writes the file again before it reads anything from it.
 func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
 	var fails bool
@@ -174,7 +174,7 @@ func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	}
 }
 
-// bodyOf returns the bytes of an answer's body that have arrived.
+// bodyOf returns the part of an answer's body that has arrived.
 func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	b := make([]byte, st.Have(k))
 	return b, st.ReadAnswer(k, b, 0)

@@ -11,7 +11,7 @@ import (
 
 var studies = []byte("studies")
 
-// The parts of a study, each a bucket.
+// The names of the buckets that hold the parts of a study.
 const (
 	about     = "about"     // Fixed
 	tickets   = "tickets"   // by name
@@ -39,7 +39,7 @@ var parts = []string{
 // A Part is a part of a study that has one value for each client.
 type Part string
 
-// The parts, each with one value of bytes for each client.
+// The parts that have one value, a byte slice, for each client.
 const (
 	Entry       Part = entries
 	Certificate Part = certs
@@ -133,21 +133,22 @@ func (s Study) getJSON(part, key string, value any) error {
 	return nil
 }
 
-// Fixed returns the properties that were given to Create.
+// Fixed returns the properties of the study that the caller passed to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
 // PutNote keeps a JSON value under a key.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes the value that PutNote kept under a key. It does not change value if there is none.
+// Note decodes the value that PutNote kept under a key. If the key has no value, Note does not
+// change value.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
-// Put keeps the bytes of a part for a client.
+// Put stores a client's value of a part.
 func (s Study) Put(p Part, client string, value []byte) error {
 	return s.part(string(p)).Put([]byte(client), value)
 }
 
-// All returns copies of the bytes of a part, by client.
+// All returns copies of all values of a part. The keys of the map are the names of the clients.
 func (s Study) All(p Part) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	return all, s.part(string(p)).ForEach(func(k, v []byte) error {
@@ -166,7 +167,8 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the state of the phases. In format 3 stateSlot names another one.
+// stateNow is the key of the state of the phases. A store of format 3 may have the state under
+// another key, which is then the value of stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState keeps the state of the phases.
@@ -177,7 +179,7 @@ func (s Study) PutState(v *Value) error {
 	return s.put(state, stateNow, v)
 }
 
-// State returns a copy of the state of the phases; nil if there is none.
+// State returns a copy of the state of the phases, or nil if the store has no state.
 func (s Study) State() ([]byte, error) {
 	if slot := s.part(state).Get(stateSlot); slot != nil {
 		return s.whole(state, clone(slot))
@@ -185,7 +187,7 @@ func (s Study) State() ([]byte, error) {
 	return s.whole(state, stateNow)
 }
 
-// clone returns a copy of b: nil for nil, and not nil for an empty value.
+// clone returns a copy of b. The copy of nil is nil, and the copy of an empty slice is not nil.
 func clone(b []byte) []byte {
 	if b == nil {
 		return nil

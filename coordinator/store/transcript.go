@@ -2,7 +2,8 @@ package store
 
 import "io"
 
-// Append keeps an entry of the transcript. The parameter ask is the number of a plan, and 0 for other entries.
+// Append keeps an entry of the transcript. If the entry is a plan, ask is the number of the plan. Otherwise
+// ask is 0.
 func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
 	if err := s.part(envelopes).Put(number(n), envelope); err != nil {
 		return err
@@ -15,20 +16,21 @@ func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error 
 	return s.put(bodies, number(n), body)
 }
 
-// Item returns copies of an entry's envelope and body; nil if there is none.
+// Item returns copies of an entry's envelope and body. Both are nil if there is no such entry.
 func (s Study) Item(n uint64) (envelope, body []byte, err error) {
 	key := number(n)
 	body, err = s.whole(bodies, key)
 	return clone(s.part(envelopes).Get(key)), body, err
 }
 
-// Envelope returns a copy of an entry's envelope, and the size of its body; nil if there is none.
+// Envelope returns a copy of an entry's envelope, and the size of its body. The envelope is nil if there is
+// no such entry.
 func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 	body, _ = s.length(bodies, number(n))
 	return clone(s.part(envelopes).Get(number(n))), body
 }
 
-// ReadBody fills b with the body of an entry from an offset.
+// ReadBody fills b with the bytes of an entry's body that begin at the offset from.
 func (s Study) ReadBody(n uint64, b []byte, from int64) error {
 	return s.read(bodies, number(n), b, from)
 }
@@ -49,11 +51,12 @@ func (s Study) WriteBody(n uint64, w io.Writer) error {
 	return nil
 }
 
-// Items returns how many entries there are.
+// Items returns the number of entries in the transcript.
 func (s Study) Items() uint64 {
 	k, _ := s.part(envelopes).Cursor().Last()
 	return readNumber(k)
 }
 
-// PlanOf returns the number of the entry of a plan; 0 if there is none.
+// PlanOf returns the number of the entry that contains the plan numbered ask, or 0 if there is no such
+// entry.
 func (s Study) PlanOf(ask uint64) uint64 { return readNumber(s.part(asks).Get(number(ask))) }

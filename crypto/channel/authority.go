@@ -14,8 +14,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Skew is the time by which the clock of a party may be slow: certificates are valid from
-// that long before they are issued.
+// Skew is the time by which the clock of a party may be slow. A certificate is valid from
+// Skew before the time when it was issued.
 const Skew = 5 * time.Minute
 
 // An Authority certifies the TLS keys of the parties of one study. It has a key of its
@@ -100,9 +100,9 @@ func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
 // Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made.
-// It is valid from now to until, but no longer than the authority. The party, the key of
-// its identity and the pin come from the roster, and the request must agree with them. A
-// second request renews the certificate.
+// The certificate is valid from now to until, but no longer than the authority's own
+// certificate. The party, the key of its identity and the pin come from the roster, and the
+// request must agree with them. Calling Issue again renews the certificate.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")

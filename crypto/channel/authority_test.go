@@ -83,8 +83,8 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// A certificate has the key of the request. All its other fields are from the caller of
-// Issue.
+// Issue takes only the key of a certificate from the request. All other fields come from
+// the other arguments of Issue.
 func TestCertificateHasKeyOfRequest(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {

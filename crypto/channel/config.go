@@ -11,7 +11,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A handshake fails with these errors. Their text does not depend on the peer, which
+// A handshake fails with these errors. Their text does not depend on the peer. The peer
 // learns only that its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
@@ -28,9 +28,9 @@ type Pins func(Party) (identity.Pin, bool)
 type Server struct {
 	Credentials *Credentials
 	Pins        Pins
-	// Guests permits connections without a client certificate, to redeem an invitation.
-	// PeerOf returns the zero Party for them, and callers must refuse them everything
-	// else.
+	// Guests permits connections without a client certificate, so that guests can redeem an
+	// invitation. PeerOf returns the zero Party for a guest. Callers must refuse all other
+	// requests of guests.
 	Guests bool
 	Now    func() time.Time
 }

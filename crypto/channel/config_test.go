@@ -44,7 +44,8 @@ func TestAdminsConnect(t *testing.T) {
 	}
 }
 
-// leafOf returns the template of a certificate as the authority would make it.
+// leafOf returns a template with the fields that the authority puts into a certificate of
+// p.
 func leafOf(p Party) *x509.Certificate {
 	return &x509.Certificate{
 		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},
@@ -205,7 +206,8 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		server.VerifyConnection = nil
 		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
 			at, _ := connect(t, client, server)
-			// A guest does not know the authority; it checks the pin in the invitation.
+			// A guest does not know the authority and checks the pin from the invitation
+			// instead. It therefore accepts a certificate of another authority.
 			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
 			}
@@ -312,7 +314,8 @@ func TestOlderHandshakesAreRefused(t *testing.T) {
 	}
 }
 
-// Each check works by itself, also for peers that crypto/tls would refuse first.
+// Each of the package's own checks refuses a bad peer, even if crypto/tls would refuse the
+// peer first.
 func TestEachCheckWorksAlone(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, tc := range map[string]struct {
@@ -372,7 +375,7 @@ func TestOnePortServesSeveralStudies(t *testing.T) {
 	}
 }
 
-// Error messages reveal nothing about the peer.
+// The error messages of a failed handshake reveal nothing about the peer.
 //
 //abuse:case P12 the errors of a handshake do not depend on the peer
 func TestErrorsDoNotDependOnThePeer(t *testing.T) {

@@ -58,7 +58,7 @@ func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
 // RenewFrom returns the time from which to request a new certificate: after two thirds of
-// the validity, so that a third is left for retries.
+// the validity, so that the last third is left for retries.
 func (c *Credentials) RenewFrom() time.Time {
 	leaf := c.current.Load().Leaf
 	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)

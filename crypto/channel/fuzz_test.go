@@ -10,11 +10,11 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fuzzed is the study of these fuzz targets.
+// fuzzed is the hash of the study in the fuzz targets of this file.
 var fuzzed = Hash{1, 2, 3}
 
-// FuzzRequest checks that the authority certifies no key but the one that the roster
-// pins, whatever request a party signs.
+// FuzzRequest checks that the authority certifies only the key that the roster pins,
+// whatever request a party signs.
 //
 //abuse:case A08 the authority certifies only the key that the roster pins
 func FuzzRequest(f *testing.F) {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// knownStudy is the study of the parties in testdata.
+// knownStudy is the hash of the study to which the parties in testdata belong.
 var knownStudy = Hash{0xfe, 0xd}
 
 func readText(t *testing.T, name string) string {

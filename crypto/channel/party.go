@@ -3,8 +3,8 @@
 // certificate [Authority], and the roster pins the key of every party.
 //
 // A peer needs a certificate from the authority of the study and the key that the roster
-// pins. Certificates from public authorities are refused. Sessions are not resumed, so
-// that every connection is checked in full. The caller supplies the clock.
+// pins. Certificates from public authorities are refused. TLS sessions are not resumed, so
+// every connection is checked in full. The caller supplies the clock.
 package channel
 
 import (
@@ -78,9 +78,9 @@ func usage(r identity.Role) x509.ExtKeyUsage {
 	return x509.ExtKeyUsageClientAuth
 }
 
-// ServerName returns the TLS server name of the coordinator of a study. It is in the
-// certificate and, unencrypted, in the client's first message. It is made from a hash, so
-// that it does not reveal the study.
+// ServerName returns the TLS server name of the coordinator of a study. The server name is
+// in the certificate, and a client sends it unencrypted in its first message. It is derived
+// from a hash of the study, so that it does not reveal the study.
 func ServerName(study Hash) string {
 	sum := sha256.Sum256(append([]byte("fedpvi/v1/server-name\x00"), study[:]...))
 	label := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])

@@ -38,8 +38,8 @@ func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 
 func requestStatement(study Hash, der []byte) []byte { return append(bytes.Clone(study[:]), der...) }
 
-// checkRequest verifies a request and returns the key to certify. The authority uses
-// nothing else of the request.
+// checkRequest verifies a request and returns the key to certify. The authority takes only
+// this key from the request.
 func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identity.Pin) (ed25519.PublicKey, error) {
 	r := wire.NewReader(request)
 	der := r.Bytes(maxRequest)

@@ -67,7 +67,8 @@ func (m member) credentials(t testing.TB, a *Authority) *Credentials {
 	return c
 }
 
-// A testStudy is an authority, a coordinator and a client, with the pins of both.
+// A testStudy has an authority, a coordinator and a client, and the pins of the coordinator
+// and the client.
 type testStudy struct {
 	authority    *Authority
 	hub, north   member
@@ -121,7 +122,8 @@ type outcome struct {
 }
 
 // connect makes a connection over the loopback and sends one byte each way after the
-// handshake, because a client learns only then that the server refused it.
+// handshake, because a client learns only from a read after the handshake that the server
+// refused it.
 func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,6 +1,6 @@
-// Package identity defines the parties: each has a long-term Ed25519 key, a name and a
-// role. The key is made on the machine of its party and stays there; other parties
-// recognise it by its fingerprint.
+// Package identity defines the parties of a study. Each party has a long-term Ed25519 key,
+// a name and a role. The key is made on the machine of its party and stays there; other
+// parties recognise it by its fingerprint.
 //
 // Every signature is for one [Domain], so that a signature for one purpose is not valid
 // for another.
@@ -82,8 +82,9 @@ func (i *Identity) Public() PublicKey { return i.public }
 // Fingerprint returns the fingerprint of the public key.
 func (i *Identity) Fingerprint() Fingerprint { return i.public.Fingerprint() }
 
-// Sign returns the signature of the message under the domain. It panics after Wipe, and
-// if the domain is empty or contains a zero byte: domains are constants.
+// Sign returns the signature of the message under the domain. It panics after Wipe. It also
+// panics if the domain is empty or contains a zero byte, because domains are constants and
+// a bad domain is an error in the program.
 func (i *Identity) Sign(domain Domain, message []byte) [SignatureSize]byte {
 	if i.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
 		panic("identity: signing with a key that was wiped")

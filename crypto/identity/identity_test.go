@@ -34,9 +34,9 @@ const (
 		"57cb69ff77c5c7b305c6ff5dc6ebc6d850645311a26952457f255d43cbc32c06"
 )
 
-// The expected values were made with Python's cryptography package: the public key of the
-// seed, its SHA-256, and a signature of "fedpvi/v1/test", a zero byte and
-// SHA-256("message").
+// The test compares with values from Python's cryptography package. They are the public key
+// of the seed, the SHA-256 of the public key, and a signature of "fedpvi/v1/test", a zero
+// byte and SHA-256("message").
 func TestKnownSignature(t *testing.T) {
 	i := known()
 	signature := i.Sign(domain, []byte("message"))
@@ -74,7 +74,7 @@ func TestSignatureIsValidForOneKeyDomainAndMessage(t *testing.T) {
 			t.Errorf("the signature is valid with byte %d changed", at)
 		}
 	}
-	// A signer without domains would sign the bare message.
+	// The signature must not be valid for the message without its domain.
 	if ed25519.Verify(i.public[:], []byte("message"), signature[:]) {
 		t.Error("the signature does not cover the domain")
 	}
@@ -169,7 +169,7 @@ func TestCreatedIdentityIsLoaded(t *testing.T) {
 	}
 }
 
-// Keys come from the random source of the operating system only.
+// Generate makes keys only from the random source of the operating system.
 //
 //abuse:case P15 keys come from the random source of the operating system
 func TestKeysAreRandom(t *testing.T) {

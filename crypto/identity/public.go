@@ -68,9 +68,9 @@ type Fingerprint [sha256.Size]byte
 // String returns the full fingerprint as 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// Short returns the first 64 bits in four groups (5ff1-0c4a-…), for people to recognise
-// a party. An attacker with enough computing power can make a key with the same short
-// form, so programs compare full fingerprints.
+// Short returns the first 64 bits in four groups (5ff1-0c4a-…), so that people can
+// recognise a party. An attacker with enough computing power can make a key with the same
+// short form, so programs compare full fingerprints.
 func (f Fingerprint) Short() string {
 	var groups [4]string
 	for i := range groups {

@@ -142,7 +142,7 @@ func (i Invitation) append(b []byte) []byte {
 }
 
 // Parse decodes the output of Text. It does not check whether the invitation is genuine,
-// used or expired, which only the coordinator knows.
+// used or expired. Only the coordinator can check this.
 func Parse(text string) (Invitation, error) {
 	if len(text) > MaxText {
 		return Invitation{}, ErrForm
@@ -153,7 +153,8 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits.
+	// The decoder ignores the unused last bits of the text, so the code compares the text
+	// with a new encoding of b.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}

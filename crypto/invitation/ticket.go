@@ -19,8 +19,8 @@ type Ticket struct {
 	Name      identity.Name
 	TokenHash Hash
 	Expires   time.Time
-	// Holder is the fingerprint of the key that redeemed the invitation; zeros before
-	// that.
+	// Holder is the fingerprint of the key that redeemed the invitation. It is zero if no
+	// key has redeemed the invitation.
 	Holder identity.Fingerprint
 }
 
@@ -32,10 +32,10 @@ func (t Ticket) Used() bool { return t.Holder != identity.Fingerprint{} }
 // list of tickets and the redeemed ticket; it does not change the given list. The caller
 // must store the new list before it answers.
 //
-// The same key may redeem the same invitation again, even after it expired, because the
-// first answer may have been lost. A key that has redeemed another invitation of the
-// study is refused, because it is a party already. The running time does not depend on
-// the token.
+// The same key may redeem the same invitation again, even after the invitation expired,
+// because the coordinator's first reply may have been lost. A key that has redeemed another
+// invitation of the study is refused, because it is a party already. The running time does
+// not depend on the token.
 func Redeem(tickets []Ticket, study Hash, token []byte, key identity.PublicKey, now time.Time) ([]Ticket, Ticket, error) {
 	hash, holder := tokenHash(study, token), key.Fingerprint()
 	found, holds := -1, false

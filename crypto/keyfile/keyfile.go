@@ -52,8 +52,8 @@ func Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the given kind. It refuses links, files and directories that are
-// open to others, and files that differ from the output of Create in more than comments.
+// Load reads a key of the given kind. It refuses links, files and directories that are open
+// to others, and files whose key line differs from the output of Create.
 func Load(path, kind string) (secret.Secret, error) {
 	text, err := private.Read(path, maxFile)
 	if err != nil {
@@ -98,7 +98,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The decoder ignores these characters.
+	// The base64 decoder would ignore these characters, so the key would have several
+	// encodings.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}
@@ -114,8 +115,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum returns the checksum of a key of the given kind. It detects damage and a
-// changed kind. It need not hide the key, because it is stored next to it.
+// checksum returns the checksum of a key of the given kind. It detects damage and a changed
+// kind. It need not hide the key, because the file contains both the checksum and the key.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

@@ -7,7 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Compare and InForce return these errors for a version that cannot follow a roster.
+// Compare and InForce return these errors if a roster cannot be the next version of another
+// roster.
 var (
 	ErrSuccession = errors.New("not the next version of the roster: its study, version or previous hash is wrong")
 	// ErrCoordinator is returned because the coordinator of a study never changes.
@@ -16,7 +17,7 @@ var (
 )
 
 // A Change lists the differences between a roster and its next version. A party examines
-// them before it accepts.
+// the changes before it accepts the next version.
 type Change struct {
 	Joined  []Entry // their keys are new
 	Left    []Entry // their keys are not in the next version
@@ -63,8 +64,9 @@ func Accept(signer *identity.Identity, next *Roster) Acceptance {
 	return Acceptance{signer.Fingerprint(), signer.Sign(acceptDomain, hash[:])}
 }
 
-// InForce returns nil if next may replace r: next is the version after r, and every
-// client that is in both has accepted. The coordinator accepts by signing the roster.
+// InForce returns nil if next may replace r. This requires that next is the version after
+// r, and that every client that is in both versions has accepted next. The coordinator
+// accepts by signing the roster.
 func (r *Roster) InForce(next *Roster, acceptances []Acceptance) error {
 	if _, err := r.Compare(next); err != nil {
 		return err

@@ -3,9 +3,9 @@
 //
 // Every party signs its own entry. The signature shows that the party has the key and
 // consents to be in this study under this name and role. The coordinator signs the whole
-// roster. A change makes a new version, which has the hash of the previous one. It comes
-// into force when the parties that stay have accepted it, so that a party cannot join
-// without their knowledge.
+// roster. A change of the roster makes a new version, which contains the hash of the
+// previous version. The new version comes into force when the parties that stay have
+// accepted it. A party therefore cannot join without their knowledge.
 package roster
 
 import (
@@ -25,14 +25,14 @@ const (
 // A Hash is a SHA-256.
 type Hash = [32]byte
 
-// An Entry is one party.
+// An Entry describes one party in the roster.
 type Entry struct {
 	Name      identity.Name
 	Role      identity.Role // client or coordinator
 	Key       identity.PublicKey
 	Pin       identity.Pin   // of the party's TLS key
 	Recipient seal.Recipient // public key for messages sealed for the party
-	// Signature is the party's own, over the study and all fields above.
+	// Signature is the party's own signature of the study and all fields above.
 	Signature [identity.SignatureSize]byte
 }
 

@@ -42,8 +42,8 @@ func New(study Hash, entries []Entry) (*Roster, error) {
 	return assemble(Roster{Study: study, Version: 1}, entries)
 }
 
-// Next returns the version after r with the given entries: those of the parties that
-// stay, unchanged or renewed, and those of new parties.
+// Next returns the version after r with the given entries. These are the entries of the
+// parties that stay, unchanged or renewed, and the entries of new parties.
 func (r *Roster) Next(entries []Entry) (*Roster, error) {
 	return assemble(Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash()}, entries)
 }
@@ -126,7 +126,8 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	rd.Fixed(r.Study[:])
 	r.Version = rd.Uint64()
 	rd.Fixed(r.Previous[:])
-	// The number may be false, so no memory is allocated for it in advance.
+	// The number of entries may be false, so Parse allocates no memory for the entries in
+	// advance.
 	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
 		r.Entries = append(r.Entries, readEntry(rd))
 	}

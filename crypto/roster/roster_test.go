@@ -258,8 +258,8 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The signature of a party covers its whole entry. The coordinator's signature covers the
-// bytes between the entries.
+// The signature of a party covers its whole entry. The coordinator signs the whole roster,
+// including the bytes between the entries.
 func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {
@@ -291,7 +291,7 @@ func TestFalseNumberOfEntriesAllocatesNoMemory(t *testing.T) {
 	}
 }
 
-// A roster of version 1 of the format is read, and its encoding does not change.
+// Parse reads a roster in version 1 of the format, and Bytes returns the same encoding.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/roster-v1.hex")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload is sealed bytes, such as a file on a disk, that are decrypted again each time they
-// are read, in chunks of 64 KiB. Its methods must not be called concurrently.
+// A Payload gives access to sealed bytes that are not in memory, such as a file on a disk. Each read
+// decrypts them again, in chunks of 64 KiB. Its methods must not be called concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
@@ -20,8 +20,8 @@ type Payload struct {
 }
 
 // OpenAt is like Open for a sealed payload of length bytes in from, which must not change while the
-// Payload is in use. OpenAt reads and authenticates all of it before it returns, and refuses
-// the same input as Open with the same errors. If from cannot be read, the error is none of those.
+// Payload is in use. OpenAt reads and authenticates all of it before it returns, and refuses the same
+// input as Open with the same errors. If from cannot be read, OpenAt returns the read error.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(from, length, context, size)
 	if err != nil {
@@ -38,8 +38,8 @@ func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (
 }
 
 // decrypt returns the plaintext of the sealed bytes, which age decrypts and authenticates chunk by
-// chunk as it is read. The length and the form of the header are checked before age reads anything,
-// so that a hostile header cannot make it allocate or compute more than an honest one.
+// chunk as it is read. The length and the form of the header are checked before age reads anything, so
+// that a hostile header cannot make age allocate or compute more than an honest header does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -68,7 +68,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source remembers why it could not be read, so that a read error is not mistaken for a forgery.
+// A source is a reader that keeps its last read error, so that a read error is not mistaken for a
+// forged seal.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -83,7 +84,8 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error for a failure of age: ErrOpen, unless the source could not be read.
+// reason returns the error to report after age returned err. This is the read error if the source
+// could not be read, and ErrOpen otherwise.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)

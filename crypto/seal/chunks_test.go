@@ -28,7 +28,7 @@ func openAt(k *Key, sealed, context []byte, size int) ([]byte, error) {
 	return payload, err
 }
 
-// alike checks that Open and OpenAt return the same payload or the same error.
+// alike fails the test unless Open and OpenAt return the same payload or the same error.
 func alike(t *testing.T, k *Key, sealed, context []byte, size int) {
 	t.Helper()
 	want, wantErr := k.Open(sealed, context, size)
@@ -48,7 +48,7 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// OpenAt returns the same payloads and errors as Open, wherever a byte was changed.
+// OpenAt returns the same payloads and errors as Open. The test changes bytes in different places.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)
 	context := []byte("context")
@@ -143,7 +143,7 @@ func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	}
 }
 
-// A read error is returned as such, and not as ErrForm or ErrOpen.
+// If the sealed bytes cannot be read, OpenAt returns the read error, and not ErrForm or ErrOpen.
 func TestReadErrorIsReturned(t *testing.T) {
 	k := newKey(t)
 	s := sealed(t, k, "context", "payload", 2*chunkSize)
@@ -159,8 +159,8 @@ func TestReadErrorIsReturned(t *testing.T) {
 	}
 }
 
-// A long payload is never in memory as a whole. age allocates each chunk anew, once for each of the two
-// passes, so the test bounds the live heap as well as the allocations.
+// A long payload is never in memory as a whole. The age package allocates memory for each chunk in each of the
+// two passes, so the test bounds both the live heap and the allocations.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20
@@ -192,7 +192,7 @@ func TestLongPayloadIsNotInMemory(t *testing.T) {
 	}
 }
 
-// live returns how many bytes of the heap are in use.
+// live returns the number of bytes of the heap that are in use after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -2,16 +2,15 @@ package seal
 
 import "bytes"
 
-// The header of an age file with one hybrid stanza has one length and its line breaks in
-// fixed places:
+// The header of an age file with one hybrid stanza always has the same length and the same line breaks:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
 //	<32 bytes in base64: 43>
 //	--- <32 bytes in base64: 43>
 //
-// Then come a nonce and the payload in chunks, each with its tag
-// (C2SP, "The age file encryption format").
+// After the header come a nonce and the payload in chunks, each with its tag (C2SP, "The age file
+// encryption format").
 const (
 	intro    = "age-encryption.org/v1\n"
 	stanza   = "-> mlkem768x25519 "
@@ -29,15 +28,16 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size in bytes of a seal with a context of that many bytes.
+// SealedSize returns the size in bytes of a seal with a context of context bytes and a payload that is
+// padded to size bytes.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
 	return chunksAt + plain + chunks*tagSize
 }
 
-// oneHybridStanza reports whether sealed begins with that header. age's parser thus never gets a second
-// recipient, an older kind of key or a large header.
+// oneHybridStanza reports whether sealed begins with a header of this form. Callers check it first, so
+// that age's parser never gets a second recipient, an older kind of key or a large header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

@@ -6,7 +6,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A recipient has only one text, and Seal accepts it.
+// FuzzRecipient checks that a recipient has only one text form, and that Seal accepts every
+// recipient that can be parsed.
 func FuzzRecipient(f *testing.F) {
 	k := newKey(f)
 	f.Add(k.Recipient().String())
@@ -27,7 +28,8 @@ func FuzzRecipient(f *testing.F) {
 	})
 }
 
-// Changed state at rest is refused, whatever bytes the file has.
+// FuzzState checks that OpenState returns either the sealed state or an error, whatever
+// bytes it gets.
 func FuzzState(f *testing.F) {
 	k := newKey(f)
 	good, err := k.SealState("p", []byte("state"))

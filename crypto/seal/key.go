@@ -41,7 +41,8 @@ func ParseRecipient(text string) (Recipient, error) {
 // String returns the recipient as age writes it.
 func (r Recipient) String() string { return r.text }
 
-// A Key opens seals for its recipient. No formatting verb, logger or encoder shows it.
+// A Key opens seals for its recipient. Formatting verbs, loggers and encoders do not show
+// the key.
 type Key struct{ identity *age.HybridIdentity }
 
 // Generate makes a new key from the random source of the operating system.
@@ -53,8 +54,8 @@ func Generate() (*Key, error) {
 	return &Key{identity}, nil
 }
 
-// Create makes a new key and writes it to a new file for its owner alone, as
-// keyfile.Create does.
+// Create makes a new key and writes it with keyfile.Create to a new file that only its
+// owner can read.
 func Create(path string) (*Key, error) {
 	k, err := Generate()
 	if err != nil {
@@ -91,13 +92,14 @@ func (k *Key) Recipient() Recipient {
 	return Recipient{r.String(), r}
 }
 
-// Wipe drops the key. age keeps its bytes, which the garbage collector frees.
+// Wipe drops the reference to the key. It cannot overwrite the bytes, which the age package
+// holds. The garbage collector frees them.
 func (k *Key) Wipe() { k.identity = nil }
 
-// Format prints the same for every key and verb.
+// Format prints the same text for every key and verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 
-// String returns the same for every key.
+// String returns the same text for every key.
 func (k *Key) String() string { return "sealing key" }
 
 // LogValue returns the same text for every key, so that no log contains a key.

@@ -1,12 +1,12 @@
-// Package seal encrypts bytes for one key: answers on their way to the coordinator, and state at
-// rest. It uses age (age-encryption.org/v1) with its native hybrid of ML-KEM-768 and
-// X25519, which resists attacks with a quantum computer.
+// Package seal encrypts bytes for one key. The program uses it for answers that clients send to the
+// coordinator, and for state that is stored on a disk. It uses age (age-encryption.org/v1) with its
+// native hybrid key exchange of ML-KEM-768 and X25519, which resists attacks with a quantum computer.
 //
 // A seal is bound to a context, such as the header of the message that carries it, and the payload is
-// padded to a public size, so that the length of the seal reveals nothing.
-// A seal does not authenticate its sender: anybody who knows the recipient can make one. Messages that
-// must be authentic are signed as well. There is no forward secrecy: whoever gets the key
-// opens all earlier seals, so a key serves one study and is then destroyed.
+// padded to a public size, so that the length of the seal reveals nothing. A seal does not
+// authenticate its sender: anybody who knows the recipient can make one. Messages that must be
+// authentic are signed as well. There is no forward secrecy, because somebody who gets the key can
+// open all earlier seals. Each key is therefore used for one study and then destroyed.
 package seal
 
 import (
@@ -30,15 +30,16 @@ const (
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
-	// ErrContext is returned for a seal for this key with another context.
+	// ErrContext is returned for a seal that was made for this key but with another context.
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 
 // Seal encrypts a payload of at most size bytes for a recipient. The result has
-// SealedSize(len(context), size) bytes for every payload. The context need not be
-// secret; Open must be called with the same one.
+// SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open must
+// be called with the same context.
 //
-// Each call gives other bytes, so a message that may be sent twice must be kept.
+// Each call returns different bytes. A caller that may have to send a message again must keep the
+// sealed bytes.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
 		return nil, errors.New("sealing without a recipient: parse or make one first")
@@ -69,9 +70,9 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// Open returns the payload that was sealed for the key with this context and size. It
-// compares the length before it reads anything, and returns nothing before the last
-// byte is authenticated.
+// Open returns the payload that was sealed for the key with this context and size. It checks the
+// length of sealed before it decrypts anything. It returns the payload only after it has
+// authenticated all bytes.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {

@@ -36,7 +36,8 @@ func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
 	return s
 }
 
-// The sizes include those around age's chunk size, where its format has special cases.
+// The test seals and opens payloads of several sizes. Some sizes are near age's chunk size, where the format
+// of age has special cases.
 func TestSealAndOpen(t *testing.T) {
 	k := newKey(t)
 	for _, size := range []int{0, 1, 100, chunkSize - plainSize(7, 0) - 1, chunkSize - plainSize(7, 0), chunkSize - plainSize(7, 0) + 1, 2*chunkSize - plainSize(7, 0), 200_000} {
@@ -56,7 +57,7 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// The plaintext that any age program decrypts has the documented format.
+// The test decrypts a seal with age itself and checks that the plaintext has the documented format.
 func TestFormat(t *testing.T) {
 	k := newKey(t)
 	got, err := decrypted(sealed(t, k, "context", "payload", 10), k.identity)
@@ -313,7 +314,7 @@ func TestKeysAreNotShown(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens arbitrary bytes, and forged plaintexts that were sealed correctly.
+// FuzzOpen calls Open with arbitrary bytes, and with forged plaintexts that were sealed correctly.
 func FuzzOpen(f *testing.F) {
 	k := newKey(f)
 	f.Add(sealed(f, k, "ctx", "pay", 8))
@@ -336,7 +337,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks checks that b is parsed in two chunks, the first as short as possible, as it is in one.
+// inChunks checks that an unpacker returns the same result for b in two chunks, the first as short as
+// possible, as for b in one chunk.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)

@@ -8,15 +8,15 @@ import (
 	"fedpvi/crypto/internal/private"
 )
 
-// page is the smallest step to which the size of state at rest is rounded up, in bytes.
+// page is the smallest step, in bytes, to which roundUp rounds the size of a state up.
 const page = 4 << 10
 
-// WriteState seals state for the key's own recipient and replaces a file with it atomically. Only the
-// owner can read the file. ReadState must be called with the same purpose, such as the
-// name of the study and of the state.
+// WriteState seals state for the key's own recipient and atomically replaces a file with the sealed
+// state. Only the owner can read the file. ReadState must be called with the same purpose, such as
+// the name of the study and of the state.
 //
-// An older file that is put back opens again: state that must not be
-// rolled back needs a sequence number that others witness.
+// ReadState cannot detect that somebody put an older file back. State that must not be rolled back
+// needs a sequence number that other parties know.
 func (k *Key) WriteState(path, purpose string, state []byte) error {
 	sealed, err := k.SealState(purpose, state)
 	if err != nil {
@@ -25,8 +25,9 @@ func (k *Key) WriteState(path, purpose string, state []byte) error {
 	return private.Replace(path, sealed)
 }
 
-// ReadState returns the state in a file that WriteState wrote for the same purpose. It
-// refuses a file that others may read, more than limit bytes of state, and every change.
+// ReadState returns the state in a file that WriteState wrote for the same purpose. It returns an
+// error if other users may read the file, if the state has more than limit bytes, or if any byte
+// was changed.
 func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	if err := checkSizes(len(purpose), limit); err != nil {
 		return nil, err
@@ -47,7 +48,8 @@ func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
 
-// OpenState returns the state that SealState sealed for the same purpose, and refuses every change.
+// OpenState returns the state that SealState sealed for the same purpose. It returns an error if
+// any byte was changed.
 func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	size, err := sizeOf(len(sealed), len(purpose))
 	if err != nil {
@@ -56,14 +58,15 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	return k.Open(sealed, []byte(purpose), size)
 }
 
-// roundUp returns the padded size for n bytes of state: at most an eighth more,
-// in steps so coarse that the padded size reveals little more than the order of magnitude.
+// roundUp returns the padded size for n bytes of state. From 32 KiB on, it is at most an eighth
+// larger than n. The steps are so coarse that the padded size reveals little more than the order of
+// magnitude of n.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step
 }
 
-// sizeOf finds the size for which SealedSize gives sealed.
+// sizeOf returns the padded size for which SealedSize returns sealed.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

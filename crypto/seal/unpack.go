@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// unpack returns the payload of a plaintext: the length and bytes of the context, the length and bytes of
-// the payload, and zeros.
+// unpack returns the payload in a plaintext. A plaintext consists of the length and bytes of the context,
+// the length and bytes of the payload, and zeros.
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	u := unpacker{context: context, size: size, rest: len(plain)}
 	payload := u.take(plain)
@@ -27,7 +27,8 @@ type unpacker struct {
 	fault   error
 }
 
-// take returns the part of the payload in the next chunk; nil after the first fault.
+// take parses the next chunk and returns the part of the payload that it contains. After the first fault
+// it returns nil.
 func (u *unpacker) take(chunk []byte) []byte {
 	r := wire.NewReader(chunk)
 	u.rest -= len(chunk)

@@ -18,11 +18,12 @@ const Hidden = "[secret]"
 var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
 // A Secret holds bytes that formatting verbs, loggers and encoders do not show. The zero
-// Secret is empty. Copies share the bytes: wiping one wipes all.
+// Secret is empty. Copies of a Secret share the bytes, so wiping one copy wipes all of
+// them.
 type Secret struct {
-	// The bytes are in a closure because fmt cannot look into one. It can follow a
-	// pointer: for an unexported field fmt does not call Format, and follows the
-	// pointer for some verbs.
+	// The bytes are in a closure because fmt cannot print the variables of a closure. A
+	// pointer would not hide them: fmt does not call the Format method of an unexported
+	// field, and for some verbs it prints what a pointer points to.
 	bytes func() []byte
 }
 
@@ -44,8 +45,8 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal reports whether the secret is equal to b, in a time that depends on the lengths
-// only.
+// Equal reports whether the secret is equal to b. Its running time depends only on the
+// lengths.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
 // Wipe overwrites the bytes with zeros. It cannot reach copies that the runtime or the

@@ -52,7 +52,7 @@ func statement(header, payload []byte) []byte {
 // the ledger fields, which the sender may have made up. The payload is a part of the
 // envelope, not a copy.
 //
-// If the receiver cannot know the round in advance, it takes it from Claims and sets it
+// A receiver that cannot know the round in advance takes the round from Claims and sets it
 // in want. Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)

@@ -1,10 +1,10 @@
 // Package signed signs and verifies the messages of a study. A signed message is an
-// envelope: a header, a payload, and the sender's Ed25519 signature over the header and
-// the hash of the payload. The header has the kind of the message, the study, round,
-// model and roster that it belongs to, and its sender.
+// envelope: a header, a payload, and the sender's Ed25519 signature over the header and the
+// hash of the payload. The header contains the kind of the message, its study, round, model
+// and roster, and its sender.
 //
-// The receiver verifies the bytes that were sent and does not encode them again. Every
-// header has one encoding.
+// The receiver verifies the signature of the received bytes and does not encode the header
+// again. Every header has exactly one encoding.
 //
 // The package does not detect repeated messages. Receivers that keep state refuse a
 // second message with the same domain, study, round and sender.
@@ -82,8 +82,9 @@ func (h *Header) hashes() []*Hash {
 	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
 }
 
-// Bytes returns the encoding of the header. A sealed payload uses the encoding, with the
-// sender set, as its context, so that it cannot be opened in another message.
+// Bytes returns the encoding of the header. A sealed payload has the encoding, with the
+// sender set, as its context. The payload therefore cannot be opened as part of another
+// message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
 func (h Header) append(b []byte) []byte {
@@ -123,8 +124,8 @@ func (h Header) check() error {
 	return nil
 }
 
-// matches compares the fields that the receiver knows in advance: all but the domain, the
-// sender and the sender's ledger.
+// matches returns an error if a field of h that the receiver knows in advance differs from
+// want. These fields are all but the domain, the sender and the sender's ledger.
 func (h Header) matches(want Header) error {
 	for _, c := range []struct {
 		same bool

@@ -145,7 +145,8 @@ func TestUnexpectedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// unchecked signs a header without the checks of Sign.
+// unchecked returns a signed envelope with a header that change has altered. It leaves out
+// the checks of Sign.
 func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 	h := header()
 	h.Sender = i.Fingerprint()
@@ -191,7 +192,8 @@ func TestSignRefusesMalformedHeaders(t *testing.T) {
 	}
 }
 
-// A signature under one domain is not valid under another, whichever the header names.
+// A signature that was made under one domain is not valid under another domain, whichever
+// domain the header names.
 //
 //abuse:case A10 a signature is valid for one domain only
 func TestDomainsAreSeparate(t *testing.T) {

@@ -45,8 +45,8 @@ func Begin(study Hash, coordinator identity.PublicKey) Chain {
 // Position returns the position of c. Callers may store it for At.
 func (c Chain) Position() Position { return c.at }
 
-// At returns c moved to a position that the caller stored. Both c and the chain of the
-// stored position must have followed the same roster.
+// At returns a copy of c with a position that the caller stored. The chain whose position
+// was stored must have followed the same roster as c.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
@@ -103,7 +103,8 @@ func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	if err != nil {
 		return Entry{}, claimed, err
 	}
-	// The receiver does not know these fields in advance, so they come from the claims.
+	// The receiver does not know the domain, round and model in advance, so they come from
+	// the unverified header.
 	want := c.header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
 		want.Protocol, want.Roster = claimed.Protocol, claimed.Roster

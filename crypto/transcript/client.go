@@ -16,10 +16,10 @@ type Release struct {
 	Hash   Hash // SHA-256 of the envelope
 }
 
-// ReleaseHeader returns the header of a client's answer to a plan that c has followed.
-// The plan's number and the model are those of the plan's entry. The ledger is
-// the client's after the charge for this answer. ReleaseHeader also sets the sender,
-// because the encoding of the header is the context of the sealed body.
+// ReleaseHeader returns the header of a client's answer to a plan that c has followed. The
+// number and the model are from the plan's entry in the transcript. The ledger fields
+// describe the client's ledger after the charge for this answer. ReleaseHeader also sets
+// the sender, because the encoding of the header is the context of the sealed body.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
@@ -59,8 +59,9 @@ func parseRelease(b []byte) (Body, error) {
 	return body, nil
 }
 
-// SignApproval returns a client's consent to take part in a study of a coordinator. The
-// client signs it before the roster is known, so the approval does not name a roster.
+// SignApproval returns a client's signed consent to take part in a study of the given
+// coordinator. The client signs it before the roster is known, so the approval does not
+// name a roster.
 func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) ([]byte, error) {
 	h := approvalHeader(study)
 	h.LedgerSeq, h.LedgerHead = ledgerSeq, ledgerHead
@@ -102,8 +103,8 @@ func hidden(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff
 }
 
-// SignLeave returns the message with which a client leaves a study, and the reason. A
-// client may leave before or after the study begins.
+// SignLeave returns the signed message with which a client leaves a study. The message
+// contains the reason. A client may leave before or after the study begins.
 func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, error) {
 	text, err := Reason(reason)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Receipt states that a client's answer was accepted. With it a client proves which answer it
-// sent, and that it charged its ledger.
+// A Receipt states that a client's answer was accepted. The receipt proves which answer the
+// client sent, and that the client charged its ledger.
 type Receipt struct {
 	Client     identity.Name
 	Ask        uint64 // number of the plan
@@ -35,8 +35,8 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // the smallest size of a receipt in bytes
 
-// WriteClosing writes the encoding of a Closing. The function result writes its result, of
-// exactly size bytes.
+// WriteClosing writes the encoding of a Closing. The function result writes the field
+// Result, which has exactly size bytes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Kind is the kind of an entry. The kinds of plans end with "plan" and those of
-// outcomes with "outcome". The phases of the study define them.
+// A Kind is the kind of an entry. The kinds of plans end with "plan" and those of outcomes
+// with "outcome". The phases of the study define the kinds of plans and outcomes.
 type Kind string
 
 // The kinds of the entries outside the phases.
@@ -66,7 +66,7 @@ type Entry struct {
 	Hash     Hash // SHA-256 of the envelope
 }
 
-// ErrForm is returned for malformed bytes. Its text does not depend on them.
+// ErrForm is returned for malformed bytes. Its text does not depend on the bytes.
 var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
 // payload encodes the fields of an entry that are not in the header.

@@ -7,8 +7,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFollow checks that a chain advances by one valid entry or stays unchanged, whatever
-// a coordinator signs.
+// FuzzFollow checks that Follow either advances a chain by one valid entry or leaves it
+// unchanged, whatever the coordinator signs.
 //
 //abuse:case P01 an invalid entry leaves the chain unchanged and takes bounded memory
 func FuzzFollow(f *testing.F) {

@@ -121,8 +121,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 	}
 }
 
-// signs returns an item that the coordinator signed, with the given entry and body and a
-// changed header.
+// signs returns an item with the given entry and body and a header that change has altered.
+// The coordinator has signed the item.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))
@@ -329,7 +329,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// closingBytes returns the encoding of c, which must be the output of WriteClosing.
+// closingBytes returns the encoding of c. WriteClosing must write the same bytes.
 func closingBytes(c Closing) []byte {
 	b := wire.AppendBytes([]byte{version}, c.Result)
 	return appendReceipts(b, c.Receipts)

@@ -9,15 +9,16 @@ import (
 	"fedpvi/gpu"
 )
 
-// A Visit is some steps of private variational inference of one problem. A table has its
-// records, a plan its clipped sums, batches and noise, and a [gpu.MeanField] takes the steps.
+// A Visit is a number of steps of private variational inference of one problem, such as the
+// records of one client. The Table holds the records in a device's memory. The Plan prescribes
+// the clip, the batches and the noise. The Run is moved by the steps.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is moved by the plan's steps. Options must be the options of the run: one draw,
-	// aligned gradients that only the gate clips, the exponential link, and an Optimiser that
-	// is a [gpu.Adam].
+	// Run is moved by the plan's steps. Options must be the options of Run. Descend requires
+	// one draw, aligned gradients that only the mechanism clips, the exponential link, and a
+	// [gpu.Adam] as Optimiser.
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
@@ -33,20 +34,21 @@ type Visit struct {
 }
 
 const (
-	// With mostThreads a block looks at all records of batches of a few hundred at once. All
-	// numbers of threads are multiples of 32, as the kernels need.
+	// mostThreads is large enough for a block to process a batch of a few hundred records at
+	// once. The kernels need a multiple of 32 threads.
 	mostThreads  = 256
 	leastThreads = 32
 
-	// mostShared is the number of words of memory that a block has on every card.
+	// mostShared is the number of words of shared memory that a block has on every supported
+	// card.
 	mostShared = 48 << 10 / 8
 )
 
 // words returns the size of a block's memory for a number of threads.
 func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
 
-// shape returns the number of threads of a block and its words of memory. Results do not depend
-// on them.
+// shape returns the number of threads of a block and the number of words of its shared memory.
+// Results do not depend on these numbers.
 func (j *job) shape() (threads, words int) {
 	for _, v := range j.visits {
 		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
@@ -91,8 +93,8 @@ const batchWords = 58
 
 // Descend takes the steps of all visits, with one launch for each kind of model. The result of
 // a visit depends on that visit alone and is the same every time. If a device cannot decide a
-// sample of the noise, which happens once in some 2^50 samples, [dpmech.Plan.Decide] decides it
-// and the device takes the visit again.
+// sample of the noise, which happens for about one in 2^50 samples, [dpmech.Plan.Decide]
+// decides the sample and the device takes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -121,8 +123,8 @@ func Descend(d Device, visits []*Visit) error {
 	return nil
 }
 
-// run takes the steps of all visits of a job. It returns the visits with an undecided sample as
-// another job.
+// run takes the steps of all visits of a job. It returns a second job with the visits that have
+// an undecided sample.
 func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
@@ -191,8 +193,9 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job is the memory of a launch: first the parts that are read back, which are problems,
-// states and releases, and then the parts that the device only reads, plans last.
+// A job describes the memory of one launch. The memory begins with the parts that are read
+// back: problems, states and releases. The parts that the device only reads follow, with the
+// plans at the end.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
@@ -214,7 +217,7 @@ func (j *job) add(v *Visit) error {
 	return nil
 }
 
-// size assigns places and returns the number of words.
+// size assigns an offset to each part of the memory and returns the total number of words.
 func (j *job) size() int {
 	at := problemWords * len(j.visits)
 	take := func(n int) int {
@@ -265,8 +268,8 @@ func (j *job) words(memory uint64) []uint64 {
 	return words
 }
 
-// averageFrom returns the first step of the plan that is averaged, or the number of steps if
-// none is.
+// averageFrom returns the first step of the plan whose result is part of the run's average, or
+// the number of steps if there is no such step.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -276,7 +279,8 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle moves the runs of visits that were taken, and decides the samples of the others.
+// settle updates the runs of the visits that were taken. For visits with an undecided sample it
+// decides the sample, and it returns these visits as a job.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

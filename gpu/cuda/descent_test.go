@@ -157,7 +157,7 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.sum.AddRows(slopes, rows, x)
 }
 
-// here takes the steps of a plan on the processor and returns their releases.
+// here takes the steps of a plan on the processor and returns the releases, the noisy sums.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
@@ -221,7 +221,7 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest difference between two vectors, relative to their size.
+// far returns the largest difference between elements of two vectors, relative to their size.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
@@ -257,7 +257,8 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// Problems in one launch have the results that each has alone, in any order of threads.
+// A problem in a launch with other problems has the same result as in a launch of its own, for
+// any order of the threads.
 func TestProblemsAreIndependent(t *testing.T) {
 	s := scenes[2]
 	s.steps = 10
@@ -282,8 +283,8 @@ func TestProblemsAreIndependent(t *testing.T) {
 	}
 }
 
-// A block has enough memory for each of several problems, even if another one has more
-// coordinates.
+// Problems with different numbers of coordinates can share one launch, and each block has
+// enough memory.
 func TestProblemsOfSeveralSizes(t *testing.T) {
 	d := devices[0]
 	var visits []*Visit
@@ -355,7 +356,7 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 }
 
 // dpmech decides samples that a device leaves undecided, and the device takes the steps again
-// with the decisions. The results have the bits that they have without undecided samples.
+// with the decisions. The results have the same bits as without undecided samples.
 func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120

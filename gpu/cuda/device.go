@@ -7,8 +7,8 @@ type Device interface {
 	Name() string
 	// Alloc returns the address of new memory of that many bytes. Its content is undefined.
 	Alloc(bytes int) (uint64, error)
-	// Free overwrites memory that Alloc returned, since records and keys are in it, and frees
-	// it.
+	// Free overwrites memory that Alloc returned and frees it. It overwrites because the
+	// memory may hold records and keys.
 	Free(memory uint64) error
 	// Write and Read copy words to the device and from it.
 	Write(memory uint64, words []uint64) error

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// A Gathering takes the visits of several goroutines, its members, together, with one launch on
-// each device, once all members that have not left wait for their visits. A member that leaves
-// without a visit makes nobody wait. A member may bring several visits, one after the other.
+// A Gathering collects visits of several goroutines, its members, and takes them together, with
+// one launch on each device. The launch happens when every member has either called Descend or
+// left. A member may leave without a visit, and may bring several visits one after the other.
 //
-// The result of a visit does not depend on the visits beside it. Without members, as in the
-// zero value, and on a nil Gathering, a visit is taken at once.
+// The result of a visit does not depend on other visits in the launch. A nil Gathering, and a
+// Gathering without members such as the zero value, takes a visit at once.
 type Gathering struct {
 	mutex   sync.Mutex
 	members int
@@ -24,14 +24,14 @@ type gathered struct {
 	done    chan<- error
 }
 
-// Join adds n members. Each of them must leave.
+// Join adds n members. Leave must be called once for each of them.
 func (g *Gathering) Join(n int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.members += n
 }
 
-// Leave removes one member. If all others wait, their visits are taken.
+// Leave removes one member. If all remaining members wait, Leave takes their visits.
 func (g *Gathering) Leave() {
 	g.mutex.Lock()
 	g.members--
@@ -42,10 +42,11 @@ func (g *Gathering) Leave() {
 	}
 }
 
-// Descend takes one visit, together with the gathered ones. The records are copied to the
-// device for the duration of the visit. If a launch fails, it is repeated with fewer visits,
-// down to one, so that a visit that cannot be taken, or a lack of memory on the device, fails
-// no other visit.
+// Descend takes one visit, together with the visits of the other members, and returns the error
+// of this visit. The records are copied to the device for the duration of the visit. If a
+// launch fails, its visits are split into two halves and tried again, until a launch has one
+// visit. A visit that cannot be taken, or a lack of memory on the device, therefore does not
+// make other visits fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{d, records, v, done}}
@@ -59,7 +60,7 @@ func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	return <-done
 }
 
-// ready returns the waiting visits if no other member is to come.
+// ready returns the waiting visits if all members wait, and no visits otherwise.
 func (g *Gathering) ready() []gathered {
 	if len(g.waiting) < g.members {
 		return nil
@@ -69,7 +70,7 @@ func (g *Gathering) ready() []gathered {
 	return ready
 }
 
-// launch takes visits. Devices work at the same time.
+// launch takes visits, on all their devices at the same time.
 func launch(ready []gathered) {
 	var all sync.WaitGroup
 	for len(ready) > 0 {
@@ -88,7 +89,8 @@ func launch(ready []gathered) {
 	all.Wait()
 }
 
-// takeOrHalve takes visits of a device and wakes their members.
+// takeOrHalve takes visits of one device and sends the results to the waiting members. If the
+// launch fails, it tries each half of the visits again.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
 	// A visit that was not taken is unchanged, and nothing of it was released.
@@ -108,7 +110,8 @@ func takeOrHalve(d Device, group []gathered) {
 	}
 }
 
-// take takes visits. Their records are on the device for that time.
+// take copies the records of visits to the device, takes the visits, and frees the records
+// there.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

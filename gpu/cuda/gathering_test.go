@@ -50,8 +50,9 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 // gatheringScene is a small problem.
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
-// gather takes visits with keys from 1 on by members, with idle more members that only leave,
-// on the devices in turn. Visits whose number is in bad cannot be taken.
+// gather lets n members take one visit each. The keys of the visits count from 1, and the
+// devices are used in turn. Further members, idle of them, only leave. Visits whose number is
+// in bad cannot be taken.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -78,7 +79,8 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered checks that visits that are not bad have the results that they have alone.
+// checkGathered checks that each visit whose number is not in bad has the same result as a
+// visit taken alone.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {
@@ -98,8 +100,8 @@ func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	}
 }
 
-// The visits of all members are one launch on each device, with the results that each has
-// alone, even if members leave without a visit.
+// The visits of all members make one launch on each device, and each visit has the same
+// result as alone. This holds also if some members leave without a visit.
 func TestGatheredVisits(t *testing.T) {
 	for _, idle := range []int{0, 3} {
 		a, b := &crowded{Device: devices[0], most: 100}, &crowded{Device: devices[1], most: 100}
@@ -111,7 +113,8 @@ func TestGatheredVisits(t *testing.T) {
 	}
 }
 
-// Too large a launch is split, and a visit that cannot be taken makes no other fail.
+// A launch that is too large is split, and a visit that cannot be taken does not make other
+// visits fail.
 func TestGatheredVisitsThatFail(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 2}
 	visits, errs := gather(t, 7, 0, nil, d)
@@ -137,7 +140,8 @@ func TestGatheredVisitsThatFail(t *testing.T) {
 	}
 }
 
-// Members may bring several visits, and a visit without members waits for nobody.
+// Members may bring several visits, and a visit in a Gathering without members is taken at
+// once.
 func TestMembersBringSeveralVisits(t *testing.T) {
 	s := gatheringScene
 	d := &crowded{Device: devices[0], most: 100}

@@ -24,9 +24,9 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base is the independent normal distributions of the coordinates of θ with which q begins.
-// If the prior differs, its density relative to the base is part of the objective, and Share is
-// this problem's share of it.
+// A Base holds independent normal distributions of the coordinates of θ, with which q begins.
+// If the prior differs from the base, the log of the prior's density relative to the base is
+// part of the objective. Share is the part of this term that belongs to this problem.
 type Base struct {
 	Mean, SD []float64
 	Share    float64
@@ -51,7 +51,7 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places returns an error if a coordinate is not one of θ or is used twice.
+// places returns an error if a coordinate in spans is not a coordinate of θ or is used twice.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {
@@ -72,8 +72,8 @@ func formed(dim, dense, kept, shared int) func(threads int) int {
 }
 
 // A Mixture is the data of a mixture of Gaussians with independent variables. With Weights, the
-// first Components−1 coordinates are the stick of the weights (pvi/model/ir.Simplex). Otherwise
-// all weights are equal.
+// first Components−1 coordinates determine the weights by stick breaking
+// (pvi/model/ir.Simplex). Otherwise all weights are equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool

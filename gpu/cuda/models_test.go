@@ -168,7 +168,8 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 	return p
 }
 
-// prior adds the gradient of the prior beyond the base, from the model's own derivatives.
+// prior returns a function that adds the gradient of the log of the prior relative to the
+// base. It uses the derivatives that package model computes.
 func (p *play) prior(rate float64) func(total, theta []float64) {
 	shared := p.model.Shared()
 	gradient := make([]float64, p.model.Dim())
@@ -269,7 +270,8 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	}
 }
 
-// A record adds at most the clip, and zero if its gradient is not finite.
+// The norm of a record's contribution is at most the clip. The contribution is zero if the
+// record's gradient is not finite.
 func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 	const clip = 0.7
 	base := func(d int) Base {
@@ -395,7 +397,8 @@ func TestModelsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// checkFits checks that a device takes records "as it is", and no others.
+// checkFits checks that a device accepts the unchanged records, which are named "as it is",
+// and refuses all changed records.
 func checkFits(t *testing.T, d Device, name string, r Records) {
 	t.Helper()
 	table, err := r.Put(d)

@@ -36,8 +36,9 @@ func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	}
 }
 
-// Places returns the number of places for weights: layer after layer, row after row, in rows of
-// a multiple of eight, as a plan numbers its samples.
+// Places returns the number of places in the array of weights, including padding. The array
+// holds the layers one after another, and each layer row by row. A row is padded to a multiple
+// of eight places. A plan numbers its noise samples in the same order.
 func (c *NetworkConfig) Places() (n int) {
 	for _, l := range c.layers() {
 		n += l.Inputs * l.PlanStride()
@@ -101,7 +102,8 @@ type Network struct {
 	step   func(times int) error // replays the launches of a step
 	forget func() error
 
-	// Weights and moments as words: the present ones, and room for those after the next plan.
+	// current holds the present weights and moments of Adam as words. next is room for the
+	// weights and moments after the next plan.
 	current, next []uint64
 	moved         bool // the device's state may differ from current, as after a fault
 }
@@ -144,8 +146,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 	return n, nil
 }
 
-// place assigns offsets in words to everything that stays in memory, and returns the total
-// number of words.
+// place assigns an offset, in words, to each array that stays in the device's memory. It
+// returns the total number of words.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)
@@ -188,7 +190,7 @@ func (n *Network) address() {
 // Close frees the device's memory.
 func (n *Network) Close() error { return errors.Join(n.forget(), n.device.Free(n.memory)) }
 
-// Places returns the number of places of the config.
+// Places returns the number of places in the array of weights, as [NetworkConfig.Places] does.
 func (n *Network) Places() int { return n.cfg.Places() }
 
 // State returns the weights and Adam's moments after the last plan that was taken, in the order
@@ -199,7 +201,7 @@ func (n *Network) State() (weights, first, second []float32) {
 	return part(0), part(1), part(2)
 }
 
-// SetState replaces the state, here and on the device.
+// SetState replaces the weights and the moments, in n and in the device's memory.
 func (n *Network) SetState(weights, first, second []float32) error {
 	size, at := n.cfg.Places(), len(n.current)/3
 	for i, v := range [][]float32{weights, first, second} {

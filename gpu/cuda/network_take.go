@@ -24,7 +24,8 @@ type NetworkPlan interface {
 // the plan's lattice and in the order of Places.
 //
 // On success Take wipes the plan. On error the State of n is unchanged and nothing is released;
-// the caller may call Reclaim and take the steps again, here or by the plan's own methods.
+// the caller may call Reclaim on the plan and take the steps again, with Take or with the
+// plan's own methods.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
 		return fmt.Errorf("cuda: %w", err)
@@ -64,8 +65,8 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	return nil
 }
 
-// take takes the steps in new memory. It returns 0, or the number of an undecided sample of the
-// noise, in which case no step counts.
+// take takes the steps in new memory. It returns 0 on success. If the device cannot decide a
+// sample of the noise, take returns the number of the sample, and the steps do not count.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {

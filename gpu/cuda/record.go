@@ -5,9 +5,9 @@ type Launcher = func(kernel string, blocks, threads, shared int, arguments ...ui
 
 // A Recorder is a device that replays recorded launches faster than it launches one by one.
 type Recorder interface {
-	// Record returns functions that replay the launches of work the given number of times, and
-	// that free the recording. Record may call work any number of times; work must make the
-	// same launches each time.
+	// Record returns two functions: play makes the launches of work the given number of times,
+	// and forget frees the recording. Record may call work any number of times; work must make
+	// the same launches each time.
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 

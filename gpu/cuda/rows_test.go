@@ -35,7 +35,8 @@ func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32,
 	return sum
 }
 
-// The same slopes and rows give the same integer sums as the mechanism, in blocks of any size.
+// For the same slopes and rows, the device and the mechanism compute the same integer sums, in
+// blocks of any size.
 func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	src := seeded.Stream(1, "rows")
 	for i, c := range []struct{ count, dim, threads int }{
@@ -70,7 +71,8 @@ func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	}
 }
 
-// A row adds at most the clip for any slope, and zero if it or its square is not finite.
+// For any slope the norm of a row's contribution is at most the clip. The contribution is zero
+// if the row times the slope, or its squared norm, is not finite.
 func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 	sizes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-310, 1e-200, 1e-150, 1e-30, 1, 3, 1e30, 1e150, 1e160, 1.7e308, math.Inf(1), math.NaN()}
 	d := devices[0]

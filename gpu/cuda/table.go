@@ -20,8 +20,8 @@ const (
 	families
 )
 
-// spread reports whether a family may have, and whether it must have, a coordinate for the
-// logarithm of the outcomes' spread.
+// spread returns two facts about a family: may is true if it can have a coordinate for the
+// logarithm of the outcomes' spread, and must is true if it requires this coordinate.
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
@@ -65,7 +65,8 @@ type Table struct {
 	records, dim int
 	share        float64 // share of the prior beyond the base
 	memory       uint64
-	// Addresses; beyond is 0 if the prior is the base.
+	// Addresses of the parts of the memory. beyond is the address of the prior relative to
+	// the base, or 0 if the prior is the base.
 	rows, outcomes, model, beyond uint64
 	// shared returns the number of words of a block's memory that the model takes.
 	shared func(threads int) int
@@ -106,7 +107,7 @@ func (t *Table) put(c content) (*Table, error) {
 	return t, nil
 }
 
-// Records are the data of a model that the kernels have.
+// Records are the data of a model for which there are kernels.
 type Records interface {
 	// Put copies the data to a device.
 	Put(d Device) (*Table, error)

@@ -181,8 +181,8 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// If the highest word of an entry equals the draw, the lower words decide: the size is that of
-// the first entry above the draw.
+// The size of a batch is the index of the first table entry above a random draw. If the
+// highest word of an entry equals the highest word of the draw, the lower words decide.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -258,7 +258,9 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// With bounds that are far apart many samples are undecided, and the device reports them.
+// The device decides a sample of the noise by bounds on a density. The test sets the bounds
+// far apart, so that many samples are undecided, and checks that the device reports these
+// samples.
 func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)
 	d := devices[0]

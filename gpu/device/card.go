@@ -40,7 +40,7 @@ func start(ordinal int) (Device, error) {
 	return m, nil
 }
 
-// A copy has this many bytes, and the fastest of several tries counts.
+// Each measured copy has this many bytes. The result is the fastest of several copies.
 const (
 	copied = 64 << 20
 	tries  = 5

@@ -1,8 +1,9 @@
 // Package device chooses where private gradient steps are computed: on the processor, or on a
 // CUDA GPU if the program was built with the tag cuda (make cuda).
 //
-// A GPU is chosen by name, as cuda:0, or automatically. Before it gets any client's records it
-// must solve a small problem of made-up records as the processor does.
+// A GPU is chosen by name, as cuda:0, or automatically. Before a GPU gets the records of a
+// client, its results on a small problem of made-up records must agree with the processor's
+// results.
 package device
 
 import (
@@ -74,7 +75,7 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether the choice names a GPU, so that it is an error if the GPU cannot do
+// Demanded reports whether the choice names a GPU. It is then an error if the GPU cannot do
 // the work.
 func (c Choice) Demanded() bool { return c.kind == card }
 
@@ -87,8 +88,8 @@ type Device interface {
 
 // A Source provides devices. A [Choice] is one.
 type Source interface {
-	// Take takes devices into use. An empty list means the processor. notice is then the
-	// reason, if another device was wanted.
+	// Take opens devices. An empty list means that the processor does the work. notice is then
+	// the reason why a wanted device is not used, or nil if no device was wanted.
 	Take() (devices []Device, notice, err error)
 	// Demanded reports whether only these devices may do the work.
 	Demanded() bool
@@ -96,10 +97,10 @@ type Source interface {
 
 var _ Source = Auto
 
-// Take takes the GPU of the choice into use, or, for auto, all GPUs that can be used. An empty
-// list means the processor. notice is then the reason why no GPU was used, and nil if the
-// processor was chosen or the program was built without GPUs. It is an error if the choice
-// names a GPU that cannot be used.
+// Take opens the GPU that the choice names or, for auto, all GPUs that can be used. An empty
+// list means that the processor does the work. notice is then the reason why no GPU was used,
+// and nil if the processor was chosen or the program was built without GPUs. It is an error if
+// the choice names a GPU that cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil
@@ -129,7 +130,7 @@ func (c Choice) Take() (devices []Device, notice, err error) {
 	return devices, notice, nil
 }
 
-// take takes a GPU into use and tests it.
+// take opens a GPU and tests it.
 func take(ordinal int) (Device, error) {
 	d, err := start(ordinal)
 	if err != nil {

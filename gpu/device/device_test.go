@@ -79,7 +79,8 @@ func (*still) Launch(string, int, int, int, ...uint64) error { return nil }
 
 var _ cuda.Device = new(still)
 
-// A device that computes nothing fails the test, and keeps no memory.
+// Test returns an error for a device that computes nothing, and frees all memory that it
+// took.
 func TestIdleDeviceFailsTheTest(t *testing.T) {
 	s := &still{memory: map[uint64][]uint64{}}
 	err := Test(s)

@@ -2,14 +2,17 @@ package device
 
 // Info describes a GPU that a driver sees.
 type Info struct {
-	// Name is cuda:N, Model the manufacturer's name, Capability the compute capability, as 9.0.
+	// Name is cuda:N. Model is the manufacturer's name of the GPU. Capability is the compute
+	// capability, such as 9.0.
 	Name       string `json:"name"`
 	Model      string `json:"model"`
 	Capability string `json:"compute_capability"`
-	// Multiprocessors is their number, Memory the size of all memory in bytes.
+	// Multiprocessors is the number of multiprocessors. Memory is the size of all memory in
+	// bytes.
 	Multiprocessors int   `json:"multiprocessors"`
 	Memory          int64 `json:"memory_bytes"`
-	// Unfit is the reason why this program cannot use the GPU; empty if it can.
+	// Unfit is the reason why this program cannot use the GPU. It is empty if the program can
+	// use it.
 	Unfit string `json:"unfit,omitempty"`
 }
 
@@ -21,7 +24,7 @@ type Found struct {
 	Missing string `json:"missing,omitempty"` // the reason why no GPU can be used
 }
 
-// Find looks for GPUs. It takes none into use.
+// Find lists the GPUs of this machine. It opens none of them.
 func Find() Found {
 	f := Found{Built: Built}
 	var err error
@@ -33,10 +36,11 @@ func Find() Found {
 
 // Copies holds rates of copies of 64 MiB, in bytes a second.
 type Copies struct {
-	// Within the GPU's memory, where every byte counts as read and as written; from the host's
-	// memory to the GPU's; and from the GPU's memory to the host's.
+	// Within is the rate within the GPU's memory, where every byte counts twice, as read and as
+	// written. To is the rate from the host's memory to the GPU's memory. From is the rate from
+	// the GPU's memory to the host's memory.
 	Within, To, From float64
 }
 
-// Measure returns how fast the GPU of the ordinal copies.
+// Measure returns the rates of copies of the GPU with the given ordinal.
 func Measure(ordinal int) (*Copies, error) { return copies(ordinal) }

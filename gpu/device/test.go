@@ -24,8 +24,8 @@ const (
 
 // Test runs the same private steps of a logistic regression on made-up records on a device and
 // on the processor, which share no code. It returns an error if q differs by more than
-// rounding, or a noisy sum by more steps of the lattice than rounding explains. Agreement shows
-// that batches and noise were the same to the bit.
+// rounding, or if a noisy sum differs by more steps of the lattice than rounding explains. If
+// the sums agree, batches and noise were the same to the bit.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -83,8 +83,9 @@ func testBatches(d cuda.Device, selection dpmech.Selection, rows, outcomes []flo
 	return compare(visit, run, releases, mechanism)
 }
 
-// samePlans returns two plans of the same steps. Such plans would hide nothing, but these
-// records are made up.
+// samePlans returns two plans with the same batches and noise. Two such plans protect no
+// records, because their noise is the same. The records of the test are made up, so they need
+// no protection.
 func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	a, err = m.Begin().Plan(testSteps, dpmech.NewStreams(), dpmech.NewStream())
 	if err != nil {
@@ -132,7 +133,7 @@ func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	return gpu.CPU{}.Compile(m, table)
 }
 
-// testRun returns the run that the steps move, and its options.
+// testRun returns the run that the steps of the test move, and its options.
 func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
 	if err != nil {

@@ -32,7 +32,8 @@ func made(n, pixels int) [][]byte {
 }
 
 // BenchmarkStep measures steps of an expected batch of 128 of 60,000, with privacy and without.
-// Beside the mean it reports the lowest decile, which other work disturbs less.
+// Beside the mean it reports the lowest decile, because other work on the machine affects the
+// decile less.
 func BenchmarkStep(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
@@ -63,8 +64,9 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPrivacy takes steps with privacy and without in turns, so that other work disturbs
-// both alike. It reports deciles and medians of the processor time of both, and their ratio.
+// BenchmarkPrivacy takes steps with and without privacy in turns, so that other work on the
+// machine affects both in the same way. It reports deciles and medians of the processor time of
+// both, and their ratio.
 func BenchmarkPrivacy(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)

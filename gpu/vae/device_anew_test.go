@@ -10,7 +10,8 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree device takes the steps, and then cannot free the memory of the plan.
+// An unfree device takes the steps of a plan, and then fails when it frees the memory of the
+// plan.
 type unfree struct {
 	cuda.Device
 	after int // number of frees that succeed
@@ -23,9 +24,9 @@ func (u *unfree) Free(memory uint64) error {
 	return u.Device.Free(memory)
 }
 
-// A device fails after it took the steps of a plan. If the processor takes them again it begins
-// where the device began: otherwise the same noise would hide two sums, both of which are
-// released.
+// The test lets a device fail after it took the steps of a plan. If the processor takes the
+// steps again, it must begin with the same weights as the device. Otherwise two different sums
+// would be released with the same noise, and their difference would have no noise.
 func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
@@ -56,7 +57,7 @@ func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	}
 }
 
-// A device fails in the middle of a plan, and then takes it again.
+// A device that failed in the middle of a plan can take the plan again.
 func TestDeviceTakesAPlanAgain(t *testing.T) {
 	s := scenes[3]
 	want, tr := s.trainer(t), s.trainer(t)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A faulty device deviates from its instructions.
+// A faulty device can leave out kernels, change the words that are written to it, and fail.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
@@ -74,8 +74,9 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// The releases show a device that does not clip, clips too little, makes less noise, the same
-// noise twice or no noise, or takes other batches.
+// The comparison of a device's results with the processor's finds each fault of a device: no
+// clip, too large a clip, other noise, too little noise, other batches, and no update of the
+// weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -104,7 +105,7 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 }
 
 // dpmech decides samples that a device leaves undecided, and the device takes the steps with
-// the decisions. The results have the bits that they have without undecided samples.
+// the decisions. The results have the same bits as without undecided samples.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {
@@ -142,8 +143,8 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 }
 
-// If a device fails, the processor takes the steps with the same batches and noise, from where
-// the device began. The device's memory is freed.
+// If a device fails, the processor takes the steps with the same batches and noise, and begins
+// with the weights with which the device began. The device's memory is freed.
 func TestDeviceFails(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
@@ -189,7 +190,8 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// The test before a device is used passes, and finds faults of kernels.
+// Try, which tests a device before it is used, accepts a correct device and finds faults of
+// kernels.
 func TestDeviceIsTried(t *testing.T) {
 	for _, d := range devices {
 		if err := Try(d); err != nil {

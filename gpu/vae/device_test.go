@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A scene is steps that a device and the processor take.
+// A scene describes a network, its records and the steps that a device and the processor take.
 type scene struct {
 	shape       Shape
 	records     int
@@ -34,8 +34,8 @@ func poisson(rate float64) dpmech.Sampling {
 	return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel}
 }
 
-// Odd sizes; batches of no record, of one, and of whole tiles; some records are clipped and
-// some are not.
+// The scenes have odd sizes. Their batches have no record, one record, or whole tiles of
+// records. Some records are clipped and some are not.
 var scenes = []scene{
 	{Shape{1, 1, 1}, 1, dpmech.FullBatch{}, 1, 3, 2, 0.05, 0},
 	{Shape{21, 11, 3}, 1, poisson(0.5), 1, 8, 1, 1, 0},
@@ -46,7 +46,8 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// In these batches some records, or most, are added one by one.
+	// The batches of the next scenes are larger than the number of records that are added
+	// together, so that some or most records are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -122,7 +123,7 @@ func (s scene) mostInBatch(t testing.TB) int {
 	return max(1, sampler.MaxBatch())
 }
 
-// take takes a plan on the trainer's device, and returns the noisy sums.
+// take takes the steps of a plan on the trainer's device and returns the noisy sums.
 func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	t.Helper()
 	adam := tr.adam
@@ -144,7 +145,8 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	return releases
 }
 
-// A watched plan keeps its releases, in steps of the lattice, numbered as samples.
+// A watched plan keeps its releases as numbers of lattice steps, in the order of the plan's
+// samples.
 type watched struct {
 	*dpmech.ProductPlan
 	places   int
@@ -175,8 +177,8 @@ func (w *watched) Release(i int, dst []float32) error {
 
 // differences compares a device's steps of a plan with the same steps by dpmech and the
 // processor's network, which share no code with the kernels. It returns an error if a noisy sum
-// differs by more than 1e-5 of the clipped vectors (for an empty batch at all), or a moment or
-// a weight by more than 1e-5.
+// differs by more than 1e-5 of the clipped vectors, or if a moment or a weight differs by more
+// than 1e-5. For an empty batch it returns an error if a noisy sum differs at all.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -217,7 +219,7 @@ func TestDeviceAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// A device takes a step of the paper's network.
+// A device can take a step of the network in the d3p paper.
 func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
 	if err := s.differences(t, devices[0]); err != nil {
@@ -257,8 +259,8 @@ func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	return math.Sqrt(squares) * m.Lattice().Step() / m.Sensitivity()
 }
 
-// Replacing a record moves a sum by at most twice the sensitivity; on a device that does not
-// clip it moves further.
+// Replacing a record moves a sum by at most twice the sensitivity. On a device that does not
+// clip, the test finds a larger move.
 func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	s := scenes[5]
 	s.steps, s.clip = 1, 10 // norms are 40 to 200
@@ -302,7 +304,8 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// A result is the same every time, in any order of threads, and in one plan or several.
+// A device computes the same result every time, for any order of its threads. Several plans
+// give the same result as one plan with all steps.
 func TestDeviceRepeats(t *testing.T) {
 	s := scenes[4]
 	var want []float64

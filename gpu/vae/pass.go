@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the largest number of records that go through the network together: whole
-// tiles that fit a cache.
+// recordsAtOnce is the largest number of records that go through the network together. They
+// fill whole tiles of the matrix product and fit in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
 // A pass takes some records forward and backward through the network. Each matrix has a row for
@@ -62,8 +62,8 @@ func (p *pass) multiply(l, records int) {
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
-// bend applies the units of a hidden layer to its outputs and writes the inputs of the next
-// layer.
+// bend applies the softplus function of the units of a hidden layer to the layer's outputs, and
+// writes the results as inputs of the next layer.
 func (p *pass) bend(l, records int) {
 	for i := range records {
 		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
@@ -125,13 +125,14 @@ func (p *pass) reverse(records int) {
 	p.unbend(encoderHidden, records)
 }
 
-// pull computes the derivatives of a layer's inputs.
+// pull computes the derivatives of the loss in a layer's inputs.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend multiplies derivatives in the outputs of a hidden layer's units by the units' slopes.
+// unbend multiplies the derivatives of the loss in the results of a hidden layer's units by the
+// slopes of the units.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)
@@ -150,8 +151,8 @@ func (p *pass) reverseLatent(i int) {
 	}
 }
 
-// pairsOf returns the vectors of which a record's gradient is made. They are valid until the
-// next call.
+// pairsOf returns, for each layer, the two vectors whose outer product is the gradient of
+// record i. They are valid until the next call.
 func (p *pass) pairsOf(i int) []dpmech.Pair {
 	for l, w := range p.of.weights {
 		p.pairs[l] = dpmech.Pair{Inputs: p.in[l].row(i, w.Rows), Outputs: p.out[l].row(i, w.Columns)}

@@ -15,7 +15,8 @@ type Sums interface {
 	Release(part int, dst []float32) error
 }
 
-// Plain adds gradients without clip and noise, to show the loss that privacy causes.
+// Plain adds gradients without clip and noise. A comparison with a private run shows how
+// much privacy increases the loss.
 type Plain struct {
 	sampler dpmech.Sampler
 	src     *dpmech.Stream
@@ -27,7 +28,7 @@ type Plain struct {
 // partRows is the number of rows of a layer in a part.
 const partRows = 4 * math32.TileRows
 
-// NewPlain returns sums over batches of a sampling.
+// NewPlain returns sums over the batches that a sampler draws.
 func NewPlain(shape Shape, sampler dpmech.Sampler, src *dpmech.Stream) *Plain {
 	p := &Plain{sampler: sampler, src: src, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range shape.Layers() {

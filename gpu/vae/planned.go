@@ -8,8 +8,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Planned is a plan of steps: batches, draws and noise were decided together, and a device or
-// the processor takes the steps. It is a [dpmech.ProductPlan] or a [PlannedPlain].
+// Planned is a plan of steps, whose batches, draws and noise are determined in advance. A
+// device or the processor takes the steps. It is a [dpmech.ProductPlan] or a [PlannedPlain].
 type Planned interface {
 	Sums
 	cuda.NetworkPlan
@@ -31,9 +31,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device take the steps of plans, with or without privacy, of at most most
-// records in a batch. Failures of the device, in Attach and in [Trainer.TakePlan], are a
-// [DeviceError].
+// Attach makes a device take the steps of the plans that follow. Their batches have at most
+// most records. private says whether the plans are private. If the device fails in Attach or
+// in [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
@@ -131,7 +131,8 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each visits all weights with their place on the device and in a layer's panels.
+// each calls visit for every weight, with its layer, its place at in the device's array and
+// its index place in the layer's panels.
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

@@ -109,8 +109,9 @@ func (t *Trainer) Close() error {
 	return t.card.Close()
 }
 
-// Step takes one step: a batch, its gradients, their released sum, Adam. It allocates nothing.
-// It returns an error if the mechanism has no step left or if an invariant is broken.
+// Step takes one step. It chooses a batch, adds the gradients of its images, releases the sum,
+// and moves the weights with Adam. It allocates nothing. It returns an error if the mechanism
+// has no step left or if an invariant is broken.
 func (t *Trainer) Step() error {
 	var err error
 	if t.batch, err = t.sums.Next(); err != nil {
@@ -126,8 +127,9 @@ func (t *Trainer) Step() error {
 	return t.failed
 }
 
-// cut divides the batch into chunks of whole tiles. Large chunks come first, as they read
-// weights less often; smaller ones at the end let workers finish together.
+// cut divides the batch into chunks of whole tiles. Large chunks come first, because they read
+// the weights less often. Smaller chunks at the end let the workers finish at about the same
+// time.
 func (t *Trainer) cut() {
 	const most = recordsAtOnce / math32.TileRows
 	tiles := math32.Tiles(len(t.batch), math32.TileRows)
@@ -137,7 +139,7 @@ func (t *Trainer) cut() {
 	}
 }
 
-// takeChunk puts the gradients of a chunk of the batch.
+// takeChunk computes the gradients of a chunk of the batch and passes them to the sums.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task], t.cuts[task+1]
 	first := from * math32.TileRows
@@ -178,7 +180,7 @@ func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
 	p.deviate(len(batch))
 }
 
-// takePiece moves the weights of a part.
+// takePiece releases the sum of one part of the weights and moves these weights.
 func (t *Trainer) takePiece(worker, task int) {
 	i := t.order[task]
 	part := t.parts[i]
@@ -196,7 +198,7 @@ func (t *Trainer) takePiece(worker, task int) {
 	t.network.turn(l, part.From, part.To)
 }
 
-// note keeps the first error.
+// note records err if it is the first error of the step.
 func (t *Trainer) note(err error) {
 	if err == nil {
 		return

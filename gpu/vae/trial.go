@@ -10,7 +10,7 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// The network of [Try] and its steps.
+// The sizes of the network, the data and the steps of [Try].
 const (
 	tryRecords  = 100
 	tryTogether = 30 // some batches are larger
@@ -77,8 +77,8 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare takes a plan with the first trainer on the device, and its copy with the second
-// trainer on the processor.
+// compare takes the plan there with the first trainer on the device, and its copy here with
+// the second trainer on the processor. It returns an error if the results differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {

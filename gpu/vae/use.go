@@ -7,8 +7,9 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Loss returns −ELBO in nats, averaged over images: with drawn pixels, one draw of each latent
-// vector, and the divergence in closed form. It is not private; the images must be public.
+// Loss returns −ELBO in nats, averaged over images. It draws the pixels and one latent vector
+// for each image, and computes the divergence in closed form. The result is not private, so
+// the images must be public.
 func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
 	p := newPass(n)
 	var sum float64
@@ -72,7 +73,8 @@ func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// probabilities decodes the first record.
+// probabilities decodes the latent vector of the first record and returns the probabilities of
+// its pixels.
 func (p *pass) probabilities() []float32 {
 	p.decode(1)
 	out, probability := p.out[decoderOutput].row(0, p.of.Pixels), make([]float32, p.of.Pixels)

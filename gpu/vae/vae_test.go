@@ -30,9 +30,9 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// plainLoss returns −ELBO of one image in float64, written from the definition: x are its
-// pixels, e the standard normal numbers of its latent vector, θ the weights, layer by layer and
-// row by row.
+// plainLoss returns −ELBO of one image in float64, computed from the definition. x holds the
+// pixels, e the standard normal numbers of the latent vector, and theta the weights, layer by
+// layer and row by row.
 func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
 	dense := func(in []float64, outputs int) []float64 {
 		out := make([]float64, outputs)
@@ -78,7 +78,8 @@ func (n *Network) flat() []float64 {
 	return theta
 }
 
-// materialise forms the gradient of pairs.
+// materialise returns the gradient that the pairs stand for: the outer product of each pair,
+// one after another.
 func materialise(pairs []dpmech.Pair) []float64 {
 	var g []float64
 	for _, p := range pairs {
@@ -161,8 +162,8 @@ func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, cl
 }
 
 // A private step releases the sum of materialised gradients, each clipped by its own norm, plus
-// small noise: at every weight it is within seven standard deviations of the noise, except with
-// probability 1e-9.
+// small noise. At every weight the release is within seven standard deviations of the noise of
+// this sum, except with probability 1e-9.
 func TestStepReleasesClippedGradients(t *testing.T) {
 	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
@@ -228,7 +229,7 @@ func TestStepReleasesClippedGradients(t *testing.T) {
 	}
 }
 
-// train returns the weights after some steps.
+// train returns the weights after the given number of steps.
 func train(t *testing.T, workers, steps int, private bool) []float64 {
 	t.Helper()
 	n := network(t, 6)
@@ -300,7 +301,7 @@ func TestTrainingLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Knowing which of three pictures it is is worth log 3 = 1.1 nats.
+	// Each image is one of three pictures, so the entropy of an image is log 3 = 1.1 nats.
 	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
 		t.Errorf("loss %.3f before and %.3f after", before, after)
 	}
@@ -329,7 +330,7 @@ func TestTrainingLearns(t *testing.T) {
 	}
 }
 
-// A record's gradient has the same bits at any place in a chunk.
+// A record's gradient has the same bits at any position in a chunk.
 func TestGradientDependsOnNoPlace(t *testing.T) {
 	n := network(t, 15)
 	images := made(recordsAtOnce, small.Pixels)

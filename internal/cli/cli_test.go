@@ -80,7 +80,8 @@ func TestManualPage(t *testing.T) {
 	}
 }
 
-// TestManualPageRenders looks for the warnings of man itself.
+// TestManualPageRenders runs man on the manual page and checks that man prints no
+// warning.
 func TestManualPageRenders(t *testing.T) {
 	man, err := exec.LookPath("man")
 	if err != nil {

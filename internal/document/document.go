@@ -62,9 +62,9 @@ func (e *Error) Error() string {
 }
 
 // Hidden reports whether a terminal obeys the character rather than showing it, such as ESC, or the
-// character changes the direction of text or is invisible. Documents come from others, and text
-// quoted from one must not hide other text or look like another document. A tab is not hidden, and
-// neither are the joiners of some scripts.
+// character changes the direction of text or is invisible. Documents may come from somebody else.
+// Text that a message quotes from a document must not hide other text or pretend to be something
+// else. Hidden returns false for a tab and for the joiners that some scripts need.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -97,7 +97,8 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// This check precedes the decoder, which compares every key of a table with all earlier ones.
+	// This check must come before the decoder, because the decoder compares every key of a table
+	// with all earlier keys.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
 		return nil, &Error{File: file, Message: err.Error()}

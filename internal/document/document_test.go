@@ -144,7 +144,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Documents that are built to use much memory use no more than allowed.
+// The test reads documents that are made to use much memory, and checks that they use no
+// more than allowed.
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
 	keys := 9_000 // the decoder compares them with each other
@@ -189,7 +190,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Errors show text from a document without characters that a terminal obeys.
+// Errors that quote a document contain no characters that a terminal obeys.
 func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 	d := parse(t, "\"a\\u001b[2J\\u202e\" = 1\n")
 	err := d.Err()

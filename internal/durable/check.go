@@ -31,7 +31,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether a panic comes from bbolt, or from reading mapped memory that no file is behind.
+// ofTheFile reports whether the file is the cause of the panic r: r comes from bbolt, or from a read of mapped
+// memory beyond the end of the file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -97,7 +98,8 @@ func damaged(page uint64, format string, a ...any) error {
 	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, fmt.Sprintf(format, a...))
 }
 
-// tree checks a page and all pages below it. At the top there are only buckets.
+// tree checks a page and all pages below it. If top is true, the page belongs to the top-level tree, which may hold
+// only buckets.
 func (c *checker) tree(page uint64, top bool) error {
 	if page < 2 || page >= uint64(len(c.used)) {
 		return damaged(page, "there is no such page")
@@ -170,7 +172,8 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks the pages outside all trees: the free pages and the list of them.
+// others checks the pages that belong to no tree. These are the free pages and the pages that hold the list of free
+// pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

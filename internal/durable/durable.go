@@ -31,8 +31,8 @@ type File interface {
 	Close() error
 }
 
-// A Layer lies between databases and their files. The zero Layer adds nothing; tests inject faults
-// with others.
+// A Layer lies between databases and their files. The zero Layer adds nothing. Tests use other layers to inject
+// faults.
 type Layer struct {
 	// Opened is called with a database when it was opened, before anything is written.
 	Opened func(*bbolt.DB)
@@ -91,9 +91,9 @@ func closed(file *os.File) error {
 	return nil
 }
 
-// Settle writes a database again and syncs it, so that its contents are on the disk: first the
-// pages, then the two that point to all others. It holds the write lock meanwhile. A crash or an
-// error leaves the same bytes everywhere: no page changes that another one points to.
+// Settle writes a database again and syncs it, so that its contents are on the disk. It writes the two meta
+// pages, which point to all other pages, last. It holds the write lock meanwhile. A crash or an error does no
+// damage, because Settle writes the bytes that the file already has.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {

@@ -19,7 +19,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A recorder records the operations on a file, and fails at one step.
+// A recorder is a file that records the operations on it and fails at one of them.
 type recorder struct {
 	*os.File
 	t       *testing.T
@@ -63,7 +63,7 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database, and settles it with a file that fails at a step.
+// settled fills a database and calls Settle with a file that fails at the given step.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}

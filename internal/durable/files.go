@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Files creates, renames and removes files. Tests inject faults with others than [System].
+// Files creates, renames and removes files. Programs use [System]. Tests use other implementations to inject
+// faults.
 type Files interface {
 	Create(path string) (NewFile, error)
 	Rename(from, to string) error
@@ -37,7 +38,8 @@ func (System) Rename(from, to string) error { return os.Rename(from, to) }
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It leaves out one that this user may not read, which somebody else made before.
+// SyncDir syncs a directory. It does nothing for a directory that this user may not read, because somebody else
+// created this directory earlier.
 func (System) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {

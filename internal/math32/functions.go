@@ -52,8 +52,8 @@ func softplusPlain(dst, slope, x []float32) {
 	}
 }
 
-// Adam is the method of Kingma and Ba (2015, Algorithm 1) for vectors that are moved piece by
-// piece. It holds the state that all pieces share.
+// Adam is the method of Kingma and Ba (2015, Algorithm 1) for vectors that are updated piece
+// by piece. It holds the state that all pieces share.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
 	power1, power2        float64 // β₁ᵗ, β₂ᵗ

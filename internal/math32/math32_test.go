@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test with vector instructions, if the processor has them, and without.
+// withoutLanes runs a test with vector instructions, if the processor has them, and then
+// without vector instructions.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -26,8 +27,9 @@ func random(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-// A product agrees with float64 arithmetic to within the rounding of its terms, for sizes
-// around those of tiles, and the rest of a tile is zero if w is zero there.
+// A product of matrices agrees with float64 arithmetic to within the rounding of its terms. The
+// test uses sizes around multiples of the tile size. Elements of a tile outside the product are
+// zero if w is zero there.
 func TestMultiply(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -62,7 +64,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// A row's product does not depend on the row's position: its bits are the same.
+// The product of a row has the same bits at any position of the row.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -89,7 +91,8 @@ func TestRowDependsOnNoPlace(t *testing.T) {
 	})
 }
 
-// A transpose made in pieces, whole lanes or not, is correct, and nothing beside it is written.
+// A transpose is correct if it is made in pieces, whether or not a piece is a multiple of eight
+// rows. Nothing outside the transpose is written.
 func TestTranspose(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -116,8 +119,9 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// With lanes and without, pixels are drawn alike, from the least number below a chance to the
-// first that is not below.
+// Bernoulli draws the same pixels with and without vector instructions. For each probability
+// the test uses the largest random number that must give 1 and the smallest random number that
+// must give 0.
 func TestBernoulli(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		for n := range 35 {
@@ -150,8 +154,9 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// The error of a sum of outer products is within its bound, even if rounding errors have one
-// sign, and then it reaches a good part of the bound.
+// The error of a sum of outer products is at most SumError. The test includes sums whose
+// rounding errors all have the same sign, and checks that their error is a large part of the
+// bound.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -209,7 +214,8 @@ func TestSumError(t *testing.T) {
 	})
 }
 
-// Pieces of a sum make up the whole, and a place that was cleared adds nothing.
+// A sum that is computed in pieces equals the sum that is computed at once, and a place that
+// was cleared adds nothing.
 func TestOuterPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const inputs, outputs, records = 50, 20, 9
@@ -247,7 +253,8 @@ func TestOuterPieces(t *testing.T) {
 	}
 }
 
-// apart returns the difference between a number and the exact one in units of its last place.
+// apart returns the difference between a number and the exact number want, in units in the last
+// place of a float32.
 func apart(got float32, want float64) float64 {
 	unit := math.Max(math.Abs(want)*0x1p-23, 0x1p-126*0x1p-23)
 	return math.Abs(float64(got)-want) / unit
@@ -288,7 +295,8 @@ func TestSoftplus(t *testing.T) {
 				t.Errorf("element %d is %g and %g", i, dst[i], slope[i])
 			}
 		}
-		// Far below zero the result is at most the smallest of the range.
+		// For x far below zero the result is at most the smallest result within the accurate
+		// range.
 		low := []float32{-100, -1e30, float32(math.Inf(-1)), -88, -100, -100, -100, -100}
 		Softplus(dst[:8], slope[:8], low)
 		for i := range low {

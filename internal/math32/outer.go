@@ -3,9 +3,10 @@ package math32
 import "fmt"
 
 // Outer sums outer products of pairs of vectors, one pair for each record, by a product of
-// matrices. The gradient of a dense layer is such a sum, of its inputs times the derivatives in
-// its outputs. Several goroutines may put records into different places; then the sum is
-// computed piece by piece.
+// matrices. The gradient of a dense layer is such a sum: for each record, the layer's inputs
+// times the derivatives of the loss in the layer's outputs. A place is the position of a
+// record, counted from 0. Several goroutines may put records into different places at once.
+// Afterwards the sum is computed in pieces.
 type Outer struct {
 	Inputs, Outputs int
 	most            int       // number of places for records

@@ -2,7 +2,8 @@
 
 package math32
 
-// hasLanes is for tests, which look at the plain code by it.
+// hasLanes is always false, because there is vector code only for amd64. Tests read this
+// variable.
 var hasLanes bool
 
 func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {

@@ -22,9 +22,9 @@ const (
 	quasiRandom = 512
 )
 
-// New returns a product of Gauss–Hermite rules, with n points along each of dim axes, which
-// is exact for polynomials of degree 2n − 1 in every coordinate. Where the product would have too
-// many points, New returns quasi-random points.
+// New returns a product of Gauss–Hermite rules, with n points along each of dim axes, which is
+// exact for polynomials of degree 2n − 1 in every coordinate. If the product would have too many
+// points, New returns quasi-random points instead.
 func New(dim int) *Rule {
 	n := int(math.Pow(mostNodes, 1/float64(dim)) + 1e-9)
 	if n < 3 {

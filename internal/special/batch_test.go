@@ -66,7 +66,7 @@ func TestBatchAgainstMath(t *testing.T) {
 	}
 }
 
-// first and second return a function of one of the two results.
+// first and second return a function that writes the first or the second result of f.
 func first(f func(a, b, x []float64)) func(dst, x []float64) {
 	return func(dst, x []float64) { f(dst, make([]float64, len(x)), x) }
 }
@@ -115,7 +115,8 @@ func TestInvLogitAll(t *testing.T) {
 	}
 }
 
-// An element's result has the same bits alone and at any place among others.
+// The result for an element has the same bits if the element is alone and at any position
+// in a longer slice.
 func TestElementsAreIndependent(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 708, -708, 709, -745, 5e-324, math.Nextafter(708, 0)}

@@ -53,8 +53,8 @@ func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// The function continues where package math's functions end, and a record's bits do not depend
-// on other records.
+// NormalRatioAll is accurate also where the functions of package math underflow, and the bits
+// of a result do not depend on other elements.
 func TestNormalRatioEverywhere(t *testing.T) {
 	x := []float64{0, math.Copysign(0, -1), 8, -8, math.Nextafter(8, 0), math.Nextafter(-8, 0), 40, -40, 1e6, -1e6, math.Inf(1), math.Inf(-1), 1e-320, -1e-320}
 	ratio, one := make([]float64, len(x)), make([]float64, 1)

@@ -61,7 +61,7 @@ func newProblem() (*problem, error) {
 	return p, err
 }
 
-// mechanism returns the private sum of so many steps.
+// mechanism returns the private sum for the given number of steps.
 func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: dpmech.Poisson{Rate: float64(batch) / records, Selection: selection}, Records: records, Steps: steps,
@@ -71,7 +71,7 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit takes so many steps on the device d, or on the processor if d is nil.
+// visit takes the given number of steps on the device d, or on the processor if d is nil.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)
@@ -108,7 +108,7 @@ func (p *problem) visit(steps int, d cuda.Device) error {
 	return err
 }
 
-// visits takes so many steps of each of many visits at once on a device.
+// visits takes the given number of steps for each of many problems at once on a device.
 func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	m, err := p.mechanism(steps, dpmech.Feistel)
 	if err != nil {

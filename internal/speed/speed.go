@@ -35,8 +35,9 @@ type GPU struct {
 	Name string `json:"name"`
 	// Failed is the reason why this program cannot use the GPU; empty if it can.
 	Failed string `json:"failed,omitempty"`
-	// Steps is the number of private steps a second in one visit, including the upload of
-	// the records. Many is their number, over all visits, if many visits run at once.
+	// Steps is the number of private steps a second in one visit, including the upload of the
+	// records. Many is the number of private steps a second, over all visits, if many visits
+	// run at once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
 	// Rates of copies in bytes a second: within the GPU's memory, where a byte counts as read
@@ -96,8 +97,8 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 }
 
 // A measurement starts with fewSteps steps and grows until a call takes fill or has mostSteps
-// steps. It is repeated, tries times or until enough time is spent, and the fastest call
-// counts: other work on the machine disturbs that one least.
+// steps. It is repeated, tries times or until enough time is spent. The result is the fastest
+// call, because other work on the machine slowed this call least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000

@@ -13,10 +13,11 @@ import (
 // the clusters before it leave, so that u = 0 stands for equal weights.
 //
 // Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v
-// E[N(x_v | μ_kv, s_kv²)]. Given k, coordinates are independent: a stick is tilted by the
-// share that it takes or leaves, and a mean and a log sd are tilted by one variable of the
-// record. So all moments of the tilted distribution are mixtures, over k, of integrals over
-// one log sd or one stick, which a Gauss–Hermite rule approximates.
+// E[N(x_v | μ_kv, s_kv²)]. Given k, coordinates are independent: the likelihood of a stick
+// is the share that the stick takes or leaves, and the likelihood of a mean and a log sd is
+// the density of one variable of the record. So all moments of the tilted distribution are
+// mixtures, over k, of integrals over one log sd or one stick, which a Gauss–Hermite rule
+// approximates.
 type Clusters struct {
 	weighted
 	clusters, variables int
@@ -30,10 +31,11 @@ type Clusters struct {
 	beyond  []float64 // probability of the clusters after each stick
 }
 
-// NewClusters returns the records x, rows of the given number of variables, for a diagonal
-// family. Precisions are multiplied by weight. The weights of the clusters have a uniform
-// prior, and q begins with normal sticks of mean 0 and the given sd. The client adds the
-// ratio of both priors to the power share; the shares of all clients may add up to 1.
+// NewClusters returns Clusters for the records x, rows of the given number of variables, in
+// a diagonal family. Precisions are multiplied by weight. The weights of the clusters have
+// a uniform prior, and q begins with normal sticks of mean 0 and the given sd. The client
+// multiplies its likelihood by the ratio of the uniform and the normal prior, to the power
+// share. If the shares of all clients add up to 1, the posterior has the uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
@@ -52,7 +54,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
 
-// mean returns the place in θ of the mean of a cluster. Its log sd is K places further on.
+// mean returns the index in θ of the mean of a cluster in a variable. The index of the log
+// sd is larger by K.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }
@@ -101,8 +104,8 @@ func (t *Clusters) Site(dst []float64, record int) {
 	}
 }
 
-// match writes the site that gives coordinate i the first and second moment around the
-// cavity's mean.
+// match writes to dst the site of coordinate i whose tilted distribution has the given
+// first and second moments around the cavity's mean.
 func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	dst[i] = first / variance

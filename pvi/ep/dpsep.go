@@ -16,9 +16,9 @@ import (
 // the noisy sum of their clipped sites through a [dpmech.SampledSum]. The client's factor
 // is an average of those sums (see [SEPOptions]).
 //
-// All that DPSEP remembers or proposes is a function of released sums. A step that leads to
-// an improper factor has its noise and its charge like any other: the factor is repaired
-// after the noise.
+// Everything that DPSEP remembers or proposes is a function of released sums. A step that
+// leads to an improper factor has noise and a charge like every other step, because the
+// factor is repaired after the noise is added.
 //
 // DPSEP is not safe for concurrent use.
 type DPSEP struct {
@@ -78,8 +78,8 @@ func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 func (s *DPSEP) Releases() int { return s.Taken() }
 
 // Propose implements [solver.Solver] with one visit. It returns an event for each release.
-// Where batches are drawn by epochs, the first release of an epoch is charged for the whole
-// epoch.
+// If the sampling draws batches for a whole epoch, the event of the first release covers
+// the whole epoch.
 func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -125,8 +125,9 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases a sum of sites and moves the factor by it. It checks first that the cavity is
-// proper. The check uses only released numbers, so its failure reveals nothing.
+// step releases a sum of sites and moves the factor by it. Before the release, step checks
+// that the cavity is proper. The check uses only released numbers, so an error reveals
+// nothing about the records.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)

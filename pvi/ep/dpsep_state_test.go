@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A solver that is killed between any two visits and restored has the same bits afterwards.
-// It has charged every step once, and takes no step beyond the plan.
+// A solver that stops between any two visits and is restored then gives the same bits as a
+// solver that does not stop. It charges every step once, and takes no step beyond the
+// planned number.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

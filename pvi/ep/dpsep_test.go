@@ -79,9 +79,9 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	return site
 }
 
-// A step releases the lattice sum of the clipped sites of the records that the batch's
-// stream selects, plus the noise of the noise's stream, and nothing else. The test computes
-// each in a second way. The factor moves by the sum over the constant rate.
+// A step releases only the lattice sum of the clipped sites in the batch plus the noise.
+// The sampling stream selects the batch, and the noise stream gives the noise. The test
+// computes both in a second way. The factor must move by the sum over the constant rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -159,9 +159,9 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// A record moves a sum by the clip at most, whatever values it has, and by nothing if its
-// site is not finite. The test compares sums with and without the record under the same
-// noise.
+// A record changes a sum by at most the clip for any values, and does not change the sum if
+// the record's site is not finite. The test compares sums with and without the record under
+// the same noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}
@@ -213,7 +213,7 @@ func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// With little noise the factor is where SEP leads, also with random batches.
+// With little noise the factor is near the factor of SEP, also with random batches.
 func TestDPSEPNearsSEP(t *testing.T) {
 	const n, d, passes = 1500, 3, 20
 	r := outcomes(t, study.Probit, n, d, 4)
@@ -305,8 +305,8 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	}
 }
 
-// An improper factor is repaired after the noise: the step has its noise and its charge,
-// the average keeps the released sum, and the proposed factor is proper.
+// An improper factor is repaired after the noise is added. The step still has its noise and
+// its charge, the average keeps the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 	r := outcomes(t, study.Probit, 3, 2, 1) // the noise is many times the sites
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
@@ -369,7 +369,8 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// The start is the place where records are first matched, and leaves nothing in the factor.
+// The start sets the q at which the first sites are computed. Nothing of the start remains
+// in the factor.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -452,7 +453,8 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// NewDPSEP refuses a mechanism whose cost is not that of the solver's steps.
+// NewDPSEP refuses a mechanism that does not fit the solver's records, vectors or steps,
+// and refuses invalid options.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

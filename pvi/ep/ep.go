@@ -17,7 +17,7 @@ type Options struct {
 // EP is expectation propagation with one site for every record (Minka 2001). It writes the
 // product of all sites to dst. It needs O(Nd²) memory for a full covariance, and is the
 // reference for [SEP] on small data. EP returns the number of passes and whether it has
-// settled. A record whose cavity is not proper is left for the next pass.
+// settled. EP skips a record whose cavity is not proper until the next pass.
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

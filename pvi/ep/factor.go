@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tied factor is one site for all records of a client, to the power of their number (Li,
-// Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). It is a
-// function of released sums.
+// A tied factor is the factor of a client, written as one site to the power of the number
+// of records (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015).
+// In DPSEP the tied factor is a function of released sums alone.
 type tied struct {
 	tilted  Tilted
 	options *SEPOptions
@@ -49,8 +49,9 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 // ErrImproper is returned when the cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
-// begin sets the mean of the others' factors. Before the first step it also sets the start,
-// which takes q to StartMean and StartSD.
+// begin sets the mean of outer, the product of the prior and the other clients' factors.
+// Before the first step it also sets f.start, the factor that gives q the mean StartMean
+// and the sds StartSD.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -68,7 +69,7 @@ func (f *tied) begin(outer []float64) error {
 	return nil
 }
 
-// restart begins the average anew at the start.
+// restart discards the average of sums and begins a new average at f.start.
 func (f *tied) restart() {
 	copy(f.used, f.start)
 	copy(f.raw, f.start)
@@ -76,7 +77,7 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place sets start so that q has mean StartMean and no sd above StartSD.
+// place sets f.start so that q has mean StartMean and no sd above StartSD.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
@@ -127,8 +128,9 @@ func (f *tied) prepare(outer []float64) error {
 	return nil
 }
 
-// centre converts natural parameters from coordinates around the origin to coordinates
-// around the cavity's mean if sign is −1, and back if it is 1.
+// centre converts natural parameters between coordinates around the origin and coordinates
+// around the cavity's mean. Sign −1 converts to coordinates around the mean, and sign 1
+// converts back.
 func (f *tied) centre(natural []float64, sign float64) {
 	for i := range f.cavity.Mean {
 		f.cavity.Mean[i] *= sign
@@ -157,7 +159,7 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate converts a site to a contribution.
+// relate converts a site, in place, to the contribution that the options ask for.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -174,9 +176,9 @@ func (f *tied) relate(site []float64) {
 // move moves the factor by total, the sum of a batch's contributions, and overwrites total.
 // It reports whether the average of precisions is proper.
 //
-// Around the mean of the cavity, precisions times means are gradients. They move towards
-// the sum. Precisions are averaged separately, so that noise in them does not move q's
-// mean.
+// In coordinates around the mean of the cavity, precisions times means are gradients. These
+// gradients move towards the sum. Precisions are averaged separately, so that noise in them
+// does not move q's mean.
 func (f *tied) move(total []float64) bool {
 	for i := range total {
 		total[i] /= f.options.Rate
@@ -226,9 +228,9 @@ func (f *tied) move(total []float64) bool {
 }
 
 // pull adds to the sum the precision by which the floor raised the factor, centred at the
-// mean of the others' factors. So a client whose records have no information holds the view
-// of the others. A full precision matrix is raised without a pull: its floor is so high
-// that the pull would outweigh the records' information.
+// mean of the prior and the other clients' factors. A client whose records have no
+// information thus does not move q's mean. A full precision matrix is raised without a
+// pull: its floor is so high that the pull would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -302,13 +304,14 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is the least share of sums in the average by which propose divides: about the
-// share after one pass of whole steps.
+// leastMoved is a lower bound on the divisor in propose, the share of the average that
+// comes from sums and not from the start. The share is about 0.6 after one pass of whole
+// steps.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. Its precision is the average without the rest of the
-// start, raised above the noise. Its mean is such that q keeps its mean, or has the
-// averaged mean if it glides.
+// propose writes the factor to dst. The precision is the average of sums, without the part
+// that the start still has in it, and raised above the noise. The mean of the factor is
+// chosen so that q keeps its mean. If q's mean glides, q has the averaged mean.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

@@ -11,9 +11,9 @@ import (
 // give six digits of both moments if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule averages over u, the log sd of an outcome N(centre, e^2u), or over a power
-// of its density. u and centre are normal. A spreadRule keeps its workspace and is not safe
-// for concurrent use.
+// A spreadRule computes averages over u, the log sd of an outcome N(centre, e^2u), or
+// averages for a power of the outcome's density. u and centre are normal. A spreadRule
+// keeps its workspace and is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
 	moves     []float64 // nodes minus the mean of u

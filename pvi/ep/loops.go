@@ -1,11 +1,11 @@
 package ep
 
-// This file has loops over records that are matched together. Conversions to float64 forbid
-// fused operations, so that every processor computes the same bits.
+// This file has loops over several records at a time. Conversions to float64 forbid fused
+// operations, so every processor computes the same bits.
 
-// project writes the mean and variance of xᵀθ for each record. The covariates of
-// record r are row r of x. Sums have four parts, so that additions need not wait for each
-// other.
+// project writes the mean and variance of xᵀθ for each record. The covariates of record r
+// are row r of x. Each sum is computed in four parts, so that additions need not wait for
+// each other.
 func project(mean, variance []float64, records []uint32, x, means, variances []float64) {
 	d := len(means)
 	for l, record := range records {

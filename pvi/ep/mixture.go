@@ -20,13 +20,13 @@ type Mixture struct {
 	chance []float64 // r
 }
 
-// NewMixture returns the records x, rows of the given number of variables, for a diagonal
-// family. Precisions are multiplied by weight.
+// NewMixture returns a Mixture for the records x, rows of the given number of variables, in
+// a diagonal family. Precisions are multiplied by weight.
 //
 // If tied, a record's site for a cluster is its normal likelihood to the power r_k rather
-// than the site that matches the moments. This site has the same precision in every
-// variable, so that a site has one precision for each cluster. Where the clusters of
-// records are certain, both kinds of sites are equal.
+// than the site that matches the moments. The precision of this site is the same in every
+// variable, so a site has only one precision for each cluster. If it is certain to which
+// cluster each record belongs, both kinds of sites are equal.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
@@ -124,10 +124,11 @@ func (t *Mixture) Compress(dst, natural []float64) {
 }
 
 // Reseat implements [Reseater]. The precision of a cluster shows how many records it has.
-// All clusters have the same weight, so a cluster with many records covers two, and one
-// with few is empty or shares its records with another. Reseat moves the poorest cluster to
-// a place one sd beside the richest, and the richest one sd to the other side. The next
-// match separates them.
+// All clusters have the same weight. So a cluster with many records covers two true
+// clusters, and a cluster with few records is empty or shares its records with another
+// cluster. In each variable Reseat moves the cluster with the most records by at most one
+// sd, and moves the cluster with the fewest records to the opposite side of the same
+// centre. The next step separates the two clusters.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1
@@ -152,7 +153,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 		from, to := v*t.clusters+most, v*t.clusters+least
 		precision := factor[t.dim+from]
 		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
-		// The direction depends on number alone, and does not repeat.
+		// The direction depends only on number, and different numbers give different
+		// directions.
 		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
 		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
 			factor[t.dim+i] = precision / 2

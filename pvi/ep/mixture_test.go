@@ -131,7 +131,8 @@ type paperRun struct {
 
 const paperDelta = 1e-5
 
-// multiplier returns the noise multiplier for so many releases over all records.
+// multiplier returns the noise multiplier for the given number of releases over all
+// records.
 func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	t.Helper()
 	c, err := accountant.CalibrateNoise(accountant.Target{Epsilon: epsilon, Delta: paperDelta}, func(sigma float64) (accountant.Event, error) {
@@ -151,7 +152,7 @@ func (c paperRun) provable() float64 {
 	return c.epsilon
 }
 
-// fit returns q.
+// fit returns the q that the run finds.
 func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint64) *solver.Approximation {
 	t.Helper()
 	const clip, weight, startSD = 8, 1, 1
@@ -216,10 +217,11 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// On the paper's mixture, at a provable ε, means are far nearer to the posterior's than the
-// paper prints (4.27 and 1.62, for runs whose provable ε is above 20 and 140), from a
-// public start and from a draw of the prior. With FEDPVI_LONG=1 the test prints the table
-// of twenty data sets, the paper's own steps among them.
+// On the paper's mixture, at a provable ε, the means of q are far nearer to the posterior's
+// means than in the paper. The paper prints distances of 4.27 and 1.62, for runs whose
+// provable ε is above 20 and 140. The test begins at a public start and at a draw from the
+// prior. With FEDPVI_LONG=1 the test prints the table of twenty data sets, the paper's own
+// steps among them.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -290,8 +292,9 @@ func TestMixtureOfThePaper(t *testing.T) {
 	}
 }
 
-// Reseat splits a cluster that covers two if another shares a third's records or has none.
-// It changes nothing if all clusters have their share or if the noise could be the reason.
+// Reseat splits a cluster that covers two true clusters, if another cluster has few records
+// or none. It changes nothing if all clusters have equal shares of the records, or if noise
+// could explain the difference.
 func TestReseating(t *testing.T) {
 	tilted := NewMixture(3, 1, 0.5, nil, true, 1)
 	outer := []float64{0, 0, 0, 0.1, 0.1, 0.1}
@@ -331,8 +334,9 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// The site of a record matches the moments of the tilted distribution of a mean, found by
-// an integral over it. Where a record's cluster is certain, the tied site is the same.
+// The site of a record matches the moments of the tilted distribution of a mean, which the
+// test finds by integration. If a record's cluster is certain, the tied site equals that
+// site.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

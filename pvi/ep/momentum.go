@@ -2,9 +2,9 @@ package ep
 
 // A glide moves the mean of a diagonal q where coordinates depend on each other. It takes
 // short steps with momentum (Polyak, "Some methods of speeding up the convergence of
-// iteration methods", 1964) and averages the iterates. The steps do not become shorter:
-// steps that do, as in an average of sums, stop on the way along directions in which
-// coordinates hold each other back. The average of q's means removes the noise that
+// iteration methods", 1964) and averages the iterates. The steps do not become shorter.
+// Shrinking steps, as in an average of sums, stop before they arrive along directions in
+// which coordinates are strongly dependent. The average of q's means removes the noise that
 // constant steps keep.
 type glide struct {
 	velocity []float64 // of the mean
@@ -14,8 +14,8 @@ type glide struct {
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
 // step replaces sum, the factor around the cavity's mean after a plain step, by the factor
-// after a step with momentum, and averages the means. If moves is false the factor stays,
-// and the velocity becomes zero.
+// after a step with momentum, and averages the means. If moves is false, the factor does
+// not change, and the velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)

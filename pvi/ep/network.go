@@ -9,13 +9,13 @@ import (
 )
 
 // A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c. Its sites
-// are found by assumed density: under a diagonal cavity the inputs Wx + b of the units are
-// independent normals, so that the mean and variance of η are integrals over one unit each,
-// and η is taken to be normal. So log Z of the outcome is a function of the cavity's means
-// m and variances s. A coordinate's tilted mean is m + s·∂log Z/∂m and its tilted variance
-// s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic
-// Backpropagation for Scalable Learning of Bayesian Neural Networks", 2015, equations 5 and
-// 6, there for rectified linear units).
+// are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
+// units are independent normals, so the mean and variance of η are sums of integrals over
+// one unit each. η is assumed to be normal. So log Z of the outcome is a function of the
+// cavity's means m and variances s. A coordinate's tilted mean is m + s·∂log Z/∂m and its
+// tilted variance s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and
+// Adams, "Probabilistic Backpropagation for Scalable Learning of Bayesian Neural Networks",
+// 2015, equations 5 and 6, there for rectified linear units).
 //
 // θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 type Network struct {
@@ -38,16 +38,17 @@ type networkOutcome interface {
 	// slopes returns the derivatives of log Z in the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside returns the place of the coordinate other than η that the outcome depends on,
-	// and its first and second moment around its mean given the outcome of the last call of
-	// slopes. The place is −1 if there is none.
+	// beside returns the index i of a coordinate of θ on which the outcome depends directly
+	// and not through η. first and second are the moments of that coordinate around its
+	// mean, given the outcome of the last call of slopes. i is −1 if there is no such
+	// coordinate.
 	beside() (i int, first, second float64)
 }
 
-// NewNetwork returns the records, rows x of inputs and outcomes y, for a diagonal family.
-// Sites are for the likelihood to a power in (0, 1], and are raised to the inverse power.
-// Precisions are multiplied by weight. A binary outcome, 0 or 1, has log odds η; a real one
-// is normal with mean η.
+// NewNetwork returns a Network for records with inputs x, row after row, and outcomes y, in
+// a diagonal family. Sites are for the likelihood to a power in (0, 1], and are raised to
+// the inverse power. Precisions are multiplied by weight. A binary outcome, 0 or 1, has log
+// odds η. A real outcome is normal with mean η.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
@@ -89,8 +90,8 @@ func (t *Network) Site(dst []float64, record int) {
 	}
 }
 
-// match writes the site that gives coordinate i the first and second moment around the
-// cavity's mean.
+// match writes to dst the site of coordinate i whose tilted distribution has the given
+// first and second moments around the cavity's mean.
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
@@ -123,8 +124,8 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends from the derivatives of log Z in the mean and variance of
-// η.
+// backward sets moves and bends, the derivatives of log Z in every coordinate's mean and
+// variance, from the derivatives of log Z in the mean and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

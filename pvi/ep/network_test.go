@@ -70,8 +70,8 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 }
 
 // A site takes a cavity to the moments of the tilted distribution, found by brute force
-// over all coordinates, as far as η is normal under the cavity. The match is far better at
-// small sds than at sds of a half.
+// over all coordinates, up to the error of assuming that η is normal under the cavity. The
+// error is far smaller at small sds than at sds of a half.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool

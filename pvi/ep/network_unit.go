@@ -8,8 +8,8 @@ import (
 )
 
 // A hiddenUnit computes two moments of tanh z for a normal input z, and their derivatives.
-// It uses the trapezoid rule, which on a line converges as fast as the function is smooth,
-// also where the input's sd is many times as wide as the step of tanh.
+// It uses the trapezoid rule over the real line, which converges fast for smooth functions,
+// even if the input's sd is many times the width of the step of tanh.
 type hiddenUnit struct {
 	first, second unitMoment // of tanh z and of its square
 	nodes, values []float64
@@ -19,8 +19,8 @@ type hiddenUnit struct {
 // z: E f′ and E f″/2 (theorems of Bonnet and Price).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// unitNodes on each side reach unitReach sds. This gives five digits for inputs of sd up to
-// five.
+// The rule has unitNodes nodes on each side of 0, which reach to unitReach sds. It gives
+// five digits for inputs of sd up to five.
 const unitNodes, unitReach = 48, 6.5
 
 // unitRule has the nodes, in sds, and their weights.

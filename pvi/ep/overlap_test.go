@@ -13,9 +13,10 @@ import (
 )
 
 // Where columns nearly coincide, a diagonal q converges to the posterior's mean if its
-// steps are as short as the overlap requires, and diverges if every coordinate moves as if
-// it were alone. The posterior's mean is known for normal outcomes; a diagonal q has it up
-// to one part in the number of records.
+// steps are as short as the overlap requires, and diverges if the step of each coordinate
+// ignores the other coordinates. For normal outcomes the posterior's mean is known. The
+// mean of a diagonal q agrees with it up to a relative error of one over the number of
+// records.
 func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 	const d, n = 6, 200
 	random := rand.New(rand.NewPCG(4, 4))

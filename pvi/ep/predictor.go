@@ -9,8 +9,8 @@ import (
 )
 
 // A tilt finds the mean and variance of N(z; 0, 1)·p(y | η = mean + sd·z)^power, the tilted
-// distribution for a record that depends on θ through one predictor. It keeps its workspace
-// and is not safe for concurrent use.
+// distribution for a record that depends on θ through one predictor. A tilt keeps its
+// workspace and is not safe for concurrent use.
 type tilt struct {
 	outcome  solver.Outcome
 	response solver.Response
@@ -114,7 +114,8 @@ func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 		_, g, h := t.at(y, mean+sd*z)
 		bend := 1 + sd*sd*max(h, 0)
 		move := (sd*g - z) / bend
-		// Within one sd a slope may change as much as along an exponential.
+		// Longer moves are cut, because the slope may change by a large factor within one
+		// sd, as the slope of an exponential does.
 		move = max(-longestMove, min(longestMove, move))
 		z += move
 		width = 1 / math.Sqrt(bend)

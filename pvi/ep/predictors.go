@@ -14,7 +14,7 @@ import (
 
 // tilts is [tilt] for a record that depends on θ through k predictors: it finds the mean
 // and covariance of N(z; 0, I)·p(y | η = mean + Rz)^power, where R is the lower root of the
-// predictors' covariance. It keeps its workspace and is not safe for concurrent use.
+// predictors' covariance. A tilts keeps its workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
@@ -114,8 +114,8 @@ func (t *tilts) spread(total float64) {
 }
 
 // climb finds the mode by Newton steps, halved until the density rises, and leaves the
-// lower root of minus the Hessian at the mode in bend. Where the Hessian is not negative
-// definite, the likelihood's part of it is left out.
+// lower root of minus the Hessian at the mode in bend. At points where the Hessian is not
+// negative definite, climb uses only the part of the Hessian that comes from the cavity.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
 	clear(t.mode)
@@ -184,7 +184,7 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, and back with L⁻ᵀx, for the root L in bend.
+// forth overwrites x with L⁻¹x, and back overwrites x with L⁻ᵀx, for the root L in bend.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

@@ -31,9 +31,9 @@ type Regression struct {
 	inner, twin []float64
 }
 
-// NewRegression returns the records of r for the given family. Sites are for the likelihood
-// to a power in (0, 1], and are raised to the inverse power (Minka, "Power EP", 2004).
-// Precisions are multiplied by weight.
+// NewRegression returns a Regression for the records of r and the given family. Sites are
+// for the likelihood to a power in (0, 1], and are raised to the inverse power (Minka,
+// "Power EP", 2004). Precisions are multiplied by weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
 	k := response.Size()

@@ -1,10 +1,10 @@
 package ep
 
-// together is the number of records that are matched at a time. It is small enough for the
-// records to stay in the caches between the passes over them.
+// together is the number of records whose sites are computed at a time. It is small enough
+// for the records to stay in the caches between the passes over them.
 const together = 32
 
-// beside is the workspace for records that are matched together.
+// beside is the workspace for records whose sites are computed together.
 type beside struct {
 	y, mean, variance, g, h [together]float64
 }
@@ -25,8 +25,8 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// together writes the sites, in a diagonal family, of at most that many records with all
-// covariates.
+// The method together writes to dst the sites, in a diagonal family, of at most together
+// records that have all covariates.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

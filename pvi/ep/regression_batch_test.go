@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A record's site does not depend on which other records are matched with it.
+// The site of a record does not depend on the other records in the same call of Sites.
 func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -54,8 +54,8 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 }
 
 // The memory of a client and of a step does not grow with the number of records, except for
-// the sampler, which takes about a byte for each record. The mean size of a batch is the
-// same here.
+// the sampler, which takes about a byte for each record. The test uses the same mean batch
+// size for few and for many records.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
 	for _, name := range []string{"diagonal", "full"} {

@@ -54,8 +54,8 @@ func (t *Regression) natural() {
 	t.unscale()
 }
 
-// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. A predictor that is constant
-// under the cavity, given those before it, adds nothing.
+// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. A predictor that the predictors
+// before it determine under the cavity adds nothing.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)

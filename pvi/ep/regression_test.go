@@ -22,8 +22,8 @@ func along(from, to float64, f func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Tilted moments along one predictor agree with integrals for any cavity: for the closed
-// forms and for the rule, and for powers of the likelihood.
+// Tilted moments along one predictor agree with integrals for any cavity. The test covers
+// the closed forms, the quadrature rule, and powers of the likelihood.
 func TestTiltOfOnePredictor(t *testing.T) {
 	outcomes := map[study.Family][]float64{study.Linear: {-1.5, 0.3}, study.Probit: {0, 1}, study.Logistic: {0, 1}, study.Poisson: {0, 3, 40}}
 	for family, ys := range outcomes {
@@ -106,8 +106,8 @@ func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power 
 }
 
 // The site of a record takes the cavity to the Gaussian with the moments of the tilted
-// distribution, found by brute force over the plane: for one predictor and for two, in
-// either family, for powers.
+// distribution, which the test finds by brute force over the plane. It covers one and two
+// predictors, both families, and powers of the likelihood.
 func TestSitesMatchMoments(t *testing.T) {
 	type kase struct {
 		name string
@@ -198,8 +198,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// A repaired factor is the one that RepairLikelihood returns; a proper factor stays the
-// same.
+// A repaired factor equals the factor that RepairLikelihood returns. A proper factor does
+// not change.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")

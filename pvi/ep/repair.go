@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A proper changes factors to ones that a likelihood could have, without allocating.
+// A proper changes factors to factors that a likelihood could have. It does not allocate.
 type proper struct {
 	dim     int
 	entries [][2]int
@@ -34,13 +34,13 @@ func newProper(family gaussian.Family) *proper {
 }
 
 // repair removes the factor along directions of negative precision, as
-// [gaussian.RepairLikelihood] does. It reports whether there were none.
+// [gaussian.RepairLikelihood] does. It reports whether no such direction existed.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
-// raise raises the precision to a floor along every direction in which it is less. Around
-// centre the precision times mean stays, so that the mean comes closer to centre. If the
-// floor is zero, the precision times mean becomes zero too along those directions. It
-// reports whether the precision was positive semidefinite.
+// raise raises the precision to floor along every direction in which the precision is less
+// than floor. The precision times mean around centre does not change, so the mean comes
+// closer to centre. If floor is zero, the precision times mean also becomes zero along the
+// raised directions. raise reports whether the precision was positive semidefinite.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)

@@ -10,38 +10,42 @@ import (
 
 // SEPOptions are the options of [SEP] and [DPSEP].
 type SEPOptions struct {
-	// Power is the power of the likelihood in tilted distributions, in (0, 1]. 1 is
-	// expectation propagation, and near 0 it is variational inference.
+	// Power is the power of the likelihood in tilted distributions, in (0, 1]. Power 1 is
+	// expectation propagation. Small powers approach variational inference.
 	Power float64
 
-	// Rate is the probability q with which a record is in a batch. Sums are divided by it.
+	// Rate is the probability q with which a record is in a batch. Sums over a batch are
+	// divided by Rate.
 	Rate float64
 
 	// StepSize and Recency set how far a pass over the records, which is 1/q steps, moves
 	// the factor towards the sum of the records' sites: by StepSize at most, and after p
-	// passes by (1 + Recency)/(1 + Recency + p). So the factor is an average of sums, in
-	// which sum n weighs as n to the power Recency: 0 gives the plain average.
+	// passes by (1 + Recency)/(1 + Recency + p). The factor is thus an average of sums. The
+	// weight of sum n is proportional to n to the power Recency, so Recency 0 gives the
+	// plain average.
 	StepSize, Recency float64
 
-	// Overlap is a bound ω on the number of coordinates of θ that a record depends on
-	// together; 0 means 1. In a diagonal family each coordinate moves as if the others
-	// stood still, so that a pass moves precisions times means, around the mean of the
-	// cavity, by StepSize/Overlap at most.
+	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0
+	// means 1. In a diagonal family the step of each coordinate ignores the steps of the
+	// other coordinates. To keep the steps stable, a pass moves precisions times means,
+	// around the mean of the cavity, by StepSize/Overlap at most.
 	Overlap float64
 
 	// Glide moves q's mean with momentum (see glide). It needs an Overlap above 1 and a
 	// diagonal family. The factors of the other clients must not change during the steps,
-	// because an average of means depends on where they were.
+	// because the averaged means depend on these factors.
 	Glide bool
 
-	// Least is the smallest precision by which the mean of a coordinate glides; nil stands
-	// for the precision of q. It limits the noise in directions in which the records have
-	// little information: after steps of total length a, a gradient with curvature h has
-	// arrived to 1 − exp(−ha), but the sd of the noise grows with a.
+	// Least is a lower bound, for each coordinate, on the precision by which a gradient is
+	// divided when the mean glides; nil stands for the precision of q. Least limits the
+	// noise in directions in which the records have little information. After steps of
+	// total length a, the mean has covered the share 1 − exp(−ha) of its way along a
+	// direction of curvature h, but the sd of the noise grows with a.
 	Least []float64
 
 	// Nominal is a public number that is used instead of the number of records. The cavity
-	// of a record is q without 1/Nominal of the factor. 0 leaves the whole factor in.
+	// of a record is q without 1/Nominal of the factor. If Nominal is 0, the cavity
+	// includes the whole factor.
 	Nominal float64
 
 	// Deviation makes a record contribute the difference between its site and 1/Nominal of
@@ -51,25 +55,25 @@ type SEPOptions struct {
 	// Improper says how to handle a factor that no likelihood could have.
 	Improper study.Improper
 
-	// Raw uses coordinates around the origin for contributions. Around the mean of the
-	// cavity, the default, contributions are smaller.
+	// Raw computes contributions in coordinates around the origin. The default is
+	// coordinates around the mean of the cavity, in which contributions are smaller.
 	Raw bool
 
 	// Published takes the step of the DP-SEP paper. The factor moves by StepSize/Nominal
 	// towards the site of the batch's only record, as if that site were 1/Nominal of the
-	// factor. This is StepSize/Nominal² of the way to the sum of all sites. 1/Nominal of
-	// the factor is clipped to norm Clip.
+	// factor. The factor thus moves by the share StepSize/Nominal² of the way to the sum of
+	// all sites. After the step, 1/Nominal of the factor is clipped to norm Clip.
 	Published bool
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by
-	// the rate. A precision of the factor below the noise that is left in the average is
-	// raised to it. Otherwise the noise would decide where q's mean goes and where records
-	// are matched.
+	// the rate. A precision of the factor that is smaller than the sd of the noise left in
+	// the average is raised to that sd. Otherwise the noise would determine the mean of q
+	// and the cavities of later sites.
 	PrecisionNoise float64
 
-	// Reseat is the number of first steps after which a [Reseater] may move a factor that
-	// is stuck.
+	// Reseat is the last step, counted from 1, after which a [Reseater] may move a stuck
+	// factor.
 	Reseat int
 
 	// StartMean, if not nil, is the mean of q in the first pass. No sd of q is above
@@ -100,15 +104,15 @@ func (o *SEPOptions) check(d int) error {
 	return nil
 }
 
-// A Reseater moves a factor that is stuck to a better place, and reports whether it did. It
-// may use the factor, the sd of the noise in its precisions, the cavity outer of the
-// client, and a number that is different in each call.
+// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it
+// moved the factor. It may use the factor, the sd of the noise in its precisions, the
+// cavity outer of the client, and number, which is different in each call.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns the share of the way to a sum of sites, divided by the rate, by which step
-// t moves the factor. Steps count from 0.
+// share returns by what share of the way step t moves the factor towards a sum of sites
+// over the rate. Steps count from 0.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)
@@ -120,12 +124,13 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving returns share for precisions times means. A diagonal family takes the step of
-// every coordinate as if the others stood still. With D the diagonal of the precision H,
-// steps of share β by D⁻¹ converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H
-// D^−½. This is at most the number ω of coordinates that a record depends on, because H is
-// a sum of positive semidefinite matrices, each of which is at most ω times its own
-// diagonal. Gliding counts ω passes as one.
+// moving returns the share of the way for precisions times means, as share does for
+// precisions. In a diagonal family the step of each coordinate ignores the steps of the
+// other coordinates. With D the diagonal of the precision H, steps of share β by D⁻¹
+// converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. λ is at most ω,
+// the number of coordinates on which a record depends, because H is a sum of positive
+// semidefinite matrices, each of which is at most ω times its own diagonal. If q's mean
+// glides, ω passes count as one.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -134,8 +139,8 @@ func (o *SEPOptions) moving(t int) float64 {
 	return o.Rate * min(o.StepSize/o.Overlap, (1+o.Recency)/(1+o.Recency+passes))
 }
 
-// momentum returns the share of step t−1 that step t repeats. It makes ω short steps in one
-// direction add up to a whole step.
+// momentum returns the share of step t−1 that step t repeats. With this share, ω short
+// steps in one direction add up to a whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0
@@ -143,9 +148,10 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling returns the share of the way to the mean after step t by which the average of
-// q's means moves, so that mean t weighs as t (Shamir and Zhang, "Stochastic Gradient
-// Descent for Non-smooth Optimization", 2013, equation 4, with η = 1).
+// settling returns the share of the way by which the average of q's means moves towards the
+// mean after step t. With this share, the weight of mean t in the average is proportional
+// to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth Optimization", 2013,
+// equation 4, with η = 1).
 func (o *SEPOptions) settling(t int) float64 {
 	if !o.glides() {
 		return 1
@@ -165,8 +171,8 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 
 // MeanNoiseLeft returns the variance of the noise in a proposed precision times mean after
 // the given number of steps, around the mean of q, in units of the variance of the noise in
-// a sum over its rate. It is exact along directions in which q has the precision of the
-// posterior. It follows the recursion backwards.
+// a sum over its rate. The variance is exact along directions in which q has the precision
+// of the posterior. MeanNoiseLeft computes it by the recursion of the steps, backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	var mean, velocity float64 // derivatives of the proposal in the mean and the velocity after step t
 	proposed := 1.0
@@ -199,8 +205,8 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 }
 
 // SEP writes to dst the tied factor of all records beside outer, the natural parameters of
-// the cavity or prior, after the given number of passes. It uses all records in each pass
-// and adds no noise: it is not private, and is the reference for [DPSEP].
+// the cavity or prior, after the given number of passes. SEP uses all records in each pass
+// and adds no noise, so it is not private. It is the reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

@@ -112,8 +112,8 @@ func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 }
 
 // On probit regressions with one and two coefficients, means and variances agree with the
-// posterior to three digits: means in sds, and variances up to the error of expectation
-// propagation itself, which is of the order of one over the number of records.
+// posterior to three digits: means in units of sds, and variances up to the error of
+// expectation propagation, which is of the order of one over the number of records.
 func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	const n = 400
 	for _, d := range []int{1, 2} {
@@ -179,7 +179,8 @@ func probitPosterior(r *solver.Regression, q *solver.Approximation) (first, seco
 	return first, second
 }
 
-// Small powers lead from expectation propagation to variational inference.
+// With small powers of the likelihood, expectation propagation approaches variational
+// inference.
 func TestSmallPowersAreVariational(t *testing.T) {
 	const d = 3
 	r := outcomes(t, study.Logistic, 150, d, 5)

@@ -6,8 +6,9 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is the normal coordinate u of a step of stick breaking. The cluster takes the
-// share σ(u − log n) and leaves the rest to the n clusters after it.
+// A stick is the normal coordinate u of a step of stick breaking. The cluster of the stick
+// takes the share σ(u − log n) of the weight that is left. The n clusters after it have the
+// remaining weight.
 type stick struct {
 	after int
 	sd    float64 // of the normal prior that q begins with
@@ -17,8 +18,9 @@ type stick struct {
 	logs         []float64
 }
 
-// A tiltedStick describes u tilted by the share that is taken or left: the expectation of
-// the share, and two moments of u around its mean.
+// A tiltedStick describes the distribution of u times the share that the cluster takes, or
+// times the share that it leaves. It has the expectation of the share, and two moments of u
+// around its mean.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {

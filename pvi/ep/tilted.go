@@ -37,8 +37,8 @@ type Tilted interface {
 }
 
 // A Fetcher loads records into the processor's caches before they are used. The records of
-// a batch lie all over the memory, and reading several of them at once takes as long as
-// reading one.
+// a batch are spread over the memory. Loading several records at once takes as long as
+// loading one record.
 type Fetcher interface {
 	Fetch(records []uint32)
 }
@@ -58,8 +58,8 @@ type Public interface {
 	AddPublic(natural []float64)
 }
 
-// weighted implements part of [Tilted], with sites that are natural parameters of the family
-// and have the precision times a weight.
+// weighted implements part of [Tilted] for sites that are natural parameters of the family,
+// with precisions multiplied by a weight.
 type weighted struct {
 	family gaussian.Family
 	dim    int

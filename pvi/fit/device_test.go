@@ -25,7 +25,7 @@ type gone struct{ emulator.Device }
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New("gone") }
 
 // For every model that the kernels support, steps on a device and steps of the record
-// program lead to the same factor. OnDevice returns an error for the others.
+// program lead to the same factor. For all other models OnDevice returns an error.
 func TestModelsOnADevice(t *testing.T) {
 	models["known clusters"] = `{ family = "mixture", columns = ["u", "y"], components = 4, cluster_sd = 0.3 }`
 	defer delete(models, "known clusters")

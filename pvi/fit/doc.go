@@ -22,11 +22,12 @@
 // kernel in device.go runs on the processor. Add a row to the table of families in
 // docs/use/study.md.
 //
-// Three places know a family only by its kind of outcome, and take a logistic regression for a
-// binary one: residual in gradient.go and Curvature in model.go, which set default clips, and
-// drawOutcome in sim/outcome.go, which makes up records. Add a case to each if the family
-// differs there: the tests pass without it, but defaults are worse and made-up records wrong.
+// Three functions know only the kind of a family's outcome. For a binary outcome they
+// assume a logistic regression: residual in gradient.go and Curvature in model.go, which
+// set default clips, and drawOutcome in sim/outcome.go, which makes up records. If the
+// family differs from that assumption, add a case to each function. The tests pass without
+// the case, but default clips are worse and made-up records are wrong.
 //
-// A likelihood that is not a regression is a record program alone, like the mixture in
+// A likelihood that is not a regression needs only a record program, like the mixture in
 // program.go.
 package fit

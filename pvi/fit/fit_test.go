@@ -150,8 +150,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The parameters of both are in the same order: their names agree except for what the
-// program adds.
+// The parameters of a regression and of its program are in the same order. Their names
+// agree, except for text that the program adds.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -165,8 +165,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expectation of a program agrees with that of a regression up to the error of its
-// quasi-random points.
+// The expectation of a program agrees with the expectation of the regression, up to the
+// error of the program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -200,8 +200,9 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// Clients that share a prior that is not Gaussian have it once together: likelihoods and
-// base add up to the log posterior, and the Hessian is the derivative of its gradient.
+// Clients that share a prior that is not Gaussian count it exactly once together. The test
+// checks that likelihoods and base add up to the log posterior, and that the Hessian is the
+// derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -298,9 +299,9 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// A study always has the same program. These are the first bytes of the digests of some
-// programs, in version 1 of the canonical form. They have no logarithm, whose last bit
-// differs between machines.
+// A study always has the same program. The test has the first bytes of the digests of some
+// programs, in version 1 of the canonical form. It uses programs without logarithms,
+// because the last bit of a logarithm differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

@@ -109,8 +109,8 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 }
 
 // Records returns the likelihood of a shard under the record program, for one of the given
-// number of clients. If the prior is not its Gaussian base, each client has an equal share
-// of the difference.
+// number of clients. If the prior is not Gaussian, the likelihood of each client includes
+// an equal share of the log ratio of the prior and its Gaussian base.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {

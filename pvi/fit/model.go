@@ -57,7 +57,7 @@ func (m *Model) Curvature() float64 {
 }
 
 // RecordBound returns a size that no element of a record's natural parameters should
-// exceed. The lattice of messages is chosen by it.
+// exceed. The protocol chooses the lattice of messages from this size.
 func (m *Model) RecordBound() float64 {
 	st := m.Study
 	squares, _ := st.RegressorBounds()
@@ -83,8 +83,8 @@ func (m *Model) RecordBound() float64 {
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
 // Likelihood returns the likelihood of a shard's records, for one of the given number of
-// clients. If the prior is not Gaussian, each client has an equal share of its difference
-// from the base.
+// clients. If the prior is not Gaussian, the likelihood of each client includes an equal
+// share of the log ratio of the prior and its Gaussian base.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
 		return m.Records(s, clients)
@@ -110,8 +110,9 @@ func (m *Model) outcome() solver.Outcome {
 	return o
 }
 
-// addRecord adds record i. Its predictors are those of the classes, then the scale, then
-// for each effect of each group term the log sd and the standardised effect.
+// addRecord adds record i of s to b. The predictors of a record are, in order: one
+// predictor for each class, the scale if the model learns it, and for each effect of each
+// group term the log sd and the standardised effect.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A layout has the places of the kinds of parameters in θ.
+// A layout has the indices in θ of each kind of parameter.
 type layout struct {
 	regressors   ir.Names // of the terms
 	coefficients int      // number of coefficients of one predictor; the first is at 0
@@ -18,7 +18,7 @@ type layout struct {
 	groups       []way    // by group term
 }
 
-// A way has the places of a group term in θ.
+// A way has the indices in θ of the parameters of a group term.
 type way struct {
 	spread []int // place of the log sd, by effect
 	first  []int // place of the standardised effect of the first level, by effect; the others follow
@@ -66,8 +66,8 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients, up to the first that is too long
-// for a program. The program is then refused, before millions of interactions of long
-// levels are written out.
+// for a program. Package model then refuses the program, before millions of names of
+// interactions are built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {

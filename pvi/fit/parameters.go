@@ -17,8 +17,9 @@ type Parameter struct {
 	Prior study.Normal // prior of the coordinate
 	About string       // description in words; if Beyond, the distribution
 
-	// Beyond reports that the prior is not normal. Prior is then only the base with which q
-	// begins, and clients share the difference.
+	// Beyond reports that the prior is not normal. Prior is then only the base, the normal
+	// distribution with which q begins. Each client adds a share of the log ratio of the
+	// prior and the base.
 	Beyond bool
 }
 

@@ -33,7 +33,7 @@ func (m *Model) Location(eta []float64, s *shard.Shard, i int, theta []float64) 
 }
 
 // Scale returns the scale of the outcome at θ, on the model's scale: the known or learned
-// noise, or the dispersion. It is 0 if the family has none.
+// noise, or the dispersion. It is 0 if the family has no scale.
 func (m *Model) Scale(theta []float64) float64 {
 	if m.layout.scale >= 0 {
 		return math.Exp(theta[m.layout.scale])

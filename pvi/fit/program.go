@@ -29,7 +29,8 @@ func (m *Model) regressors(b *model.Builder) model.Expr {
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
-// coefficients returns the prior of a vector of coefficients. All classes have the same.
+// coefficients returns the prior of a vector of coefficients. All classes have the same
+// prior.
 func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	mean, sd := make([]float64, m.layout.coefficients), make([]float64, m.layout.coefficients)
 	for i := range mean {
@@ -39,7 +40,7 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares the parameter at place i and returns it on its own scale.
+// scalar declares parameter i of θ and returns it on its own scale, without the logarithm.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -123,8 +124,9 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded allows for rounding when a value on its public bound is scaled. A shard must not
-// be refused because of a private value within the bounds.
+// rounded widens the bounds of a program's columns, because scaling a value on its public
+// bound may round it upwards. Load must not refuse a shard because of a private value
+// within the bounds.
 const rounded = 1 + 1e-9
 
 // varying returns the sum that a group term adds to η.
@@ -168,13 +170,13 @@ func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model,
 	return b.Build(b.LogDensity(ir.Categorical, y, eta))
 }
 
-// mixture builds a Gaussian mixture. To tell the components apart, their means have priors
-// around points on the diagonal of the box of the public bounds, or where the study's prior
-// sets them:
+// mixture builds a Gaussian mixture. The prior means of the components are points on the
+// diagonal of the box of the public bounds, or the points that the study gives. Different
+// prior means tell the components apart. The log density of record n is
 //
 //	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //
-// If one sd is known for all, the weights are equal.
+// If the study gives one known sd for all components, the weights are equal.
 func (m *Model) mixture() (*model.Model, error) {
 	st := m.Study
 	k := st.Model.Components

@@ -59,9 +59,9 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns a bound on the number of coordinates of θ that a record depends on
-// together. A record has one level of an indicator, and clusters of a mixture count by
-// themselves.
+// Touched returns a bound on the number of coordinates of θ on which one record depends. A
+// record has only one level of a categorical column, and each cluster of a mixture is
+// counted separately.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {
 	case study.Mixture:

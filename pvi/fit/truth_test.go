@@ -64,9 +64,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// A Gaussian fitted to 120 records has nearly the moments of the posterior, which a long
-// random-walk Metropolis chain finds. A chain of 25,000 such steps is itself wrong by about
-// 0.04 sd.
+// A Gaussian fitted to 120 records has nearly the moments of the posterior. The test finds
+// these moments by a long random-walk Metropolis chain. A chain of 25,000 such steps is
+// itself wrong by about 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -197,10 +197,10 @@ func TestSVINearsTheFit(t *testing.T) {
 	}
 }
 
-// The posterior is proper where a maximum-likelihood estimate is at infinity or does not
-// exist: one class only, classes that a line separates, a constant column, no event, counts
-// at their bound. (If the records make a learned noise zero, or groups differ in
-// everything, the fit may return an error.)
+// The posterior is proper even if the maximum-likelihood estimate is infinite or does not
+// exist. The cases are one class only, classes that a line separates, a constant column, no
+// event, and counts at their bound. (If the records make a learned noise zero, or groups
+// differ in everything, the fit may return an error.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },

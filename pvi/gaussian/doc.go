@@ -5,8 +5,8 @@
 // mean), then the precision Λ, either its diagonal ([Diagonal]) or its lower triangle row
 // by row, Λ11 Λ21 Λ22 Λ31 ... ([Full]). In this layout the product of two factors is the
 // sum of their vectors, and removing a factor is a difference. A factor need not be a
-// distribution. Operations that need a proper Gaussian, one with a positive definite
-// precision, return [ErrImproper] for other factors.
+// distribution. A Gaussian is proper if its precision is positive definite. Operations that
+// need a proper Gaussian return [ErrImproper] for other factors.
 //
 // The coordinates (Λm, Λ) differ from the textbook's (Λm, −Λ/2) by a constant factor, which
 // makes them easier to read and changes nothing else.

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrImproper is returned for natural parameters that are not those of a distribution: the
-// precision is not positive definite, or an element is not finite.
+// ErrImproper is returned for natural parameters of no distribution: the precision is not
+// positive definite, or an element is not finite.
 var ErrImproper = errors.New("not a proper Gaussian")
 
 // A Family is the set of Gaussians over R^d with one shape of precision. It defines the
@@ -23,8 +23,9 @@ type Family interface {
 	// Size returns the length of a vector of natural parameters.
 	Size() int
 
-	// Precision returns row and column, row ≥ column, of the precision's elements in the
-	// order in which they follow h in a vector of natural parameters.
+	// Precision returns the row and the column, row ≥ column, of each element of the
+	// precision. The elements are in the order in which they follow h in a vector of
+	// natural parameters.
 	Precision() [][2]int
 
 	// Check returns nil if nat is a proper Gaussian, and an error that wraps ErrImproper if
@@ -35,7 +36,7 @@ type Family interface {
 	// uses the diagonal of cov only.
 	FromMoments(dst, mean []float64, cov mat.Symmetric) error
 
-	// Mean writes the mean of nat to dst, of length d.
+	// Mean writes the mean of nat to dst, which must have length d.
 	Mean(dst, nat []float64) error
 
 	// Means returns a function that does the same as Mean and keeps its workspace from call
@@ -45,7 +46,7 @@ type Family interface {
 	// Marginals returns the mean and variance of every coordinate.
 	Marginals(nat []float64) (mean, variance []float64, err error)
 
-	// Moments returns the mean and covariance of nat, d² numbers.
+	// Moments returns the mean and the d×d covariance of nat.
 	Moments(nat []float64) (mean []float64, cov *mat.SymDense, err error)
 
 	// KL returns the Kullback-Leibler divergence KL(p‖q) in nats.
@@ -61,11 +62,11 @@ type Family interface {
 	Sampler(nat []float64) (Sampler, error)
 
 	// ProjectLikelihood writes to dst the factor of this family for a likelihood exp(sᵀθ −
-	// θᵀSθ/2), given in the layout of Full(d), at a q with the given mean: the gradient of
-	// its expected logarithm in the mean parameters of q. For a full family the factor is
-	// the likelihood itself. For a diagonal one its precision is diag(S), and its precision
-	// times mean diag(S)m + s − Sm (Khan and Lin, "Conjugate-Computation Variational
-	// Inference", 2017).
+	// θᵀSθ/2), which is given in the layout of Full(d), at a q with the given mean m. The
+	// factor is the gradient of the expected log likelihood in the mean parameters of q.
+	// For a full family the factor is the likelihood itself. For a diagonal family the
+	// factor's precision is diag(S), and its precision times mean is diag(S)m + s − Sm
+	// (Khan and Lin, "Conjugate-Computation Variational Inference", 2017).
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 

@@ -65,7 +65,7 @@ func (r *root) factor(nat []float64) error {
 	return nil
 }
 
-// half overwrites x with L⁻¹x, and halfT with L⁻ᵀx.
+// half overwrites x with L⁻¹x, and halfT overwrites x with L⁻ᵀx.
 func (r *root) half(x []float64) {
 	blas64.Trsv(blas.NoTrans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }

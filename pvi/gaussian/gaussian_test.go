@@ -312,7 +312,7 @@ func expectedLog(d int, likelihood, mean, variance []float64) float64 {
 
 // The projection is the gradient of the expected log likelihood in the mean parameters (m,
 // m² + v): dE/dm − 2m·dE/dv for the precision times mean, and −2·dE/dv for the precision,
-// here by finite differences.
+// computed here by finite differences.
 func TestProjectLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 4).Draw(t, "d")

@@ -7,9 +7,9 @@ import (
 )
 
 // RepairLikelihood replaces a Gaussian factor over R^d, in the layout of [Full], by the
-// nearest one that a likelihood could have: along eigenvectors of negative precision, the
-// precision and the precision times mean become zero. A noisy factor has such directions
-// where the records have little information.
+// nearest factor that a likelihood could have. Along eigenvectors with negative eigenvalues
+// of the precision, the precision and the precision times mean become zero. A noisy factor
+// has such directions where the records have little information.
 func RepairLikelihood(d int, factor []float64) error {
 	mustHave(len(factor), full(d).Size(), "factor")
 	entries := full(d).Precision()

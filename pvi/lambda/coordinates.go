@@ -12,17 +12,17 @@ const (
 	// 2^-CentreBits.
 	CentreBits = 16
 
-	// CentreLimit bounds the elements of a centre, as a power of two: on a
-	// standardised scale a larger mean is noise.
+	// CentreLimit bounds the elements of a centre by 2^CentreLimit. On a standardised scale a
+	// larger mean can only be noise.
 	CentreLimit = 8
 
 	// MaxCentre bounds the elements of a centre in its units.
 	MaxCentre = 1 << (CentreLimit + CentreBits)
 )
 
-// Coordinates are those in which changes of natural parameters are clipped and
-// travel: the natural parameters themselves or, if they are centred, those of
-// θ − c for a public centre c, which is the mean of q at the time of the plan.
+// Coordinates are the coordinates in which changes of natural parameters are clipped and sent.
+// They are the natural parameters of θ or, if they are centred, the natural parameters of θ − c
+// for a public centre c, the mean of q at the time of the plan.
 type Coordinates struct {
 	family  gaussian.Family
 	entries [][2]int // row and column of the precision's elements; nil if the precision is diagonal
@@ -41,7 +41,8 @@ func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 // Centred reports whether the coordinates have a centre.
 func (c *Coordinates) Centred() bool { return c.centred }
 
-// CentreSize returns the number of elements of a centre, 0 if there is none.
+// CentreSize returns the number of elements of a centre. It returns 0 if the coordinates have
+// no centre.
 func (c *Coordinates) CentreSize() int {
 	if !c.centred {
 		return 0
@@ -50,8 +51,8 @@ func (c *Coordinates) CentreSize() int {
 }
 
 // CheckCentre returns an error if the centre has a wrong length or an element beyond
-// [MaxCentre]. Every other centre is valid: it is public, and it sets the coordinates in which a
-// change is clipped.
+// [MaxCentre]. All other centres are valid. A centre is public, and it only sets the
+// coordinates in which a change is clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {
 		return fmt.Errorf("the centre has %d elements, want %d", len(centre), want)
@@ -101,9 +102,9 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	}
 }
 
-// Move adds to lambda the change, a vector of lattice steps in the coordinates
-// around centre, times alpha. The way back from those coordinates is exact: h gains
-// Λc, and c is a multiple of 2^-CentreBits.
+// Move adds to lambda the change, a vector of lattice steps in the coordinates around centre,
+// times alpha. The conversion from centred coordinates is exact, because it adds Λc to h and c
+// is a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

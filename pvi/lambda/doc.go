@@ -5,5 +5,5 @@
 // protocol chooses. Sums of integers are exact, so that every machine computes the
 // same λ in whatever order messages arrive.
 //
-// [Coordinates] are those in which changes of λ are clipped and travel.
+// [Coordinates] are the coordinates in which changes of λ are clipped and sent.
 package lambda

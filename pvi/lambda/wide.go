@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// A Wide is a 128-bit signed integer, Hi·2^64 + Lo in two's complement. An
-// element of λ on its lattice is one.
+// A Wide is a 128-bit signed integer, Hi·2^64 + Lo in two's complement. An element of λ on its
+// lattice is a Wide.
 type Wide struct {
 	Hi int64
 	Lo uint64
@@ -52,8 +52,8 @@ func (w Wide) Float(exponent int) float64 {
 	if negative {
 		w = w.Neg()
 	}
-	// There are at most three roundings, each to nearest: of either word and of the
-	// sum. The product is exact.
+	// At most three operations round, each to nearest: the conversions of the two words, and
+	// the addition. The product is exact.
 	x := float64(uint64(w.Hi))*0x1p64 + float64(w.Lo)
 	if negative {
 		x = -x

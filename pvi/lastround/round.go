@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Round is the last round of a study that asks for a one-step posterior. In it every
-// client releases the gradient and the curvature of its records' log likelihood at the
-// mean of the final q. It does not change. [Server] and [Site] are its state machines.
+// A Round is the last round of a study that asks for a one-step posterior. In it every client
+// releases the gradient and the curvature of its records' log likelihood at the mean of the
+// final q. It is immutable. [Server] and [Site] are its state machines.
 //
 // # The release
 //
@@ -51,8 +51,8 @@ type Setting struct {
 	Clip  float64
 }
 
-// Shares of the budget for rounds, gradient and curvature, up to and above an ε of
-// largeEpsilon, from where on the curvature's noise matters less.
+// Shares of the budget for rounds, gradient and curvature. defaultShares are for an ε up to
+// largeEpsilon, and largeShares for a larger ε, at which the curvature's noise matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -97,13 +97,13 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	return r, nil
 }
 
-// EventFor returns the cost of the last round under an adjacency, against an observer
-// to whom shares noise shares are unknown.
+// EventFor returns the cost of the last round under an adjacency, against an observer who does
+// not know the number shares of the noise shares.
 func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
 
-// check refuses sums of the last round that so many answers cannot yield.
+// check refuses sums of the last round that are impossible for the given number of answers.
 func (r *Round) check(gradient, curvature []int64, answers int) error {
 	for _, part := range []struct {
 		name string
@@ -134,8 +134,8 @@ type Start struct {
 	Exact bool
 }
 
-// digest returns the identity of the last round at a λ; at any λ where machines may
-// differ by rounding.
+// digest returns the identity of the last round. It includes λ if every machine has the same λ
+// to the bit, and omits λ otherwise.
 func (s *Start) digest() phase.Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")

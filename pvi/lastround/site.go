@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Site owns one client's records in the last round. It answers one plan, at
-// the point that it computes for itself from the outcomes of the rounds.
+// A Site owns one client's records in the last round. It answers one plan, at the point that it
+// computes from the outcomes of the rounds.
 //
 // A release changes the site's state. The caller must save the state before it sends a byte of the release. If the
 // release is lost, the caller must send the same bytes again.
@@ -40,9 +40,10 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 // ID returns the client's name.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns the number of releases for which the last round is charged: none before it is answered, and then one
-// plus the releases that the client missed in the rounds. A cost is that of a client's first releases. The last round
-// comes after all others and costs most: so a release that the client missed counts as made.
+// Releases returns the number of releases for which the last round is charged: none before it
+// is answered, and then one plus the releases that the client missed in the rounds. Costs are
+// computed for a client's first releases. The last round's release comes after all other
+// releases and costs most. So a release that the client missed counts as made.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -50,9 +51,9 @@ func (s *Site) Releases() int {
 	return 0
 }
 
-// Propose answers the plan with noise from src. It is charged, and its noise drawn,
-// before anything looks at the records. A plan that is out of place is [phase.Refused], and
-// nothing is computed. Any other error leaves r without numbers, and is charged.
+// Propose answers the plan with noise from src. The answer is charged, and its noise is drawn,
+// before the records are read. A plan that is out of place is [phase.Refused], and nothing is
+// computed. Any other error leaves r without numbers, and is charged.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	*r = Release{}
 	if err := s.Check(plan); err != nil {
@@ -79,7 +80,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the refusal with which Propose would answer a plan. It changes nothing.
+// Check returns the error if Propose would refuse the plan, and nil otherwise. It changes
+// nothing.
 func (s *Site) Check(plan *Plan) error {
 	switch {
 	case plan.Round != s.digest:
@@ -92,9 +94,9 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// knows reports whether a point is the one that the outcomes lead to: exactly, or up to
-// rounding where floating-point arithmetic leads to it. Nothing private rests on it: a
-// record moves the sums by no more than the clips at any point.
+// knows reports whether point equals the point that the site computed from the outcomes. If the
+// method is not exact, it allows differences of rounding. Privacy does not depend on the point,
+// because a record moves the sums by at most the clips at any point.
 func (s *Site) knows(point []float64) bool {
 	if s.exact {
 		return slices.Equal(point, s.point)
@@ -122,9 +124,9 @@ func released(m *dpmech.GaussianSum, noise *dpmech.Noise, query dpmech.Query) ([
 	return noisy, err
 }
 
-// tolerance is how far the points of two machines may be apart where they follow from
-// floating-point arithmetic, in units of the mean and the prior's sd: rounding differs by
-// some 2^-45 after a thousand steps.
+// tolerance is the largest difference between the points of two machines if the points are
+// computed in floating-point arithmetic, in units of the mean and the prior's sd. After a
+// thousand steps the rounding difference is about 2^-45.
 const tolerance = 0x1p-24
 
 // Foretell returns the plan, which follows from the outcomes of the rounds.

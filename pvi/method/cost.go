@@ -5,7 +5,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A View is an observer, by how many of a sum's noise shares he cannot subtract.
+// A View is an observer, described by the number of a sum's noise shares that the observer does
+// not know and so cannot subtract.
 type View struct {
 	Name   string // "coalition", "outside", "coordinator" or "anyone"
 	Who    string // in words
@@ -23,22 +24,23 @@ type Cost struct {
 	Method    string // by which it was computed
 }
 
-// The things that a study may do as published, though the claim for them does not hold.
+// The parts of a study that may follow a publication although the publication's privacy claim
+// does not hold.
 const (
 	PublishedFactors  = "factors"  // under a sum that alone is opened; see [study.Published]
 	PublishedSampling = "sampling" // of batches; see [study.PublishedSampling]
 )
 
-// An Unsound method does something as it was published, though its releases cost more than
-// the publication claims. It is for simulations. Its Event and Increment are the cost that
-// can be proved.
+// An Unsound method follows a publication although its releases cost more than the publication
+// claims. It is for simulations. Its Event and Increment return the cost that can be proved.
 type Unsound interface {
 	Method
 
 	// Published returns [PublishedFactors] or [PublishedSampling].
 	Published() string
 
-	// Claim returns the cost that is claimed, as Event returns the one that can be proved.
+	// Claim returns the cost that the publication claims. Event returns the cost that can be
+	// proved.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 	// Proved returns the number of noise shares that can be proved to hide a release from an
@@ -57,7 +59,7 @@ type Estimates struct {
 	Releases        int
 }
 
-// Claimed returns the cost that is claimed for a method, which is the true one unless it is
+// Claimed returns the cost that is claimed for a method. The claim is true unless the method is
 // [Unsound].
 func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if u, ok := m.(Unsound); ok {
@@ -66,8 +68,8 @@ func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int)
 	return m.Event(shares, adjacency, releases)
 }
 
-// Adjacencies returns the adjacency of the study, and the one under which the same releases
-// have another cost.
+// Adjacencies returns the adjacency of the study, and a second adjacency under which the same
+// releases have a different cost.
 func (s *Setting) Adjacencies() []accountant.Adjacency {
 	own := s.Study.Privacy.Adjacency
 	switch {

@@ -1,5 +1,5 @@
-// Package method describes the releases of clients in a round. Each kind of release
-// is a [Method] in a room, which is a package of its own below this one:
+// Package method describes the releases of clients in a round. Each kind of release is a
+// [Method] in a package of its own below this package:
 //
 //	statistics   clipped, noised statistics of the records, released once
 //	descent      steps of private gradient descent, a noisy sum of gradients each
@@ -9,11 +9,11 @@
 //	parts        the clipped changes of disjoint parts of the client's records, hidden in their sum
 //	plain        the change of the client's factor, without noise
 //
-// The package steps has the parts that descent, sites and gradientsum share.
+// The package steps has the code that descent, sites and gradientsum share.
 //
-// # The parts of a room
+// # The parts of a method's package
 //
-// A room holds all that is particular to its kind of release:
+// A method's package holds everything that is particular to its kind of release:
 //
 //   - the mechanism: the function New derives it from a [Setting] and a noise multiplier;
 //   - the cost: Event is the cost of all releases, Increment of some of them;
@@ -23,18 +23,17 @@
 //
 // # Where a release is charged
 //
-// A [Client] counts its releases in [Spent], also those before an error. Method.Increment
-// returns the cost of the next releases as an event of package accountant. costOfRounds in
-// pvi/session/spent.go collects the events for all observers, and Site.Answer puts them into
-// the answer. The client writes them to its ledger in the transaction that saves the answer:
-// Store.Charge in client/ledger/change.go. The scale phase and the last round state their cost
-// in session/scale.go and session/last.go.
+// A [Client] counts its releases in [Spent], including releases before an error.
+// Method.Increment returns the cost of the next releases as an event of package accountant.
+// costOfRounds in pvi/session/spent.go collects the events for all observers, and Site.Answer
+// puts them into the answer. The client writes them to its ledger in the transaction that saves
+// the answer: Store.Charge in client/ledger/change.go. The scale phase and the last round state
+// their cost in session/scale.go and session/last.go.
 //
 // # How to add a method
 //
-// Write a room with a type that implements [Method]. Embed [Sum] if one
-// [dpmech.GaussianSum] hides the release, or the base of package steps if a
-// [dpmech.SampledSum] does: both implement the cost. Embed [Moves] if the opened sum is
-// a change of λ. Then add a line to the table in fedpvi/pvi/methods.go, with the condition
-// on the studies that use the method.
+// Write a package with a type that implements [Method]. Embed [Sum] if one [dpmech.GaussianSum]
+// hides the release, or the base of package steps if a [dpmech.SampledSum] does: both implement
+// the cost. Embed [Moves] if the opened sum is a change of λ. Then add a line to the table in
+// fedpvi/pvi/methods.go, with the condition on the studies that use the method.
 package method

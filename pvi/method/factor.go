@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Factor is a client's factor λ_m, and the change of it in the last answer.
+// A Factor is a client's factor λ_m, with the change of the factor that the client proposed in
+// its last answer.
 type Factor struct {
 	Proposed []int64 // the change, as the client may remember it
 
@@ -21,8 +22,8 @@ type Factor struct {
 	own      []lambda.Wide // nil for tied factors, λ_m = λ/M
 }
 
-// NewFactor returns the factor of a client at the prior, which the client remembers unless
-// the study's factors are tied.
+// NewFactor returns the factor of a client whose q is the prior. The client stores the factor
+// unless the study's factors are tied.
 func (s *Setting) NewFactor(exponent int) *Factor {
 	f := &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 	if s.Study.Inference.Factors != study.Tied {
@@ -31,19 +32,20 @@ func (s *Setting) NewFactor(exponent int) *Factor {
 	return f
 }
 
-// NewTiedFactor returns the factor of a client that remembers none, whatever the study's
-// factors are.
+// NewTiedFactor returns a tied factor, which the client does not store, whatever kind of
+// factors the study has.
 func (s *Setting) NewTiedFactor(exponent int) *Factor {
 	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 }
 
-// Own returns the factor in lattice steps; false if it is tied.
+// Own returns the factor in lattice steps. It returns false if the factor is tied.
 func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes to dst the natural parameters of the factor, for a λ.
+// Natural writes to dst the natural parameters of the factor. A tied factor is computed from λ,
+// which is all.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {
@@ -57,7 +59,7 @@ func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	}
 }
 
-// Follow moves the factor by the last change.
+// Follow moves the factor by alpha times the last proposed change.
 func (f *Factor) Follow(alpha int64, centre []int64) {
 	if f.own != nil {
 		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)
@@ -67,7 +69,7 @@ func (f *Factor) Follow(alpha int64, centre []int64) {
 // Save writes the factor to m.
 func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
 
-// Check returns an error for a factor of another length. A nil factor has length 0.
+// Check returns an error if the factor in m has another length than f. A nil f has length 0.
 func (f *Factor) Check(m *Memory) error {
 	if f == nil {
 		f = new(Factor)
@@ -78,13 +80,13 @@ func (f *Factor) Check(m *Memory) error {
 	)
 }
 
-// Restore copies the factor in m, which Check has passed.
+// Restore copies the factor from m, which must have passed Check.
 func (f *Factor) Restore(m *Memory) {
 	copy(f.own, m.Factor)
 	copy(f.Proposed, m.Proposed)
 }
 
-// A Refiner is the part of a [Client] that has a solver refine the client's factor.
+// A Refiner is the part of a [Client] in which a solver refines the client's factor.
 type Refiner struct {
 	*Factor
 	Solver solver.Solver
@@ -92,7 +94,7 @@ type Refiner struct {
 	target, current, cavity []float64 // scratch
 }
 
-// NewRefiner returns the part with a solver.
+// NewRefiner returns a Refiner with a solver.
 func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
 	n := s.Family.Size()
 	return &Refiner{
@@ -101,8 +103,9 @@ func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
 	}
 }
 
-// Propose returns the change of the factor that the solver proposes, in natural parameters
-// and until the next call. It counts the solver's releases in spent, also beside an error.
+// Propose returns the change of the factor that the solver proposes, in natural parameters. The
+// slice is valid until the next call. Propose counts the solver's releases in spent, even if it
+// returns an error.
 func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
 	r.Natural(r.current, t.Lambda)
 	for i, q := range t.Natural {
@@ -118,8 +121,8 @@ func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64,
 	return r.target, nil
 }
 
-// ProposeAlways is Propose for records whose failures are private: if they lead nowhere,
-// the change is not a number.
+// ProposeAlways is like Propose, but if the solver diverges, it returns a change of NaNs
+// instead of an error, because an error would reveal private information.
 func (r *Refiner) ProposeAlways(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
 	change, err := r.Propose(t, src, spent)
 	if errors.Is(err, solver.ErrDiverged) {
@@ -137,7 +140,8 @@ func (r *Refiner) subtract() {
 	}
 }
 
-// SendFactor writes to dst a change that needs no noise of its own, and remembers it.
+// SendFactor writes to dst a change that needs no noise of its own, and stores it in Proposed.
+// It returns an error if the change does not fit into a message.
 func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	if err := m.Lattice.Truncate(dst, change, m.Limit); err != nil {
 		return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
@@ -154,10 +158,10 @@ func CheckNoParts(m *Memory) error {
 	return nil
 }
 
-// CheckSpent returns an error for a state whose counts cannot be those of its releases: a
-// client with that state would release again, or has released more than it counts. After
-// the last answer a client has made at most so many changes and statistics, and at least one
-// release if atLeastOne.
+// CheckSpent returns an error for a state whose release counts are impossible. A client with
+// wrong counts would release again, or would be charged for fewer releases than it made. A
+// client can have released at most the given numbers of changes and statistics, and at least
+// one of either if atLeastOne.
 func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	if s.Changes < 0 || s.Changes > changes || s.Statistics < 0 || s.Statistics > statistics {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", s.Changes, s.Statistics)
@@ -168,19 +172,20 @@ func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	return nil
 }
 
-// SaveRefined writes factor, counts and the solver's state to m.
+// SaveRefined writes the factor, the release counts and the solver's state to m.
 func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
 	r.Save(m)
 	m.Spent, m.Solver = spent, r.Solver.State()
 }
 
-// CheckRefined returns an error for a factor of another length, or for a state with parts,
-// joined with the error that was found in the rest of the state.
+// CheckRefined returns an error for a factor of a wrong length or a state with parts, joined
+// with rest, the error from the other checks of the state.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }
 
-// RestoreRefined restores solver and factor.
+// RestoreRefined restores the solver and the factor from m. It returns an error if the solver
+// made a different number of releases than were charged.
 func (r *Refiner) RestoreRefined(m *Memory) error {
 	if err := r.Solver.Restore(m.Solver); err != nil {
 		return err

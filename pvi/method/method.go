@@ -10,86 +10,88 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method is one kind of release that clients make in the rounds. It does not change.
+// A Method is one kind of release that clients make in the rounds. It is immutable.
 type Method interface {
 	// Messages describes the numbers that clients send.
 	Messages() Messages
 
-	// Releases returns how many of a client's releases in the rounds cost privacy.
-	// ReleasesAfter returns how many of them a client has made if it answered so many
-	// rounds.
+	// Releases returns the number of a client's releases in the rounds that cost privacy.
+	// ReleasesAfter returns the number of these releases that a client has made after it
+	// answered the given number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
-	// Event returns the cost of a client's first releases under an adjacency, against an
-	// observer who does not know shares of the noise shares of an opened sum. The study
-	// must make a promise.
+	// Event returns the cost of a client's first releases under an adjacency. The observer does
+	// not know the number shares of the noise shares in an opened sum. The study must have a
+	// privacy promise.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of releases from+1 to to, for a ledger that is charged as
-	// they happen. The increments of a study compose to its Event.
+	// Increment returns the cost of releases from+1 to to, for a ledger that is charged release
+	// by release. The increments of a study compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
 
-	// Adjacencies returns the adjacencies under which the cost is known, the study's own
-	// first.
+	// Adjacencies returns the adjacencies under which the cost is known. The study's own
+	// adjacency comes first.
 	Adjacencies() []accountant.Adjacency
 
-	// Noise returns the noise of a release. It is zero if the study makes no promise.
+	// Noise returns the noise of a release. It is zero if the study has no privacy promise.
 	Noise() Noise
 
-	// Forecast compares the noise with the signal. The study must make a promise.
+	// Forecast compares the noise with the signal. The study must have a privacy promise.
 	Forecast() Forecast
 
-	// CheckShard returns an error for records that the method cannot work with, beyond the
-	// limits of the study that hold for every method.
+	// CheckShard returns an error for records that this method cannot use. It does not check
+	// the study's limits on records, which hold for every method.
 	CheckShard(*shard.Shard) error
 
-	// NewClient returns the half of a client with the given records, before its first
+	// NewClient returns the client's half of the method for the given records, before its first
 	// release.
 	NewClient(*shard.Shard) (Client, error)
 
-	// NewWalk returns the half that follows opened sums, at the prior.
+	// NewWalk returns the half of the method that computes λ from opened sums. It starts at the
+	// prior.
 	NewWalk() Walk
 
-	// Exact reports whether all machines have the same λ to the bit. Otherwise λ follows from
-	// floating-point arithmetic, and machines may differ by rounding, up to [Tolerance].
+	// Exact reports whether all machines compute the same λ to the bit. Otherwise λ is computed
+	// in floating-point arithmetic, and machines may differ by rounding, up to [Tolerance].
 	Exact() bool
 }
 
-// A Client is a client's half of a method. It makes releases, and keeps the state that later
-// releases depend on. It is private to the client.
+// A Client is a client's half of a method. It makes releases, and keeps the state on which
+// later releases depend. The state must not leave the client.
 type Client interface {
-	// Release writes to dst the numbers that answer a task, with noise from src. The noise of
-	// a release is drawn before the client looks at its records for it, and the release is
-	// counted in Spent, also beside an error. Release reports whether noise for this task was
-	// drawn, also beside an error: then the client must not answer the task again. After an
-	// error dst must not be sent.
+	// Release writes to dst the numbers that answer a task, with noise from src. It draws the
+	// noise of a release before it reads the records, and counts the release in Spent, even if
+	// it returns an error. Release reports whether it drew noise for this task, even if it
+	// returns an error. If it did, the client must not answer the task again. After an error
+	// dst must not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
-	// Follow is called if the outcome of the last task was accepted. The outcome counts this
-	// client's answer, moves λ by alpha·2^-DampingBits times it, and has the given centre.
+	// Follow is called if the outcome of the last task was accepted and counts this client's
+	// answer. The outcome moves λ by alpha·2^-DampingBits times the answer, in coordinates with
+	// the given centre.
 	Follow(alpha int64, centre []int64)
 
-	// Spent counts the releases so far.
+	// Spent returns the numbers of releases so far.
 	Spent() Spent
 
-	// Ahead returns how many releases the next answer makes, as long as the study pays for
-	// them.
+	// Ahead returns the number of releases that the next answer makes. It does not consider how
+	// many releases the study still pays for.
 	Ahead() int
 
 	// Reuses reports whether the next answer is a function of earlier releases, or costs
-	// nothing because the study makes no promise.
+	// nothing because the study has no privacy promise.
 	Reuses() bool
 
-	// Save writes the client's state to m. Check returns an error for a state that the
-	// client cannot have after it answered plan number answered. Restore sets a new client
-	// to a state that passed Check.
+	// Save writes the client's state to m. Check returns an error for a state that is
+	// impossible after the client answered plan number answered. Restore sets a new client to a
+	// state that passed Check.
 	Save(m *Memory)
 	Check(m *Memory, answered int) error
 	Restore(m *Memory) error
 }
 
-// A Task is a plan, as a client knows it.
+// A Task is a plan together with the client's own view of λ and q.
 type Task struct {
 	Number        int // of the plan
 	Lambda        []lambda.Wide
@@ -97,8 +99,8 @@ type Task struct {
 	Centre        []int64   // of clipping coordinates
 	Walk          Walk      // of the client
 
-	// Weight is the number of changes of one client by which λ moves if all clients of the
-	// plan answer alike.
+	// Weight is the distance that λ moves, in units of one client's change, if all clients of
+	// the plan answer with the same change. It is α times the number of clients.
 	Weight float64
 }
 
@@ -108,7 +110,7 @@ type Spent struct {
 	Statistics int // noisy sums over the client's records, of statistics, gradients or sites
 }
 
-// Memory is the state of a [Client].
+// Memory is the saved state of a [Client].
 type Memory struct {
 	Factor   []lambda.Wide
 	Proposed []int64 // the change in the last answer, as the client may remember it
@@ -117,37 +119,43 @@ type Memory struct {
 	Parts    json.RawMessage
 }
 
-// A Walk is the half of a method that follows opened sums to λ. Every machine has one.
+// A Walk is the half of a method that computes λ from opened sums. The server and every client
+// have a Walk.
 type Walk interface {
 	// Step returns the move of λ by the sum that was opened for plan number n, with damping
-	// alpha·2^-DampingBits and a centre; nil if the sum leads beyond all numbers.
+	// alpha·2^-DampingBits and a centre. It returns nil if the result is not finite or does not
+	// fit on the lattice.
 	Step(n int, alpha int64, sum, centre []int64) Move
 
-	// Begin returns moves from zero to the λ before the first outcome, and End moves from
-	// the λ after the last outcome to the final one. The first move to a proper distribution
-	// is made.
+	// Begin returns candidate moves from zero to the λ before the first outcome. End returns
+	// candidate moves from the λ after the last outcome to the final λ. The caller makes the
+	// first move that leads to a proper distribution.
 	Begin() []Move
 	End() []Move
 
-	// Save returns the state of the walk beside λ; nil if it has none. Restore returns moves
-	// to a saved λ and state; ended reports whether the last outcome has been followed.
+	// Save returns the state that the walk has in addition to λ, or nil if λ is all. Restore
+	// returns candidate moves to a saved λ and state. ended is true if the last outcome has
+	// been applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }
 
 // A Move changes λ.
 type Move interface {
-	// To returns λ after the move, in the place of λ before it; Back undoes it.
+	// To returns λ after the move, given λ before the move. It may overwrite its argument. Back
+	// undoes To.
 	To(before []lambda.Wide) []lambda.Wide
 	Back(after []lambda.Wide) []lambda.Wide
 
-	// Commit makes the move final: later steps start from it.
+	// Commit makes the move final. Later steps start from the new λ.
 	Commit()
 }
 
-// Tolerance is how far λ of two machines may be apart where it follows from floating-point
-// arithmetic, in units of an element's own scale: the precision, or its root for the
-// precision times the mean. After a thousand steps rounding makes a difference of some 2^-45.
+// Tolerance is the largest difference between the λ of two machines if λ is computed in
+// floating-point arithmetic. It is in units of an element's own scale: the precision for an
+// element of the precision, and the absolute value plus the root of the precision for an
+// element of the precision times the mean. After a thousand steps the rounding difference is
+// about 2^-45.
 const Tolerance = 0x1p-24
 
 // A Refining method has a solver that refines the factor of a client.
@@ -157,12 +165,12 @@ type Refining interface {
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the half of a client whose factor is refined by s, which is
-	// the solver of the method or one around it.
+	// NewSolverClient returns the half of a client whose factor s refines. s is the method's
+	// own solver, or a solver that wraps it.
 	NewSolverClient(s solver.Solver) Client
 }
 
-// A Single method hides every release with one mechanism.
+// A Single method hides every release with the same mechanism.
 type Single interface {
 	Method
 
@@ -178,16 +186,17 @@ type Stepped interface {
 	// Steps describes the steps.
 	Steps() *Steps
 
-	// Sampled returns the mechanism of every step for a client with as many records as the
-	// study permits. A client with fewer records has the same clip, noise, lattice and cost.
+	// Sampled returns the mechanism of every step for the number of records for which the
+	// method states its cost. For a client with another number of records only the batches
+	// differ, and the clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
 
-	// Start returns the mechanism of the statistics from which clients start; false if they
-	// start at the prior.
+	// Start returns the mechanism that releases the statistics from which clients start. It
+	// returns false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
 	// AveragedNoise returns the sd of a client's noise on the sum of its clipped gradients,
-	// averaged over all steps and their draws: no number of steps takes it away.
+	// averaged over all steps and their draws of θ.
 	AveragedNoise() float64
 
 	// ClosedFormNoise returns τ, the sd of the noise of all clients on the sum of clipped
@@ -204,7 +213,8 @@ func StepsOf(m Method) (*Steps, bool) {
 	return stepped.Steps(), true
 }
 
-// Steps describes private steps over batches. All of it follows from public numbers.
+// Steps describes private steps over batches. All of its fields are computed from public
+// numbers.
 type Steps struct {
 	Round    int // steps of a client in one round
 	Total    int // steps of a client in the whole study
@@ -222,8 +232,8 @@ type Steps struct {
 type Device interface {
 	Method
 
-	// OnDevice returns why no device can take the steps of the study, nil if one can. The
-	// answer depends on public numbers only.
+	// OnDevice returns nil if a device can take the steps of the study, and otherwise an error
+	// with the reason. The result depends on public numbers only.
 	OnDevice() error
 }
 
@@ -231,8 +241,9 @@ type Device interface {
 type DeviceClient interface {
 	Client
 
-	// OnDevice has a device take the steps, on the records with which the client was made.
-	// The cost is the same. After an error nothing has changed.
+	// OnDevice makes the client take its steps on a device. The records must be those with
+	// which the client was made. The privacy cost does not change. After an error the client is
+	// unchanged.
 	OnDevice(records *shard.Shard, a solver.Accelerator) error
 }
 
@@ -245,7 +256,7 @@ type Noise struct {
 	Lattice    dpmech.Lattice
 }
 
-// noisy is a mechanism.
+// noisy is the interface of mechanisms that NoiseOf reads.
 type noisy interface {
 	Clip() float64
 	NoiseMultiplier() float64
@@ -258,5 +269,6 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft is a method but for its noise: it returns the method with a noise multiplier.
+// A Draft is a method without its noise. It takes a noise multiplier and returns the complete
+// method.
 type Draft func(multiplier float64) (Method, error)

@@ -18,11 +18,11 @@ const (
 	// DampingBits is the precision of the damping: α is a multiple of 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits lets a change be that much larger than the largest factor that the
-	// records could ask for, as it may be on the way to a fixed point.
+	// headroomBits allows a change to be 2^headroomBits times as large as the largest factor
+	// that the records could need. Changes can be that large before the factors converge.
 	headroomBits = 6
 
-	// wideBits is the room of an element of λ.
+	// wideBits is the number of bits that an element of λ may need.
 	wideBits = 126
 
 	// keptPrior is the largest number of natural parameters of a prior with independent
@@ -30,7 +30,7 @@ const (
 	keptPrior = 1 << 16
 )
 
-// A Setting holds the public parameters of a method. It does not change.
+// A Setting holds the public parameters of a method. It is immutable.
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
@@ -87,8 +87,8 @@ func (s *Setting) PriorAt(i int) float64 {
 	return precision
 }
 
-// Shares returns how many clients' noise shares together hide a client or record from the
-// observer of the study's target.
+// Shares returns the number of clients' noise shares that together hide a client or record from
+// the observer against whom the study states its privacy target.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
 		return s.MinClients - s.Study.Federation.Colluders
@@ -96,8 +96,8 @@ func (s *Setting) Shares() int {
 	return 1
 }
 
-// Plans returns the number of plans of the rounds: one a round if they are synchronous,
-// one for every client in every round if not.
+// Plans returns the number of plans of the rounds: one in each round of a synchronous schedule,
+// and one for each client in each round of the other schedules.
 func (s *Setting) Plans() int {
 	n := s.Study.Inference.Rounds
 	if s.Study.Inference.Schedule != study.Synchronous {
@@ -106,9 +106,10 @@ func (s *Setting) Plans() int {
 	return n
 }
 
-// ChangeClip returns the clip C of a change of natural parameters: that of the study or,
-// if it has none, half of the precision that a client with the nominal number of records
-// of unit length adds; of one of its parts, if clients deal their records to parts.
+// ChangeClip returns the clip C of a change of natural parameters. If the study gives no clip,
+// C is half of the precision that a client with the nominal number of records of unit length
+// adds. If clients divide their records into parts, C is the clip of one part, computed from
+// the records of one part.
 func (s *Setting) ChangeClip() float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -118,7 +119,8 @@ func (s *Setting) ChangeClip() float64 {
 }
 
 // RecordBound returns an upper bound on the norm of a record's natural parameters. For a
-// conjugate model it is the bound on its statistics; otherwise it is rough.
+// conjugate model the bound is that on the record's statistics. For other models the bound is
+// rough.
 func (s *Setting) RecordBound() float64 {
 	squares, fourths := s.Study.RegressorBounds()
 	if linear := s.Model.Linear(); linear != nil {
@@ -127,8 +129,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns the solver, with its share of the prior if the study splits the prior
-// among clients.
+// SplitPrior returns the given solver. If the study splits the prior among clients, SplitPrior
+// wraps the solver so that it uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -167,8 +169,8 @@ func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(m.Lattice(), limit, float64(m.MaxTotal()))
 }
 
-// FactorMessages returns the messages of changes of factors that pass no mechanism
-// themselves. An element of a factor is at most the record bound times the most records
+// FactorMessages returns the messages of changes of factors to which no mechanism is applied.
+// An element of a factor is at most the bound on a record times the largest number of records
 // of a client, plus noise.
 func (s *Setting) FactorMessages(noise float64) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
@@ -196,7 +198,7 @@ func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (M
 	return m, nil
 }
 
-// Round returns the round, counted from 1, of plan number n; 0 for no plan.
+// Round returns the round of plan number n. Both are counted from 1. Round(0) is 0.
 func (s *Setting) Round(n int) int {
 	if s.Study.Inference.Schedule == study.Synchronous || n == 0 {
 		return n

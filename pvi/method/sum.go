@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods whose releases one [dpmech.GaussianSum] hides. It has their
-// cost.
+// A Sum is the base of methods whose releases are hidden by one [dpmech.GaussianSum]. It
+// computes their cost.
 type Sum struct {
 	*Setting
 	mechanism *dpmech.GaussianSum
@@ -17,7 +17,8 @@ type Sum struct {
 	messages  Messages
 }
 
-// NewSum returns the base of a method with a mechanism, which a client uses so many times.
+// NewSum returns the base of a method whose mechanism has the given configuration. A client
+// uses the mechanism as many times as releases says.
 func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	cfg.Adjacency = s.Study.Privacy.Adjacency
 	m, err := dpmech.NewGaussianSum(cfg)
@@ -27,7 +28,7 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages completes the base.
+// SetMessages sets the description of the messages, which completes the base. It returns err.
 func (s *Sum) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err

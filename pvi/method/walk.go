@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/lambda"
 )
 
-// Moves is embedded in methods whose opened sums are changes of λ. The λ of all machines
-// is the same to the bit: it is a sum of integers.
+// Moves is embedded in methods whose opened sums are changes of λ. All machines have the same λ
+// to the bit, because λ is a sum of integers.
 type Moves struct {
 	Coordinates *lambda.Coordinates
 }
@@ -40,7 +40,8 @@ func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
 	return []Move{&replacement{to: to}}, nil
 }
 
-// A change adds alpha times a sum to λ. The way back is exact: there is no need for two λ.
+// A change is a move that adds alpha times a sum to λ. Because the subtraction is exact, Back
+// needs no copy of the old λ.
 type change struct {
 	in          *lambda.Coordinates
 	sum, centre []int64
@@ -59,14 +60,14 @@ func (c *change) Back(at []lambda.Wide) []lambda.Wide {
 
 func (*change) Commit() {}
 
-// stay leaves λ where it is.
+// stay is the move that does not change λ.
 type stay struct{}
 
 func (stay) To(at []lambda.Wide) []lambda.Wide   { return at }
 func (stay) Back(at []lambda.Wide) []lambda.Wide { return at }
 func (stay) Commit()                             {}
 
-// A replacement is another λ.
+// A replacement is a move that replaces λ by another vector.
 type replacement struct{ to, from []lambda.Wide }
 
 func (r *replacement) To(at []lambda.Wide) []lambda.Wide {

@@ -11,11 +11,12 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Builder builds a record program. Its methods return expressions. The first mistake is
-// kept and returned by [Builder.Build], so expressions can be nested without checks.
+// Builder builds a record program. Its methods return expressions. A builder keeps the
+// first mistake, and [Builder.Build] returns it as an error, so expressions can be nested
+// without checks.
 //
-// A builder derives from the arguments of an expression whether it is computed once, once
-// in a step or for every record.
+// A builder derives the phase of an expression from its arguments: the expression is
+// computed once, once in a step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase

@@ -174,7 +174,8 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand puts a sum into brackets if it is multiplied or subtracted.
+// operand returns the text of argument k of a node, in brackets if the argument is a sum
+// that is multiplied or subtracted.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -196,7 +197,8 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element names an element by the column's or the parameter's entry, if it has one.
+// element returns the name of an element: the name of the column's or the parameter's
+// entry, if there are entries.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {

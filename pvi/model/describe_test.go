@@ -90,8 +90,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A builder returns an error that names the mistake, also when the mistake was made in an
-// expression and more followed.
+// Build returns an error that names the first mistake, even if other expressions were built
+// after the mistake.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
 	// normal builds y ~ N(x·beta, sigma) with the prior N(0, sd²) of beta.

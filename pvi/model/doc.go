@@ -10,6 +10,6 @@
 // has the parameters in an unconstrained space. [Model.Constrain] converts θ to the
 // parameters' own scale.
 //
-// [Linear] is the conjugate special case with known noise: it also has sufficient
+// [Linear] is the conjugate special case with known noise. It also has sufficient
 // statistics.
 package model

@@ -59,9 +59,10 @@ func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatV
 // Dense returns Wx + bias, the affine map of a layer.
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
-// Gather returns table[index]. It moves elementwise operations on the table behind the
-// gather, so that they are computed for the record's element only. The record then touches
-// parameters directly, and the norm of its gradient is exact and cheap.
+// Gather returns table[index]. If the table is the result of elementwise operations, Gather
+// first gathers their arguments and then applies the operations to the record's element
+// only. The record then depends on parameters directly, and the norm of its gradient is
+// exact and cheap to compute.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -98,8 +99,8 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node whose phase is the join of its arguments' phases. If it has arguments
-// of records, its shared arguments pass through Global.
+// apply adds a node whose phase is the join of its arguments' phases. If an argument
+// depends on records, apply passes the shared arguments through Global.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {

@@ -60,7 +60,8 @@ func TestStatisticsAreTheLikelihood(t *testing.T) {
 		if math.Abs(got-want) > 1e-9*(1+math.Abs(want)+1/(sd*sd)) {
 			t.Fatalf("the likelihood ratio of two θ is %g from the statistics, %g from the density", got, want)
 		}
-		// The bound on the norm holds, and the record itself reaches it.
+		// The norm is at most the bound, and with the record's own values in the bound they
+		// are equal.
 		var squares, fourths, norm float64
 		for _, v := range x {
 			squares += v * v

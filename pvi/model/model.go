@@ -9,12 +9,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form for a model: it is checked, and all values that depend on
-// one row alone are computed. See [Model.Load].
+// Table is a shard in the form for a model. Its rows are checked, and all values that
+// depend on one row alone are computed. See [Model.Load].
 type Table = tape.Table
 
-// Shared evaluates the expressions that all records share: constrained parameters and the
-// prior.
+// Shared evaluates the expressions that do not depend on records: constrained parameters
+// and the prior.
 type Shared = tape.Shared
 
 // Model is a verified record program.
@@ -42,7 +42,7 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// eachName returns the names, all in number, of the elements of all parameters.
+// eachName returns the names of the elements of all parameters. all is the number of names.
 func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, all)
 	for _, q := range m.verified.Program().Parameters {
@@ -65,7 +65,8 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName names an unconstrained coordinate by the function that makes it.
+// freeName returns the name of an unconstrained coordinate: the transformation that
+// computes the coordinate, and the name of the parameter's element.
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {
@@ -111,7 +112,8 @@ func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
 }
 
-// Shared returns a new evaluator of the prior and of all expressions that records share.
+// Shared returns a new evaluator of the prior and of all expressions that do not depend on
+// records.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
 // Load checks rows against the columns' public bounds and prepares them. columns[k] has the
@@ -120,9 +122,9 @@ func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }
 
-// LogPrior returns the log prior density at θ in the unconstrained space, the log
-// Jacobians included, and adds its gradient to grad if that is not nil. Solvers
-// that call it often keep a [Model.Shared].
+// LogPrior returns the log prior density at θ in the unconstrained space, the log Jacobians
+// included, and adds its gradient to grad if that is not nil. A solver that needs the log
+// prior often should keep a [Model.Shared] instead.
 func (m *Model) LogPrior(theta, grad []float64) float64 {
 	s := m.Shared()
 	s.Set(theta)

@@ -128,8 +128,8 @@ func TestJacobians(t *testing.T) {
 	checkJacobian(t, "simplex", m, 5, rng, func([]float64) float64 { return lgamma(5) })
 }
 
-// checkJacobian compares log prior minus log density of the constrained point with
-// the log determinant of ∂x/∂u.
+// checkJacobian subtracts the log density of the constrained point from the log prior, and
+// compares the difference with the log determinant of ∂x/∂u.
 func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *rand.Rand, density func(x []float64) float64) {
 	t.Helper()
 	d := m.Dim()

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Evidence is the released gradient and curvature at a point, and the prior.
+// Evidence has the released gradient and curvature at a point, and the prior.
 type Evidence struct {
 	Point     []float64 // θ̃, of length d
 	Gradient  []float64 // of the log likelihood at θ̃, with noise
@@ -21,16 +21,16 @@ type Evidence struct {
 	PriorMean, PriorPrecision []float64 // of independent normal priors
 }
 
-// draws is the number of fresh noises E_k.
+// draws is the number of draws of fresh noise over which Posterior averages.
 const draws = 100
 
-// leastCurvature is the smallest eigenvalue of the curvature that is believed, in
-// units of its noise: the noise of a symmetric d×d matrix has norm of about √(2d)
-// units, and an eigenvalue of that size gives no information.
+// leastCurvature is the size to which smaller eigenvalues of the curvature are raised, in
+// units of the sd of the curvature's noise. The noise of a symmetric d×d matrix has a norm
+// of about √(2d) times its sd, and an eigenvalue of that size gives no information.
 const leastCurvature = math.Sqrt2
 
-// Posterior returns mean and covariance of the one-step estimate. The fresh noise
-// follows from the key. It returns an error if a number is missing or not finite.
+// Posterior returns mean and covariance of the one-step estimate. The fresh noise is
+// computed from the key. Posterior returns an error if a number is missing or not finite.
 func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, err error) {
 	if err := e.check(); err != nil {
 		return nil, nil, err
@@ -53,7 +53,8 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov the mean over curvatures that the released one may stand for.
+// average adds to cov the mean of the covariance over draws of the true curvature, given
+// the released curvature.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)
 	noise := make([]float64, Size(d))

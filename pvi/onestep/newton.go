@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A newton takes the step from one point at different curvatures.
+// A newton computes the Newton step from one point for different curvatures.
 type newton struct {
 	of       *Evidence
 	least    float64       // eigenvalue of a curvature
@@ -35,7 +35,8 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes the step and the inverse at a curvature.
+// at computes the Newton step for a curvature, and the inverse of the curvature with the
+// prior's precision.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// normals returns standard normal numbers that every holder of the key can compute: quantiles of numbers from SHA-256
-// in counter mode. They hide nothing.
+// normals generates standard normal numbers that every holder of the key can compute. They are normal quantiles of
+// uniform numbers from SHA-256 in counter mode. These numbers are public and hide nothing.
 type normals struct {
 	block [40]byte // key and counter
 	words []byte   // of the present hash that are not used up

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The L2 norm of a packed outer product is its Frobenius norm, |w|·‖x‖², and unpacking
-// gives it back.
+// The L2 norm of a packed outer product is the Frobenius norm of the product, |w|·‖x‖².
+// Unpacking returns the product.
 func TestPackedNormIsFrobenius(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(-10, 10), 1, 7).Draw(rt, "x")
@@ -42,7 +42,7 @@ func TestPackedNormIsFrobenius(t *testing.T) {
 	})
 }
 
-// Two different vectors add the symmetric part of their product.
+// AddOuter of two different vectors adds the symmetric part of their outer product.
 func TestAddOuterIsSymmetric(t *testing.T) {
 	packed := make([]float64, Size(3))
 	AddOuter(packed, 2, []int32{0, 2}, []float64{3, 5}, []int32{1, 2}, []float64{7, 11})
@@ -168,7 +168,8 @@ func times(a, b [][]float64) [][]float64 {
 	return m
 }
 
-// naiveCurvature is the matrix of an evidence, with fresh noise from r.
+// naiveCurvature returns the curvature of an evidence as a matrix, with fresh noise from r
+// added.
 func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 	d := len(e.Point)
 	h := make([][]float64, d)
@@ -213,7 +214,7 @@ func naiveStep(e *Evidence, h [][]float64) (step []float64, inv [][]float64) {
 	return step, inv
 }
 
-// inverse is by Gauss-Jordan elimination of a positive definite matrix.
+// inverse returns the inverse of a positive definite matrix by Gauss-Jordan elimination.
 func inverse(m [][]float64) (inv [][]float64) {
 	d := len(m)
 	rows := make([][]float64, d)
@@ -240,8 +241,9 @@ func inverse(m [][]float64) (inv [][]float64) {
 	return inv
 }
 
-// Eigenvalues no larger than the noise are raised to √2 times its sd, before the
-// prior's precision is added: the step is that short.
+// Eigenvalues no larger than the noise are raised to √2 times the sd of the noise, before
+// the prior's precision is added. The test checks that the step is as short as these
+// eigenvalues imply.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
 		Point: []float64{0, 0}, Gradient: []float64{7, 5}, PriorMean: []float64{0, 0}, PriorPrecision: []float64{1, 1},
@@ -259,8 +261,8 @@ func TestSmallEigenvaluesAreRaised(t *testing.T) {
 }
 
 // Along a direction whose curvature the noise hides, the variance is that of the prior. A linear model, whose point was
-// found from noisy gradients and whose curvature is drawn anew beside the truth, has an error of the stated variance.
-// Without the error of the point the variance was less than half of that.
+// found from noisy gradients and whose curvature is drawn anew beside the truth, has an error of the stated variance. A
+// variance without the error of the point was less than half of the actual error.
 func TestHiddenDirectionsAreWide(t *testing.T) {
 	const runs, truth, gradientSD, curvatureSD, pointSD = 4000, 40, 30, 60, 50
 	r := rand.New(rand.NewPCG(8, 8))
@@ -291,7 +293,7 @@ func TestHiddenDirectionsAreWide(t *testing.T) {
 	}
 }
 
-// The same evidence and key give the same bits; another key other fresh noise.
+// The same evidence and key give the same bits. Different keys give different fresh noise.
 func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	e := evidence(3, rand.New(rand.NewPCG(1, 1)))
 	of := func(key byte) *mat.SymDense {
@@ -306,8 +308,9 @@ func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	}
 }
 
-// Public normals are normal: moments of 10⁶ of them, false rejection below 10⁻⁶ each
-// were they of a fresh key; this one is fixed.
+// The test compares the moments of 10⁶ public normals with those of the normal
+// distribution. With a random key, each comparison would fail by chance with probability
+// below 10⁻⁶. The key here is fixed.
 func TestNormals(t *testing.T) {
 	const n = 1_000_000
 	z := make([]float64, n)

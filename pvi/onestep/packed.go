@@ -9,12 +9,14 @@ import (
 // Size returns the number of elements of a packed symmetric d×d matrix.
 func Size(d int) int { return d * (d + 1) / 2 }
 
-// A packed matrix has the lower triangle by rows, elements off the diagonal times √2:
-// its L2 norm is the Frobenius norm of the matrix. Equal noise on its elements has
-// sd σ on the diagonal and σ/√2 beside it, and the same law in every basis.
+// A packed matrix has the lower triangle of a symmetric matrix by rows, with the elements
+// off the diagonal multiplied by √2. So its L2 norm is the Frobenius norm of the matrix.
+// Independent noise of sd σ on the packed elements is noise of sd σ on the diagonal of the
+// matrix and σ/√2 off the diagonal, and has the same distribution in every orthonormal
+// basis.
 
-// AddOuter adds to the packed matrix dst w·(u vᵀ + v uᵀ)/2, where u and v are sparse
-// with increasing indices; w·u uᵀ if they are the same.
+// AddOuter adds w·(u vᵀ + v uᵀ)/2 to the packed matrix dst. u and v are sparse vectors with
+// increasing indices. If u and v are equal, AddOuter adds w·u uᵀ.
 func AddOuter(dst []float64, w float64, indexU []int32, u []float64, indexV []int32, v []float64) {
 	for n, i := range indexU {
 		for m, j := range indexV {

@@ -7,8 +7,8 @@ import (
 )
 
 // A sandwich computes the error of a Newton step with a fixed inverse A if the curvature is H. With e the error of the
-// point and s the noise and chance in the gradient, the step leaves (I − A(H + P))e + As. Along directions that the noise
-// of the curvature hides, it takes back a part of e only, or too much.
+// point, and s the privacy noise plus the sampling error in the gradient, the error after the step is (I − A(H + P))e +
+// As. Along directions that the noise of the curvature hides, the step removes only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A
@@ -32,9 +32,10 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 	return s, s.locate(curvature)
 }
 
-// locate sets the covariance of the point's error. It was found by gradients with noise of sd τ₁:
-// along a direction with curvature h it is known with precision h²/(h + τ₁²), and by the
-// prior. A curvature below its own noise is taken to be as large as that.
+// locate sets the covariance of the point's error. The point was found by gradients with
+// noise of sd τ₁. So along a direction with curvature h the point is known with precision
+// h²/(h + τ₁²), plus the precision of the prior. A curvature smaller than its own noise is
+// replaced by the size of that noise.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err

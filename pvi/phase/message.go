@@ -8,8 +8,8 @@ import (
 // A ClientID names a client.
 type ClientID string
 
-// A Digest identifies what the machines of a phase have agreed on. It is bound into
-// every message and state, so that none is taken for one of the same study with other
+// A Digest identifies what the machines of a phase have agreed on. It is bound into every
+// message and state, so that no machine accepts a message or state of the same study with other
 // clients, whose noise shares would differ.
 type Digest [32]byte
 

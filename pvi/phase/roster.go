@@ -10,14 +10,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Roster is the clients that take part in a study. It does not change.
+// A Roster is the list of clients that take part in a study. It is immutable.
 type Roster struct {
 	Clients []ClientID // in order
 	Fewest  int        // U_min, the fewest answers for which a sum is opened
 }
 
-// NewRoster returns the roster of a study. The clients may be in any order. It returns
-// an error for clients with whom the study cannot be played.
+// NewRoster returns the roster of a study. The clients may be in any order. It returns an error
+// if the study cannot run with these clients.
 func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	r := Roster{Clients: slices.Sorted(slices.Values(clients)), Fewest: st.Federation.MinClients}
 	for i, id := range r.Clients {
@@ -40,8 +40,8 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	return r, r.checkDelta(st)
 }
 
-// checkDelta returns an error for a δ so large that a mechanism would meet it which
-// publishes a record or client, chosen at random, outright.
+// checkDelta returns an error if δ is so large that a mechanism that publishes one randomly
+// chosen record or client would meet it.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"

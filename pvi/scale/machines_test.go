@@ -21,7 +21,8 @@ func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// Without a promise means and sds are exact, of the values within the bounds.
+// In a study without a privacy promise, the means and sds are those of the values clamped to
+// the bounds, without noise.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
 	h := newScaleHouse(t, scaleStudy(t, `unit = "none"`, "", ""), 1, a, b)
@@ -154,7 +155,7 @@ func TestScaleOfClients(t *testing.T) {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
 	}
-	// One client's average has the bound whatever it holds.
+	// The bound on one client's average does not depend on the client's records.
 	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
 		t.Errorf("a client's clip is %g, want √(2·2)", got)
 	}
@@ -175,7 +176,7 @@ func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean,
 	return mean, square, ofRecords / float64(all)
 }
 
-// A pass with too few answers opens nothing and narrows nothing, and is charged.
+// A pass with too few answers opens no sum and keeps the bounds. It is charged.
 func TestScaleVoid(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1), ball(3, 3000, 5, 1))
@@ -285,7 +286,7 @@ func TestScaleRefuses(t *testing.T) {
 	if _, ok := h.server.Next(); !ok {
 		t.Fatal("there is no second pass")
 	}
-	// An answer that this client did not give.
+	// The outcome counts an answer that this client did not give.
 	stranger := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
 	refused("an outcome that counts an answer that was not given", stranger.sites[0].Settle(o))
 }

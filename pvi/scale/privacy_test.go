@@ -79,8 +79,8 @@ func TestScaleSensitivity(t *testing.T) {
 	}
 }
 
-// No record and no client reaches the mechanism's clip, so that it changes nothing and
-// the estimate is right. A record at a bound reaches it.
+// No contribution is longer than the mechanism's clip, so that clipping changes nothing and the
+// estimate is unbiased. A record at a bound reaches it.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{recordTarget, clientTarget} {
@@ -111,8 +111,8 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 	}
 }
 
-// A pass is charged and its noise drawn before a record is looked at: where there are
-// no bits for the noise, no row of a record is made.
+// A pass is charged and its noise is drawn before the records are read. If the source of noise
+// fails, the site computes no row of a record.
 func TestScaleNoiseComesFirst(t *testing.T) {
 	for _, privacy := range []string{recordTarget, clientTarget} {
 		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, ball(1, 5, 7, 2))

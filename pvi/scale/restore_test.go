@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A machine that was saved and restored goes on as if nothing had happened, and a
-// site does not release twice for it.
+// A machine that was saved and restored continues like a machine that never stopped. A restored
+// site does not release twice.
 func TestScaleRestore(t *testing.T) {
 	for _, privacy := range []string{recordTarget, clientTarget, `unit = "none"`} {
 		st := scaleStudy(t, privacy, "", "min_clients = 2")
@@ -130,8 +130,8 @@ func TestScaleRestoreErrors(t *testing.T) {
 	}
 }
 
-// Whatever bytes stand where a state should, restoring fails or gives machines that
-// work.
+// FuzzScaleState restores machines from arbitrary bytes. Restoring must fail or return machines
+// that work.
 func FuzzScaleState(f *testing.F) {
 	st := scaleStudy(f, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
@@ -175,7 +175,7 @@ func FuzzScaleState(f *testing.F) {
 	})
 }
 
-// long is a text of 40,000 times the same between others.
+// long returns a text that repeats one string 40,000 times between two others.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

@@ -33,19 +33,17 @@ const (
 	// have, so that values and sums on it stay far from rounding.
 	narrowest = 0x1p-20
 
-	// searched is the share of the values that a search looks for. The bounds
-	// become three times as wide as where they are.
+	// searched is the share of the values that a search looks for. The bounds become three
+	// times as wide as the range of these values.
 	searched = 0.98
 
-	// surest is the largest share of the values that a search may miss for the
-	// noise.
+	// surest is the largest share of the values that a search may miss because of the noise.
 	surest = 0.48
 )
 
-// A scale is the state of the search for the scale. Server and sites each keep one,
-// and they never differ: the scale follows from opened sums by additions, products that
-// are rounded by themselves, quotients and roots, which every machine rounds
-// alike.
+// A scale is the state of the search for the scale. The server and every site keep equal
+// copies, because the scale is computed from opened sums by additions, separately rounded
+// products, quotients and roots, which every machine rounds in the same way.
 type scale struct {
 	scaling *Scaling
 	passes  int // that have an outcome
@@ -78,8 +76,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow narrows the bounds by the sum of the next pass's releases of a number of
-// clients; nil if it was void.
+// follow narrows the bounds by the sum of the releases of the next pass. clients is the number
+// of releases. The sum is nil if the pass was void.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -108,9 +106,9 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search shrinks the bounds to where the values are: the shortest run of bins that
-// holds them, as far as the noise on their number lets one tell, and as much on
-// either side. Bounds that would not be wider than least stay as they are.
+// search shrinks the bounds to where the values are: the shortest run of bins that contains
+// them, as far as the noise on the counts allows, plus the length of that run on either side.
+// Bounds that would not be wider than least do not change.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))

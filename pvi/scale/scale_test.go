@@ -200,11 +200,11 @@ func TestScaleIsFound(t *testing.T) {
 					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
 						t.Errorf("%s: want sd %g", what, sd)
 					}
-					// No more than one in fifty is clamped, whatever was found.
+					// At most one value in fifty is clamped, whatever the finding is.
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
-					// And the bounds are as wide as four sds, or the noise, require.
+					// The bounds are no wider than four sds and the noise require.
 					if reach := 4*math.Sqrt(sd*sd+8*doubt) + 8*noise; c.Bounds.High > min(100, mean+1.2*reach) {
 						t.Errorf("%s: the bounds are wider than need be, want reach %g", what, reach)
 					}
@@ -264,7 +264,7 @@ func TestScaleKnowsItsNoise(t *testing.T) {
 	}
 }
 
-// A search of two columns over ten thousand records.
+// BenchmarkScaleSearch measures a search of two columns over ten thousand records.
 func BenchmarkScaleSearch(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const records = 10_000

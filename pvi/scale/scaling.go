@@ -13,18 +13,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Scaling describes the passes that find the scale of a study's columns before its first round. It does not change.
-// [Server] and [Site] are its state machines.
+// A Scaling describes the passes that find the scale of a study's columns before its first
+// round. It is immutable. [Server] and [Site] are its state machines.
 //
 // # The releases
 //
-// In every pass a value of column j is clamped to the present bounds, which are
-// public, and mapped to z_j in [-1, 1]. All passes but the last search: they count
-// the values of every column in 64 equal bins, and the bounds shrink to where the
-// values are (as Karwa, Vadhan, "Finite Sample Differentially Private Confidence
-// Intervals", 2018, find the range of a normal sample), by up to twenty times
-// however little noise and spread have in common. The last pass releases means and
-// mean squares within these bounds.
+// In every pass a value of column j is clamped to the present bounds, which are public, and
+// mapped to z_j in [-1, 1]. All passes but the last search: they count the values of every
+// column in 64 equal bins, and the bounds shrink to where the values are (as Karwa, Vadhan,
+// "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a normal
+// sample). One pass shrinks the bounds by up to a factor of twenty. The last pass releases
+// means and mean squares within these bounds.
 //
 //   - Unit record: a record adds (1, and for every column a 1 in one of 64 places),
 //     then (1, z_1..z_k, z_1²..z_k²), to its client's sum, which carries all of its
@@ -36,9 +35,9 @@ import (
 //     mean record. Under zero-out the participants are public.
 //   - Unit none: a client adds up its records like those of unit record, exactly.
 //
-// A record (a client) that is added, removed or zeroed moves the sum by at most
-// that norm, one that is replaced by twice as much. The passes are Gaussian
-// releases, each chosen in the knowledge of the ones before, and compose with the
+// A record (a client) that is added, removed or zeroed moves the sum by at most that norm. A
+// record (a client) that is replaced moves the sum by at most twice that norm. The passes are
+// Gaussian releases, each chosen in the knowledge of the ones before, and compose with the
 // rounds of the study.
 type Scaling struct {
 	study  *study.Study
@@ -98,7 +97,7 @@ func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	return s, nil
 }
 
-// derive completes a step.
+// derive computes the size, mechanism, lattice and limit of a step.
 func (s *Scaling) derive(step *step) error {
 	k := s.columns()
 	step.size = s.first() + k*step.perColumn
@@ -119,7 +118,7 @@ func (s *Scaling) derive(step *step) error {
 	return nil
 }
 
-// config returns the guarantee of the mechanism of one pass.
+// config returns the configuration of the mechanism of one pass.
 func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 	privacy, federation := s.study.Privacy, s.study.Federation
 	cfg := dpmech.Config{
@@ -154,8 +153,8 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns where in a release the columns begin: after the number of records,
-// unless the unit is the client.
+// first returns the index in a release at which the columns begin. It is 1, after the number of
+// records, or 0 if the unit is the client.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
 		return 0
@@ -170,7 +169,7 @@ func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 // pass number n, from 1.
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
-// Passes returns how often every client releases.
+// Passes returns the number of passes. Every client makes one release in each pass.
 func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
 
 // Digest returns the scaling's identity.
@@ -182,12 +181,12 @@ func (s *Scaling) Study() *study.Study { return s.study }
 // Roster returns the clients in order. It is not a copy.
 func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
-// Mechanism returns the mechanism that hides a record or a client in pass number n, from 1; nil
-// if the study makes no promise.
+// Mechanism returns the mechanism that hides a record or a client in pass number n, from 1. It
+// returns nil if the study has no privacy promise.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 
-// EventFor returns the cost of all passes under an adjacency, against an observer
-// to whom shares noise shares are unknown. The study must make a promise.
+// EventFor returns the cost of all passes under an adjacency, against an observer who does not
+// know the number shares of the noise shares. The study must have a privacy promise.
 func (s *Scaling) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{
 		accountant.Repeated{Event: s.search.mechanism.EventFor(shares, adjacency), Times: s.Passes() - 1},

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records while the scale is found. It answers plans
-// and follows outcomes, and computes the bounds for itself.
+// A Site owns one client's records while the scale is found. It answers plans and applies
+// outcomes, and computes the bounds from the outcomes.
 //
 // A release changes the site's state. The caller must save the state before it sends a byte of the release. If the
 // release is lost, the caller must send the same bytes again.
@@ -28,9 +28,9 @@ type Site struct {
 	noise dpmech.Noise
 }
 
-// NewSite returns the site of a client at the public bounds. A client without
-// records is refused unless the unit is the record: then whether there is any is
-// itself private.
+// NewSite returns the site of a client at the public bounds. NewSite returns an error for a
+// client without records unless the privacy unit is the record. With that unit it is private
+// whether the client has any records.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
@@ -50,9 +50,8 @@ func (s *Site) ID() phase.ClientID { return s.id }
 // Passes returns the number of the client's releases, each of which is charged.
 func (s *Site) Passes() int { return s.answered }
 
-// Propose answers a plan with noise from src, which is drawn and charged before
-// anything looks at the records. A plan that is out of place is [phase.Refused], and
-// nothing is computed.
+// Propose answers a plan with noise from src, which is drawn and charged before the records are
+// read. A plan that is out of place is [phase.Refused], and nothing is computed.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Sum = r.Sum[:0]
 	if err := s.Check(plan); err != nil {
@@ -69,7 +68,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the refusal with which Propose would answer a plan. It changes nothing.
+// Check returns the error if Propose would refuse the plan, and nil otherwise. It changes
+// nothing.
 func (s *Site) Check(plan *Plan) error {
 	c := s.scaling
 	switch {
@@ -138,7 +138,8 @@ func mark(counts []float64, z float64) {
 	counts[min(bin, len(counts)-1)] = 1
 }
 
-// total returns the sum of the contributions of all records. One that is not finite counts as zero.
+// total returns the sum of the contributions of all records. A contribution that is not finite
+// counts as zero.
 func (s *Site) total(step *step) []float64 {
 	sum := make([]float64, step.size)
 	for i := range s.records.Len() {
@@ -160,8 +161,8 @@ func (s *Site) average(step *step) []float64 {
 	return mean
 }
 
-// Settle follows an outcome. It must be called for every one, in order. One that
-// contradicts the site's state is [phase.Refused]: a client must then stop.
+// Settle applies an outcome. It must be called for every outcome, in order. It returns
+// [phase.Refused] if the outcome contradicts the site's state. The client must then stop.
 func (s *Site) Settle(o *Outcome) error {
 	c := s.scaling
 	if o.Scaling != c.digest {

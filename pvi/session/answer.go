@@ -37,10 +37,11 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 
 // Answer answers the pending plan, with noise from src.
 //
-// The state has changed then: the caller must save it, and the charge, before a byte of
-// the release leaves the house. There is no other answer to the plan: the caller must send
-// the same bytes again. A [pvi.Refused] changes nothing. With any other error there is no
-// release, and Spent is the cost of the noise that was drawn, which has to be charged.
+// Answer changes the state. The caller must save the state and the charge before it sends a
+// byte of the release. If the release is lost, the caller must send the same bytes again,
+// because a plan has only one answer. A [pvi.Refused] changes nothing. With any other error
+// there is no release, and Spent is the cost of the noise that was drawn, which has to be
+// charged.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {

@@ -61,7 +61,8 @@ func half(b *testing.B) (*Server, [][]byte) {
 	return s, rest
 }
 
-// A release taken by a server of a thousand clients and coefficients, and forgotten.
+// BenchmarkCollect measures how long a server with a thousand clients and a thousand
+// coefficients takes to collect a release.
 func BenchmarkCollect(b *testing.B) {
 	s, rest := half(b)
 	fresh, err := s.MarshalBinary()
@@ -93,7 +94,7 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// The state of that server.
+// BenchmarkServerState measures how long the server of half takes to write its state.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

@@ -3,9 +3,9 @@ package session
 import "slices"
 
 // Follow takes the next entry: it remembers a plan that names this client, and follows an
-// outcome. An entry that does not follow from those before is [pvi.Refused]: the
-// coordinator has lied, or state was lost, and the client must stop. Any other error ends
-// the study too.
+// outcome. Follow returns [pvi.Refused] if the entry does not follow from the entries before
+// it. The coordinator has then lied, or state was lost, and the client must stop. Any other
+// error ends the study too.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
 		return err
@@ -70,14 +70,15 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued refuses an outcome that could not come next, as far as that can be known
-// before those in front of it are followed.
+// checkQueued refuses an outcome that could not come next, as far as this can be checked before
+// the earlier outcomes in the queue are applied.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
-// drain follows the outcomes that were kept, unless the client has yet to answer.
+// drain applies the outcomes in the queue. It does nothing while the client has a plan to
+// answer.
 func (s *Site) drain() error {
 	for s.pending == nil && len(s.queue) > 0 {
 		if err := s.settle(s.queue[0]); err != nil {

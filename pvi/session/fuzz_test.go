@@ -19,8 +19,8 @@ func everyPhase(t testing.TB) *study.Study {
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along plays a study of two clients, and shows every house that is open, with one answer
-// made, to look.
+// along plays a study of two clients. While a plan is open and one client has answered it,
+// along calls look.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -30,8 +30,8 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 	}
 }
 
-// No bytes that come from a coordinator or a client upset a machine: they are followed or
-// collected, or refused, and then nothing changed.
+// FuzzHostile gives machines arbitrary bytes from a coordinator or a client. A machine must
+// accept the bytes, or refuse them and stay unchanged.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -89,8 +89,9 @@ func FuzzHostile(f *testing.F) {
 	})
 }
 
-// A damaged state is refused, or leads to a machine that can be saved again, and never to
-// one that would release for less than is charged.
+// FuzzDamagedState restores machines from damaged states. A damaged state is refused, or gives
+// a machine that can be saved again. It never gives a machine that would release something
+// without a charge.
 func FuzzDamagedState(f *testing.F) {
 	st := everyPhase(f)
 	along(f, st, func(h *house, plan Entry, a Answer) {
@@ -146,7 +147,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// A state is of one study, roster, client and version, whole, and goes together.
+// A machine refuses a state of another study, roster, client or version, a state that is cut,
+// and a state whose sections do not belong together.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")
@@ -179,7 +181,7 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// The machines of one state with the own section of another.
+	// This state has the phase sections of one state and the own section of another state.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

@@ -41,7 +41,7 @@ var (
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
 )
 
-// planeRecords are those of client m.
+// planeRecords returns n records of client m.
 func planeRecords(m, n int) *shard.Records {
 	records := new(shard.Records)
 	for i := range n {
@@ -51,7 +51,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house is a server with its sites, all in reach.
+// A house is a server with all of its sites, for tests.
 type house struct {
 	t       testing.TB
 	study   *study.Study
@@ -105,7 +105,7 @@ func (h *house) next() Entry {
 	return h.said[len(h.said)-1]
 }
 
-// say tells an entry to all sites that are there.
+// say delivers an entry to all sites that are not away.
 func (h *house) say(e *Entry) {
 	h.t.Helper()
 	h.said = append(h.said, *e)
@@ -129,7 +129,8 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send has client m answer, and all hear of the outcome if there is one.
+// send makes client m answer. If the answer ends the plan, send delivers the outcome to all
+// sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -187,7 +188,7 @@ func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try fun
 	}
 }
 
-// flipped returns b with byte i another.
+// flipped returns a copy of b with a different byte i.
 func flipped(b []byte, i int) []byte {
 	b = slices.Clone(b)
 	b[i] ^= 1

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase is one of the phases of a study, as every machine derives it for itself. It
-// makes the machines of both sides. To add a phase, write its three types and add it to
-// newCourse.
+// A phase is one of the phases of a study. Every machine derives it from the study and the
+// roster. A phase makes the machines of the coordinator and the clients. To add a phase, write
+// its three types and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // in the phase
@@ -28,7 +28,8 @@ type phase interface {
 // A serverPhase is the coordinator's half of a phase. Plans are numbered from 1 within
 // the phase. Bodies are messages of [fedpvi/pvi/wire].
 type serverPhase interface {
-	// next returns the next plan; false while answers must come first, and after the last.
+	// next returns the next plan. It returns false after the last plan, and while answers to
+	// earlier plans must come first.
 	next() (number int, body []byte, ok bool)
 	// collect returns the outcome of a plan if the release was the last one missing.
 	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
@@ -49,8 +50,8 @@ type serverPhase interface {
 
 // A sitePhase is a client's half of a phase.
 type sitePhase interface {
-	// foretell returns a plan as it follows from the outcomes before it; false if it does
-	// not follow from them.
+	// foretell computes a plan from the outcomes before it. It returns false if the plan does
+	// not depend on these outcomes alone.
 	foretell(number int) (body []byte, ok bool)
 	// check refuses a plan that is out of place. It reports whether the plan names the client.
 	check(number int, body []byte) (named bool, err error)
@@ -60,7 +61,8 @@ type sitePhase interface {
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // of the plan; zero if the body is no plan
 
-	// checkQueued refuses an outcome that cannot come after waiting others.
+	// checkQueued refuses an outcome that cannot come after the number waiting of outcomes that
+	// the site has not applied yet.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 
@@ -77,8 +79,8 @@ type kept struct {
 	Ending   []byte `json:",omitempty"` // outcome of the last round
 }
 
-// A course is the sequence of a study's phases for a roster, as every machine derives it
-// for itself.
+// A course is the sequence of a study's phases for a roster. Every machine derives it from the
+// study and the roster.
 type course struct {
 	study  *study.Study // as it is written
 	phases []phase      // in order
@@ -90,8 +92,8 @@ type course struct {
 	limits   wire.Limits
 }
 
-// newCourse derives the course. It returns an error for a study that does something as
-// published whose claim does not hold: such a study is for simulations.
+// newCourse derives the course. It returns an error for a study whose published privacy claim
+// does not hold, because these studies are for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st
@@ -141,7 +143,8 @@ func (c *course) plans() (n int) {
 	return n
 }
 
-// at returns the place of a plan's phase, and the number of the plan in it, from 1.
+// at returns the index of a plan's phase in c.phases, and the number of the plan in the phase,
+// from 1.
 func (c *course) at(plan int) (place, number int) {
 	end := len(c.phases) - 1
 	for i, p := range c.phases[:end] {

@@ -33,8 +33,8 @@ func numbersFrom(release []byte) int {
 	return len(release)
 }
 
-// A client that sends the worst that can be taken ends no study: at most a round is
-// rejected, or the posterior is of no use.
+// A client that sends the most harmful release that the server accepts cannot end a study. At
+// worst a round is rejected or the posterior is useless.
 //
 //abuse:case A13 at most a round is rejected, by a public rule
 //abuse:case A20 no study ends by it
@@ -85,7 +85,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison sends the worst answer of client 0 that is taken, and the true ones of others.
+// poison sends the most harmful answer that the server accepts for client 0, and the true
+// answers of the other clients.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()
 	for bits := 62; ; bits-- {

@@ -70,7 +70,8 @@ func farOff(b []byte) []byte {
 	return b
 }
 
-// A client follows nothing that does not follow, and is as it was.
+// A client refuses every entry that does not follow from the entries before it, and stays
+// unchanged.
 //
 //abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
@@ -192,8 +193,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A site's state tells nothing of the records before the client answers: two clients with
-// other records have the same bytes. After that it does, which is why it stays at home.
+// Before the client answers, a site's state reveals nothing about the records: two clients with
+// different records have the same state. After the answer the state depends on the records, so
+// that it must not leave the client.
 //
 //abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {
@@ -220,7 +222,7 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	}
 }
 
-// The plan of a phase to come is refused while one of the phase before is open.
+// A plan of a later phase is refused while a plan of the present phase is open.
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]
@@ -236,7 +238,7 @@ func TestAPlanBeforeItsPhase(t *testing.T) {
 	}
 }
 
-// While the scale is looked for, as many answers are needed as later.
+// The scale phase needs as many answers as the rounds.
 //
 //abuse:case A05 the least number holds in every phase
 func TestFewestInEveryPhase(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is the result of a study. Its JSON has one form, so that machines that
-// computed the same numbers have the same bytes.
+// A Result is the result of a study. Its JSON has one form, so that machines that computed the
+// same numbers write the same bytes.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`

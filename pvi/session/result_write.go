@@ -54,7 +54,7 @@ func (s *Server) WriteResult(w io.Writer) error {
 	return l.err
 }
 
-// noLists stands in the JSON of a result without names and numbers.
+// noLists is the text in the JSON of a result in place of the lists of names and numbers.
 const noLists = `"names":null,"natural":null,"mean":null,"sd":null`
 
 // A take computes the numbers of a block that are to be in a list.

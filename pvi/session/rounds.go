@@ -158,7 +158,8 @@ func (s *roundsSite) quote() (Spent, error) {
 	return s.costOfRounds(before, before+s.site.rounds.Ahead())
 }
 
-// answer charges for an answer that ends in an error no more than was drawn.
+// answer answers a plan. If the answer ends in an error, answer charges only the releases whose
+// noise was drawn.
 func (s *roundsSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 	plan, err := wire.ReadPlan(body, s.limits)
 	if err != nil {

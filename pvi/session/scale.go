@@ -29,7 +29,7 @@ func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	return c.study.WithScale(c.study.PublicScale())
 }
 
-// found begins the protocol on the scale that was found.
+// found derives the protocol of the rounds on the scale that was found.
 func (c *course) found(scaled *study.Study, err error) error {
 	if err != nil {
 		return err
@@ -46,7 +46,8 @@ func (p *scalePhase) kinds() (plan, outcome Kind) { return ScalePlan, ScaleOutco
 func (p *scalePhase) plans() int                  { return p.scaling.Passes() }
 func (p *scalePhase) section() int                { return scaleSection }
 
-// elements is that of the first pass or the last: all but the last are alike.
+// elements returns the size of the larger of the first and the last pass. All passes except the
+// last have the same size.
 func (p *scalePhase) elements() int { return max(p.scaling.Size(1), p.scaling.Size(p.plans())) }
 
 func (p *scalePhase) maxRelease(longest pvi.ClientID) int {
@@ -166,7 +167,8 @@ func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	return true, s.Check(plan)
 }
 
-// quote returns the cost of all passes for the first, and nothing for the others.
+// quote returns the cost of all passes for the client's first pass, and no cost for later
+// passes.
 func (s *scaleSite) quote() (Spent, error) {
 	if s.Passes() > 0 {
 		return nil, nil

@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A saved state is a byte for its version and a number of sections, each behind its
-// length in four bytes: the state of the server or site itself, and those of the machines
-// of the phases. The section of a phase that has not begun is empty.
+// A saved state is a byte for its version and a number of sections, each preceded by its length
+// in four bytes. The sections are the state of the server or site itself, and the states of the
+// machines of the phases. The section of a phase that has not begun is empty.
 
 // stateVersion is the version of the encoding of both sides' states.
 const stateVersion = 1
@@ -90,8 +90,8 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restore restores the machines, phase after phase. Each leads to the next, which advance
-// adds to begun.
+// restore restores the machines, phase after phase. When the machine of a phase is restored,
+// advance adds the next phase to begun if that phase has begun.
 func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -145,8 +145,8 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error for a state with a machine that the phases before do not
-// lead to, or without a machine that they lead to.
+// checkBegun returns an error if the state has a machine for a phase that has not begun, or no
+// machine for a phase that has begun.
 func (s *sections) checkBegun(section int, there bool) error {
 	if (len(s[section]) > 0) == there {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server conducts a study. It is driven like [pvi.Server]: Next until there is none,
-// Collect for every release, Close at a deadline. The entries that these return are for
-// all sites, in that order.
+// A Server conducts a study. The caller uses it like a [pvi.Server]: it calls Next until Next
+// returns false, Collect for every release, and Close at a deadline. The caller delivers the
+// entries that these methods return to all sites, in the order of the calls.
 //
 // It is not safe for concurrent use.
 type Server struct {
@@ -24,9 +24,9 @@ type Server struct {
 	models  map[int][32]byte // of open plans
 }
 
-// NewServer returns the server of a study before its first plan. The roster must name
-// each client once, in any order. NewServer returns an error for a study that does
-// something as published.
+// NewServer returns the server of a study before its first plan. The roster must name each
+// client once, in any order. NewServer returns an error for a study whose privacy claim does
+// not hold.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	s, err := newServer(st, roster)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Server) advance() error {
 	return nil
 }
 
-// phase returns the phase that is played.
+// phase returns the present phase.
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
 
 // outcomes returns the number of outcomes of all phases.

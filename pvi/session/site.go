@@ -13,10 +13,10 @@ import (
 // A Site follows a study for one client and answers the plans that name the client.
 // Follow must be called with every entry, in order.
 //
-// While a site has a plan to answer, it keeps the outcomes of other plans, and follows
-// them when it has answered or when the plan has ended without it. So an answer is always
-// to the plan, and a client that was away follows all entries before it looks whether its
-// answer is still awaited.
+// While a site has a plan to answer, it keeps the outcomes of other plans, and follows them
+// when it has answered or when the plan has ended without it. So an answer is always computed
+// from the state in which its plan was made. A client that was away follows all entries before
+// it checks whether it still has a plan to answer.
 //
 // It is not safe for concurrent use.
 type Site struct {
@@ -48,7 +48,8 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	if err := s.advance(); err != nil || s.rounds != nil {
 		return s, err
 	}
-	// A fault of the records that matters in a later phase must not show after a charge.
+	// The site checks the records for later phases now, because an error in a later phase would
+	// come after the client has been charged.
 	_, err = c.public.NewSite(id, shard.Design(c.public.Study(), records))
 	return s, err
 }
@@ -75,8 +76,8 @@ func (s *Site) outcomes() (n int) {
 	return n
 }
 
-// ForDevice returns why no device takes the study's private gradient steps, nil if one
-// can.
+// ForDevice returns nil if a device can take the study's private gradient steps, and otherwise
+// an error with the reason.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
 // OnDevice has a device take the site's private gradient steps, now and when the rounds
@@ -116,7 +117,7 @@ func (s *Site) Done() bool {
 // the protocol on the scale that was found.
 func (s *Site) Digest() [32]byte { return s.course.digest }
 
-// Releases returns how often the client has released something that is charged.
+// Releases returns the number of the client's charged releases.
 func (s *Site) Releases() (n int) {
 	for _, p := range s.phases {
 		n += p.releases()

@@ -21,8 +21,8 @@ type siteState struct {
 	kept
 }
 
-// MarshalBinary returns the site's state. It holds the client's own factor, which must not
-// leave the house, and no record.
+// MarshalBinary returns the site's state. The state holds the client's own factor, which must
+// not leave the client. It holds no record.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
 		Study: s.course.study.Digest, Client: s.id,

@@ -16,13 +16,14 @@ type Charge struct {
 	Event     accountant.Event
 }
 
-// Spent is the cost of a release: a charge for every observer and adjacency for which the study states costs, the
-// study's own first. It is empty if the release gives away nothing new, or the study makes no promise. All releases of
-// a client together, composed, cost at most what [pvi.Protocol.Event] states for the whole study.
+// Spent is the cost of a release: a charge for every observer and adjacency for which the study
+// states costs, the study's own first. It is empty if the release is a function of earlier
+// releases, or if the study has no privacy promise. All releases of a client together,
+// composed, cost at most what [pvi.Protocol.Event] states for the whole study.
 type Spent []Charge
 
-// For returns the cost against the observer of a name under an adjacency; nil if nothing
-// was spent, or the study states no such cost.
+// For returns the cost against the observer of a name under an adjacency; it returns nil if
+// nothing was spent, or if the study states no such cost.
 func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event {
 	for _, c := range s {
 		if c.View.Name == view && c.Adjacency == adjacency {
@@ -32,8 +33,8 @@ func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event
 	return nil
 }
 
-// Costs returns a client's costs of the whole study, for every observer and adjacency for which a cost is stated, the
-// study's own first. It is empty if the study makes no promise.
+// Costs returns a client's costs of the whole study, for every observer and adjacency for which
+// a cost is stated, the study's own first. It is empty if the study has no privacy promise.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -54,8 +55,8 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol of a study for a roster, for people to read: on the public
-// scale, if the one that is played on is to be found.
+// Public returns the protocol of a study for a roster, for descriptions of the study. If the
+// study has a scale phase, the protocol is on the public scale.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

@@ -94,7 +94,7 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence is a number that adds up over releases, and tells any two apart.
+// divergence returns a number that adds up over releases and differs for different events.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	var sum float64
@@ -108,8 +108,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// A client that makes fewer releases spends less. The passes that find the scale are charged with the first that a
-// client answers, whichever it is.
+// A client that makes fewer releases spends less. The passes that find the scale are charged
+// with the first that a client answers, whichever pass this is.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)

@@ -67,8 +67,9 @@ func TestAllFindTheSame(t *testing.T) {
 	}
 }
 
-// While the scale is looked for the identity is that of the scaling, then that of the
-// protocol on the scale that was found, for both sides at the same time.
+// During the scale phase, Digest returns the identity of the scaling. Afterwards it returns the
+// identity of the protocol on the scale that was found. It changes at the same entry on server
+// and sites.
 func TestDigestFollowsThePhase(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	scaling := h.server.Digest()
@@ -261,7 +262,7 @@ func TestVoidLastRound(t *testing.T) {
 	}
 }
 
-// A void pass leaves the bounds; the study goes on.
+// A void pass does not change the bounds, and the study continues.
 func TestVoidPass(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	for range 3 {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// A state whose plans do not fit the machines of its phases is not restored.
+// Restoring a state fails if its plans do not fit the machines of its phases.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)

@@ -80,7 +80,8 @@ type scene struct {
 	clients map[pvi.ClientID]*client
 }
 
-// A client is a site with what surrounds it.
+// A client is a site with its records, the number of entries that were delivered to it, and its
+// answers.
 type client struct {
 	site    *session.Site
 	records *shard.Records
@@ -91,7 +92,7 @@ type client struct {
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// fatal ends the test for a scenario that is wrong by itself.
+// check ends the test if err is not nil, which means that the scenario itself is wrong.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -208,7 +209,7 @@ func (s *scene) catchUp(name pvi.ClientID) {
 	}
 }
 
-// describe says in words what an entry is.
+// describe returns a description of an entry in words.
 func (s *scene) describe(e session.Entry) string {
 	switch e.Kind {
 	case session.Plan:

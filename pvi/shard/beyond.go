@@ -3,7 +3,8 @@ package shard
 import "fedpvi/pvi/study"
 
 // Beyond adds to counts, by column, the number of values beyond the scale that a
-// standardisation found, which are moved to its ends. Only the client may see the counts.
+// standardisation found. Design moves these values to the ends of the scale. Only the
+// client may see the counts.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {
 	if st.Standardisation == nil {
 		return

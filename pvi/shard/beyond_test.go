@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Values beyond the scale are counted, and are moved to its ends in the model.
+// Beyond counts values beyond the scale. In the model these values are moved to the ends of
+// the scale.
 func TestBeyond(t *testing.T) {
 	const source = `
 [study]

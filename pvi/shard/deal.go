@@ -1,7 +1,8 @@
 package shard
 
 // Deal returns k shards. Shard parts[i] has record i. They share one copy of the records.
-// Deal panics if a part is not below k, or if there is not one for each record.
+// Deal panics if a part is not below k, or if parts does not have one element for each
+// record.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Len() {
 		panic("shard: not one part for each record")

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Shard is the records of one client in the form for the model: regressors and outcome on
-// the model's scale.
+// A Shard has the records of one client in the form for the model: regressors and outcomes
+// on the model's scale.
 type Shard struct {
 	dim    int
 	x      []float64

@@ -1,9 +1,10 @@
 // Package shard reads a client's records as the study declares them, and turns each record
-// into the row of numbers for the model.
+// into the row of numbers that the model needs.
 //
-// Nothing is guessed or learned from the data: separators, levels, bounds and the policies
-// for values that are missing or out of bounds come from the study. An error gives file,
-// line and column and the remedy, and never the value, which is private.
+// The package guesses nothing from the data and learns nothing from it. Separators, levels,
+// bounds and the policies for values that are missing or out of bounds come from the study.
+// An error gives file, line, column and remedy. It never gives the value, because the value
+// is private.
 package shard
 
 // Records is a table of decoded values with a row for each record and a column for each
@@ -33,7 +34,7 @@ func (r *Records) Append(row []float64) {
 	r.values = append(r.values, row...)
 }
 
-// Select returns the records at the given rows, in that order.
+// Select returns the records at the given rows, in the order of rows.
 func (r *Records) Select(rows []int) *Records {
 	chosen := &Records{columns: r.columns, values: make([]float64, 0, len(rows)*r.columns)}
 	for _, i := range rows {

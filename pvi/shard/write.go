@@ -11,7 +11,8 @@ import (
 )
 
 // Write writes records in the format of the study, so that [Read] reads the same values.
-// Values that reading dropped, clamped or imputed stay so.
+// Write writes the values after reading: dropped records are missing, and clamped and
+// imputed values are written as changed.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator

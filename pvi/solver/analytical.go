@@ -53,8 +53,8 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 	return spent, nil
 }
 
-// State implements [Solver]. The state is the released statistics: they must be used again,
-// not drawn again.
+// State implements [Solver]. The state is the released statistics. A restored solver must
+// use the same release again, because a new release would be charged again.
 func (c *ClippedAnalytical) State() []byte {
 	if c.released == nil {
 		return nil
@@ -84,9 +84,9 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 }
 
 // PublishedAnalytical adds new noise to the same statistics in every round, as Sharma
-// (2019) does. It is private, since every round is charged, but wasteful: the average of T
-// such releases costs as much as one release with 1/√T of the noise, and a damped
-// federation forgets most of them.
+// (2019) does. The method is private, because every round is charged, but it is wasteful. T
+// such releases cost as much as one release with 1/√T of the noise, and a damped federation
+// forgets most of the releases.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Propose returns the event of a release also beside an error, and released statistics stay
-// the same.
+// If Propose fails after a release, it returns the event of the release together with the
+// error. The released statistics do not change.
 func TestReleasesAreReportedWithErrors(t *testing.T) {
 	m, err := model.NewLinear([]string{"a"}, []model.Normal{{SD: 1}}, 1)
 	if err != nil {

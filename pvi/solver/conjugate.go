@@ -8,9 +8,9 @@ import (
 )
 
 // Conjugate is the exact update of a conjugate model. It proposes the natural gradient, at
-// q, of the expected log likelihood of the shard, which is the gradient in the mean
-// parameters (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a
-// step of one). For a q with full covariance this is the likelihood's natural parameters,
+// q, of the shard's expected log likelihood. The natural gradient is the gradient in the
+// mean parameters (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with
+// a step of one). For a q with full covariance this is the likelihood's natural parameters,
 // and for a diagonal q their mean-field projection. The fixed point of the federation is
 // pooled variational inference on any partition.
 //

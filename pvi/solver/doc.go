@@ -29,14 +29,15 @@ type Problem struct {
 	Weight float64
 
 	// Tied says that factors are tied. At the fixed point the changes of tied factors
-	// cancel rather than vanish, so a solver should propose its whole change.
+	// cancel in the sum but are not zero. A solver should therefore propose its whole
+	// change.
 	Tied bool
 }
 
 // A Solver proposes factors for one client.
 type Solver interface {
 	// Propose writes the natural parameters of the new factor to dst. It returns the events
-	// of its releases, also beside an error. Noise comes from src.
+	// of its releases, even if it also returns an error. Noise comes from src.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
 	// State returns what the solver must remember beyond the records; nil if nothing.

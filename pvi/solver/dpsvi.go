@@ -13,16 +13,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// DPSVIOptions are the options of [DPSVI].
+// DPSVIOptions has the options of [DPSVI].
 type DPSVIOptions struct {
 	// Steps is the number of steps of one visit. The mechanism counts the steps of all
 	// visits.
 	Steps int
-	// Draws is the number of draws of θ in a step. The gradients at all of them are
-	// released as one vector.
+	// Draws is the number of draws of θ in a step. The gradients at all draws are released
+	// as one vector.
 	Draws int
 	// Rate is the probability q with which a record is in a batch. Noisy sums are divided
-	// by it.
+	// by Rate.
 	Rate float64
 	// Gradients says which gradients a record contributes for each draw. The published form
 	// needs Records, a public number that is used instead of the number of records.
@@ -32,12 +32,13 @@ type DPSVIOptions struct {
 	// visits.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of a visit's steps, the last ones, over which the proposal is
-	// averaged.
+	// Average is a share of a visit's steps. The proposal is the average over that share of
+	// the steps, at the end of the visit.
 	Average float64
 	// InitialSD bounds the sds of q in the first step of the study.
 	InitialSD float64
-	// Start, if not nil, sets where the first visit begins; otherwise it begins at q.
+	// Start, if not nil, sets the mean and sd at which the first visit begins. If Start is
+	// nil, the first visit begins at q.
 	Start *Start
 }
 
@@ -57,9 +58,9 @@ func (o *DPSVIOptions) size(d int) int {
 // through a [dpmech.SampledSum]. Terms that do not depend on records, such as the
 // divergence from the cavity, are added after the noise.
 //
-// All that DPSVI remembers or proposes is a function of its releases: λ, the moments of the
-// optimiser, and precisions, which are raised to the cavity's where the noise made them
-// smaller.
+// Everything that DPSVI remembers or proposes is a function of its releases: λ, the moments
+// of the optimiser, and the precisions. Where noise makes a precision smaller than the
+// cavity's precision, the cavity's precision is used.
 //
 // DPSVI is not safe for concurrent use.
 type DPSVI struct {
@@ -85,7 +86,7 @@ type DPSVI struct {
 	mean    []float64
 	at      *gpu.Query
 
-	// These are bound once, so that a step allocates nothing.
+	// NewDPSVI sets these fields once, so that a step allocates nothing.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with normals from the stream of draws
@@ -93,8 +94,8 @@ type DPSVI struct {
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the
-// program's number of records, and for vectors of one number for each coordinate of θ and
-// each draw, or of two if gradients are joint.
+// program's number of records. Its vectors must have one number for each coordinate of θ
+// and each draw, or two numbers if gradients are joint.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -150,8 +151,8 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 // Taken returns the number of steps that were taken and charged.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Releases returns the number of released sums: of gradients and, if the study starts with
-// them, of statistics.
+// Releases returns the number of released sums of gradients. If the study starts with a
+// release of statistics, Releases adds 1 for the statistics.
 func (s *DPSVI) Releases() int {
 	if s.options.Start.released() {
 		return s.Taken() + 1
@@ -221,8 +222,8 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the beginning of a visit: q, or the q that follows from the released
-// statistics.
+// begin sets the mean and sd at which a visit begins: those of q, or in the first visit
+// those of the q that follows from the released statistics.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -261,7 +262,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step releases a sum by next, and moves q by it.
+// step releases a sum by calling next, and moves q by the released sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	if err := next(s.noisy, s.query); err != nil {
 		if s.visit.Last(s.mean, s.sd); !special.Finite(s.mean) || !special.Finite(s.sd) {
@@ -291,7 +292,8 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 }
 
 // propose writes the factor that leads from the cavity to the averaged q. A negative
-// precision becomes zero: the factor then says nothing about the spread of that coordinate.
+// precision becomes zero. The factor then has no information about the spread of that
+// coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -307,7 +309,8 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later continues a schedule after a number of steps.
+// later is the schedule of a visit that begins after the first steps of a study. Step t of
+// the visit is step from + t of the schedule of, which has to steps.
 type later struct {
 	of       gpu.Schedule
 	from, to int

@@ -172,9 +172,10 @@ func stepCases(t testing.TB) []stepCase {
 	return append(all, hierarchical(t), mixture(t))
 }
 
-// BenchmarkPrivateStep measures a whole step: batch, gradients, clip, noise, update. Beside
-// it is a step without clip, noise and lattice. Each reports the lower decile of its steps
-// too, which other work on the machine disturbs least.
+// BenchmarkPrivateStep measures a whole step: batch, gradients, clip, noise, update. For
+// comparison it measures a step without clip, noise and lattice. Both also report the lower
+// decile of the times of their steps, because other work on the machine disturbs that
+// decile least.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)
@@ -242,7 +243,8 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns the same without privacy.
+// plainStep returns a function that takes steps like those of privateStep, but without clip
+// and noise.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)

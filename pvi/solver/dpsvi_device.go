@@ -8,18 +8,18 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An Accelerator is a device that takes visits of [DPSVI].
+// An Accelerator is a device that computes the steps of visits of [DPSVI].
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is the way batches are drawn: exactly, by this machine, which lists them
-	// for the device; or by the device itself, by the Feistel network. That the Feistel
-	// network makes all sets of records equally likely is a conjecture.
+	// Selection is the way batches are drawn. Either this machine draws exactly and lists
+	// the batches for the device, or the device draws batches by the Feistel network. It is
+	// only a conjecture that the Feistel network makes all sets of records equally likely.
 	Selection dpmech.Selection
-	// Gathering, if not nil, lets the device take visits of several clients together.
+	// Gathering, if not nil, lets the device compute visits of several clients together.
 	Gathering *cuda.Gathering
-	// Failed is called when the device could not take a visit, whose releases nobody has
-	// seen. If it returns nil, the processor takes the same steps. Otherwise the visit ends
-	// with the error, and its steps stay charged.
+	// Failed is called when the device could not compute the steps of a visit. Nobody has
+	// seen the releases of these steps. If Failed returns nil, the processor takes the same
+	// steps. Otherwise the visit ends with the error, and its steps stay charged.
 	Failed func(error) error
 }
 
@@ -29,10 +29,10 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device take all later visits. records are the program's records in the form
+// On makes a device compute all later visits. records has the program's records in the form
 // for the device, with the program's share of the prior. m is a mechanism whose batches the
-// device can draw; it must state the same event as the solver's mechanism. If the device
-// does not support the solver's options, On returns an error and changes nothing.
+// device can draw. m must have the same event as the solver's mechanism. If the device does
+// not support the solver's options, On returns an error and changes nothing.
 //
 // Records are on the device only during a visit. The device uses randomness in another
 // order ([dpmech.Plan]), so the same seed gives other noise.
@@ -60,7 +60,8 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of a visit on the device, in as many plans as they need.
+// visitOnDevice computes the steps of a visit on the device. It divides them into plans of
+// at most MaxPlan steps.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())

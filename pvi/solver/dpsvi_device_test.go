@@ -84,8 +84,8 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 	return proposed, events, s.State()
 }
 
-// Whichever call of a device fails, the processor takes the same steps if it may: once, at
-// the same cost.
+// If a call of a device fails and Failed returns nil, the processor takes the same steps,
+// once and at the same cost. The test makes each call of a device fail.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
 		var want []float64
@@ -182,7 +182,7 @@ type launches struct {
 
 func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; return nil }
 
-// A visit whose batches are too long to be listed at once is taken in parts.
+// A visit whose batches are too long for one plan is computed in several plans.
 func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
 	const records, steps = 1 << 20, 20
 	batches := dpmech.Poisson{Rate: 0.9}

@@ -12,8 +12,8 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A device that runs the kernels proposes and remembers what the processor does with the
-// same steps.
+// A device that runs the kernels gives the same proposal and state as the processor does
+// for the same steps.
 func TestVisitsOnADevice(t *testing.T) {
 	for _, c := range onDeviceCases {
 		got, events, state := c.visits(t, Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return err }})
@@ -28,7 +28,7 @@ func TestVisitsOnADevice(t *testing.T) {
 	}
 }
 
-// A restored visit continues on a device too.
+// A restored solver continues its visits on a device too.
 func TestARestoredVisitOnADevice(t *testing.T) {
 	c := onDeviceCases[0]
 	a := Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return errors.Join(errors.New("failed"), err) }}

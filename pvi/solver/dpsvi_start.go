@@ -11,10 +11,10 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Start sets where [DPSVI] begins if the model is conjugate. The client releases its
-// records' clipped, noised statistics once, as [ClippedAnalytical] does, and its first
-// visit begins at the q that follows from them. A nil Start releases nothing and begins at
-// q.
+// Start sets the q at which the first visit of [DPSVI] begins, if the model is conjugate.
+// The client releases its records' clipped, noised statistics once, as [ClippedAnalytical]
+// does, and its first visit begins at the q that follows from them. With a nil Start
+// nothing is released, and the first visit begins at q.
 type Start struct {
 	source statisticsSource
 	sum    []int64 // noisy statistics in lattice steps; nil before the release
@@ -28,7 +28,7 @@ func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *S
 
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
-// release releases the statistics at its first call.
+// release releases the statistics at its first call, and does nothing at later calls.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil
@@ -69,8 +69,8 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	return nil
 }
 
-// check returns an error for statistics that cannot have been released, and for nil if some
-// must have been.
+// check returns an error if sum does not have the length of released statistics, which is 0
+// for a nil Start.
 func (s *Start) check(sum []int64) error {
 	want := 0
 	if s != nil {
@@ -82,7 +82,7 @@ func (s *Start) check(sum []int64) error {
 	return nil
 }
 
-// set restores released statistics, nil if there are none.
+// set restores released statistics; nil means that nothing was released.
 func (s *Start) set(sum []int64) {
 	if s != nil {
 		s.sum = sum

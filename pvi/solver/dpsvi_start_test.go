@@ -17,12 +17,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A line is y = a + bx with noise of sd 0.5, in both forms, and its normal equations.
+// A line is the model y = a + bx with noise of sd 0.5, as a linear model and as a record
+// program, with the solution of its normal equations.
 type line struct {
 	linear  *model.Linear
 	program *Program
 	shard   *shard.Shard
-	// These are of the posterior under a standard normal prior.
+	// precision and mean are those of the posterior under a standard normal prior.
 	precision [2][2]float64
 	mean      [2]float64
 }
@@ -128,7 +129,7 @@ func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	}
 }
 
-// Whatever the noise in the statistics, the first visit has finite numbers.
+// The first visit proposes finite numbers for any amount of noise in the statistics.
 func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	for _, n := range []int{0, 1, 100} {
 		for _, sigma := range []float64{0.1, 10, 1e4} {
@@ -143,8 +144,8 @@ func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	}
 }
 
-// Statistics that were released before a visit that did not end are used again, and not
-// charged again.
+// If a visit stops after the release of the statistics, the next visit uses the same
+// release and does not charge it again.
 func TestDPSVIStartIsKept(t *testing.T) {
 	l := newLine(t, 50)
 	fresh := func() *DPSVI {
@@ -195,7 +196,7 @@ func TestDPSVIStartIsKept(t *testing.T) {
 	}
 }
 
-// A visit whose steps run away has charged its start too.
+// If the steps of the first visit diverge, Propose still returns the charge of the start.
 func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	l := newLine(t, 50)
 	o := options(5, 1)
@@ -208,8 +209,8 @@ func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 }
 
 // The mean-field posterior of a Gaussian model is known: the mean solves the normal
-// equations, and the precisions are the diagonal of the full precision. Every variant ends
-// there when noise hardly matters.
+// equations, and the precisions are the diagonal of the full precision. With little noise,
+// every variant ends at that posterior.
 func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 	l := newLine(t, 100)
 	const steps = 1500

@@ -60,7 +60,8 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// With the same streams, a record changes only its own clipped gradient in the sum.
+// Under the same streams of randomness, changing one record changes only that record's
+// clipped gradient in the sum.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64
@@ -168,7 +169,8 @@ func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	}
 }
 
-// The difference of prior and base is added after the noise, whole at every rate.
+// The log ratio of prior and base is added after the noise, and the sampling rate does not
+// scale it.
 func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	b := model.NewBuilder("shares")
 	x := b.Integer("x", 0, 2)
@@ -248,7 +250,8 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 	}
 }
 
-// Where q is wider than the cavity, the factor has no precision but still carries the mean.
+// Where q is wider than the cavity, the factor's precision is zero, but its precision times
+// mean is not.
 func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
 	p := standard(testDim)
@@ -285,8 +288,9 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	}
 }
 
-// A solver that is killed between any two visits and restored has the same bits afterwards.
-// It has charged every step once, and takes no step beyond the plan.
+// A solver that stops between any two visits and is restored then gives the same bits as a
+// solver that does not stop. It charges every step once, and takes no step beyond the
+// planned number.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
 	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
@@ -342,7 +346,8 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events add up to those of the whole run, which are the accountant's for the sampling.
+// The events of all visits add up to the event of the whole run, which is the accountant's
+// event for the sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))
@@ -389,7 +394,7 @@ func TestDPSVIOfFewRecords(t *testing.T) {
 	}
 }
 
-// Steps that run away return an error, and are charged.
+// If the steps diverge, Propose returns an error, and the steps are charged.
 func TestDPSVIThatRunsAway(t *testing.T) {
 	o := options(50, 1)
 	o.Optimiser, o.Schedule = study.SGD, gpu.LinearDecay{First: 1e6, Last: 1e6}

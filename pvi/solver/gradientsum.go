@@ -9,8 +9,8 @@ import (
 )
 
 // A GradientSum is one client's part in a [SumDescent]. It releases the sum of its records'
-// clipped gradients at a public θ, with the client's share of the noise. It keeps nothing
-// of its releases.
+// clipped gradients at a public θ, with the client's share of the noise. A GradientSum does
+// not remember its releases.
 //
 // It is not safe for concurrent use.
 type GradientSum struct {
@@ -60,8 +60,8 @@ func (g *GradientSum) Resume(taken int) error {
 }
 
 // Release writes to dst the noisy sum of the gradients at a query, in steps of the
-// mechanism's lattice. It draws the noise, and the batch if not all records are in it, from
-// src before it reads a record.
+// mechanism's lattice. Release takes the randomness of the noise and of the batch from src
+// before it reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)
 	dpmech.Split(g.streams.Noise, src)

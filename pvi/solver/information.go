@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a bounded information: the negative second derivative of the
-// log likelihood in the predictors, in expectation over outcomes. It does not depend on the
-// outcome.
+// An informative response has a bounded Fisher information: the negative second derivative
+// of the log likelihood in the predictors, in expectation over outcomes. The information
+// does not depend on the observed outcome.
 type informative interface {
 	Response
 
@@ -67,7 +67,8 @@ func (s softmax) information(eta, w []float64) {
 	}
 }
 
-// most is reached where two classes share the probability.
+// most implements informative. The norm is largest where two classes have probability ½
+// each.
 func (s softmax) most() float64 {
 	if s.classes == 2 {
 		return 1. / 4

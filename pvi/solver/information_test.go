@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The information is the negative second derivative, averaged over the outcomes by their
-// probability, and its Frobenius norm is at most most().
+// The information is the negative second derivative of the log likelihood, averaged over
+// outcomes with their probabilities. Its Frobenius norm is at most most().
 func TestInformation(t *testing.T) {
 	for name, c := range map[string]struct {
 		of       informative

@@ -19,8 +19,8 @@ type Likelihood interface {
 	// second derivatives at θ ~ q.
 	AddExpected(e *Expected, q *Approximation)
 
-	// Tolerance returns the relative error of an expected log likelihood. A fall of the
-	// free energy by less may be an error of the rule.
+	// Tolerance returns the relative error of an expected log likelihood. A decrease of the
+	// free energy by less than this error may be due to the quadrature rule.
 	Tolerance() float64
 
 	// Reach returns the largest change of any record's predictor when θ changes by move.

@@ -10,9 +10,10 @@ import (
 const mostNewton = 100
 
 // PooledDiagonal is [Pooled] for a diagonal q, by Newton steps in its mean. It uses the
-// whole expected Hessian, so that nearly collinear columns settle as fast as others; the
-// precisions follow from its diagonal. The fixed point is that of Pooled. PooledDiagonal
-// reports false if the steps fail, as they may if a log likelihood is not concave.
+// whole expected Hessian, so nearly collinear columns settle as fast as other columns. The
+// precisions follow from the diagonal of the Hessian. PooledDiagonal and Pooled have the
+// same fixed point. PooledDiagonal reports false if the steps fail, as they may if a log
+// likelihood is not concave.
 func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
 	copy(dst, prior)
@@ -60,7 +61,8 @@ type newtonStep struct {
 	e     *Expected
 }
 
-// at moves to q and returns the free energy.
+// at sets q to the given natural parameters and returns the free energy. It returns false
+// if q is not proper or the energy is not finite.
 func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
 	d := n.f.family.Dim()
 	q, err := NewApproximation(n.f.family, natural)
@@ -81,8 +83,9 @@ func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// to writes the q after a Newton step from q = from, where at was called last. It returns
-// the change of natural parameters and their size.
+// to writes to dst the q after a Newton step from q = from. The last call of at must have
+// been at from. It returns the size of the change of natural parameters and the size of the
+// natural parameters.
 func (n *newtonStep) to(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

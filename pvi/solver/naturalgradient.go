@@ -9,8 +9,9 @@ import (
 	"fedpvi/dpmech"
 )
 
-// ErrDiverged is returned if the records lead to no proper proposal. Whether they do
-// depends on the records, so at dataset level the client then proposes no change.
+// ErrDiverged is returned if the records lead to no proper proposal. The error depends on
+// the records, and reporting it would reveal private information. So if the privacy unit is
+// the client, the client then proposes no change.
 var ErrDiverged = errors.New("no proper factor was found")
 
 // NaturalGradient proposes the factor after one natural-gradient step on the free energy:
@@ -19,8 +20,8 @@ var ErrDiverged = errors.New("no proper factor was found")
 // function of q alone, so the federation has the fixed point of pooled variational
 // inference for any partition, and for tied factors too.
 //
-// At a point (Laplace) the derivatives are those at the mean of q, and the federation
-// settles at the mode and curvature of the pooled posterior.
+// With Laplace's approximation the derivatives are computed at the mean of q alone. The
+// federation then settles at the mode and curvature of the pooled posterior.
 //
 // NaturalGradient uses the records without noise. Its proposals must pass a gate.
 type NaturalGradient struct {
@@ -69,10 +70,10 @@ const (
 	shortest = 0x1p-60
 )
 
-// shorten writes to dst the factor nearest to the target, on the line from the present
-// factor, at which q is proper and near, and better(q) holds, if all clients change as this
-// one does. If every client's change leaves q proper, so does their sum, because proper
-// precisions are a convex set.
+// shorten writes to dst a factor on the line from the present factor to the target. It
+// halves the step to the target until the new q is near and better(q) is true, and q is
+// also proper if all clients change as this client does. If every client's change leaves q
+// proper, so does their sum, because proper precisions are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -103,8 +104,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether q stays proper, and its mean near, after the change to the target
-// times the given factor.
+// near reports whether q stays proper after the change to the target times the given
+// factor, and whether no record's predictor moves farther than farthest.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. Changes are of natural parameters, relative to the
-// largest.
+// These constants limit a pooled fit. Changes are changes of natural parameters, relative
+// to the largest natural parameter.
 const (
 	mostSteps = 1500
 	exhausted = 1e-13 // change at which a fit has settled
@@ -31,8 +31,9 @@ const (
 )
 
 // Pooled maximises the free energy of the given likelihoods by natural-gradient steps from
-// the prior. A federation without privacy settles at the same q. If point is true it finds
-// the mode and its curvature instead. It writes the natural parameters to dst.
+// the prior. A federation without privacy settles at the same q. If point is true, Pooled
+// finds the mode and the curvature at the mode instead. It writes the natural parameters to
+// dst.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
 	copy(dst, prior)
 	f := &fit{
@@ -75,7 +76,7 @@ type fit struct {
 	stalled       int     // steps since the lowest change fell
 }
 
-// step takes a step and reports whether the fit has settled.
+// step takes one step of the fit and reports whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // A Program is the log likelihood of a shard under a record program. If the program's prior
 // is not the Gaussian base with which q begins, the client's share of their log ratio is
-// added. Expectations are averages over fixed quasi-random points, which are the same for
-// every client, so that a federation and a pooled fit have the same objective.
+// added. Expectations are averages over fixed quasi-random points. Every client uses the
+// same points, so a federation and a pooled fit have the same objective.
 type Program struct {
 	records gpu.Evaluator
 	prior   *model.Shared // nil if the base is the prior
@@ -72,7 +72,8 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior adds the gradient of the share of the log ratio of prior and base.
+// addPrior adds to dst the gradient of the client's share of the log ratio of prior and
+// base, and returns the value of that share.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -139,9 +140,10 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total, a noisy sum of records' gradients that is about to be divided
-// by the sampling rate, the gradients at a query's draws of the share of the log ratio of
-// prior and base. scratch has the dimension of θ.
+// addPriorOf adds to total the gradients, at a query's draws, of the client's share of the
+// log ratio of prior and base, multiplied by the sampling rate. total is a noisy sum of
+// records' gradients that the caller then divides by the rate. scratch has the dimension of
+// θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -162,7 +164,7 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 }
 
 // addHessian adds to e the records' Hessian at p.theta, which is in p.hessian, and the
-// prior's, by finite differences.
+// prior's Hessian at p.theta, which it computes by finite differences.
 func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {
 	p.addPriorHessian()
 	if !diagonal {

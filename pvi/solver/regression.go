@@ -7,8 +7,9 @@ import (
 )
 
 // A Regression is a likelihood whose records depend on θ through a few linear predictors
-// each. Expectations are taken by quadrature over the predictors, which are one or two for
-// most models: they are deterministic, and exact except for the error of the rule.
+// each. Expectations are computed by quadrature over the predictors, of which most models
+// have one or two. They are deterministic, and exact up to the error of the quadrature
+// rule.
 type Regression struct {
 	outcome  Outcome
 	dim      int
@@ -32,7 +33,8 @@ func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordina
 // EndPredictor ends the predictor that is being written.
 func (r *Regression) EndPredictor() { r.design.end() }
 
-// EndRecord ends a record, all of whose predictors were written, with outcome y.
+// EndRecord ends a record with outcome y. All predictors of the record must have been
+// written.
 func (r *Regression) EndRecord(y float64) { r.y = append(r.y, y) }
 
 // Outcome returns the distribution of the outcomes given their predictors.
@@ -77,7 +79,8 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	}
 }
 
-// Tolerance implements [Likelihood]. Rules of many points are practically exact.
+// Tolerance implements [Likelihood]. It depends on the number of predictors. The rule for
+// one predictor has so many points that it is practically exact.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:

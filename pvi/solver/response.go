@@ -11,8 +11,8 @@ import (
 )
 
 // A Response is the log likelihood of one record's outcome y as a function of its
-// predictors η, a few numbers that are linear in θ. A Response may keep a workspace: it is
-// not safe for concurrent use.
+// predictors η, a few numbers that are linear in θ. A Response is not safe for concurrent
+// use, because it may keep a workspace.
 type Response interface {
 	// Size returns the number of predictors.
 	Size() int
@@ -26,9 +26,10 @@ type Response interface {
 }
 
 // An Outcome is the distribution of a record's outcome given its predictors. The predictors
-// are those of the family's location, one for every class but the first; then the logarithm
-// of its scale if that is learned; then, for each effect that varies between groups, the
-// logarithm of its spread and the group's standardised effect.
+// come in this order: the predictor of the family's location, or one predictor for every
+// class but the first; the logarithm of the scale, if the model learns the scale; and for
+// each effect that varies between groups, the logarithm of the effect's spread and the
+// group's standardised effect.
 type Outcome struct {
 	Family           study.Family
 	NoiseSD          float64 // of a linear model; 0 if it is learned
@@ -239,7 +240,8 @@ func (s student) Eval(y float64, eta, g, h []float64) float64 {
 	return s.constant - eta[1] - (s.nu+1)/2*math.Log1p(z*z/s.nu)
 }
 
-// softmax has P(y = k) ∝ exp(η_k). η of the first class, the baseline, is 0 and left out.
+// softmax has P(y = k) ∝ exp(η_k). The first class is the baseline. Its η is 0 and is not
+// among the predictors.
 type softmax struct{ classes int }
 
 func (softmax) Mean([]float64) float64 { return math.NaN() }
@@ -277,9 +279,10 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 	return value
 }
 
-// varying adds to the first predictor of a base, for each effect that varies between
-// groups, e^κ·p times the regressor of the effect. κ is the logarithm of the spread and p
-// the group's standardised effect. The pairs κ, p follow the base's own predictors.
+// varying is the response base with a larger first predictor: for each effect that varies
+// between groups, it adds e^κ·p times the regressor of the effect. κ is the logarithm of
+// the spread and p the group's standardised effect. The pairs κ, p follow the base's own
+// predictors.
 type varying struct {
 	base    Response
 	effects int

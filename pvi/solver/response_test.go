@@ -96,7 +96,8 @@ func TestResponsesAreNormalised(t *testing.T) {
 	})
 }
 
-// At extreme predictors all numbers are finite, except for counts, whose mean overflows.
+// At extreme predictors all results are finite. The test leaves out counts, because their
+// mean overflows.
 func TestResponsesFarOut(t *testing.T) {
 	for name, r := range responses {
 		if name == "poisson" || name == "negative binomial" {

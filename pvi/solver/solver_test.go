@@ -99,7 +99,7 @@ func TestConjugate(t *testing.T) {
 	}
 }
 
-// With little noise the private update is the exact one.
+// With little noise the private update is nearly the exact update.
 func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	m, s := slope(t, 40)
 	exact, _ := propose(t, solver.NewConjugate(m, s), 1)
@@ -111,7 +111,7 @@ func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	}
 }
 
-// Statistics are released once, and are the same after a restart.
+// ClippedAnalytical releases statistics once. After a restart it uses the same statistics.
 func TestClippedAnalyticalReleasesOnce(t *testing.T) {
 	m, s := slope(t, 40)
 	g := mechanism(t, m.StatisticsSize(), .1)
@@ -142,7 +142,7 @@ func TestClippedAnalyticalReleasesOnce(t *testing.T) {
 	}
 }
 
-// The paper's update releases in every round, with new noise each time.
+// PublishedAnalytical releases statistics in every round, with new noise each time.
 func TestPublishedAnalyticalReleasesAlways(t *testing.T) {
 	m, s := slope(t, 40)
 	c := solver.NewPublishedAnalytical(m, s, mechanism(t, m.StatisticsSize(), .1))

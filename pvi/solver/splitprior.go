@@ -5,7 +5,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior solves with the client's share of the prior alone.
+// splitPrior is a Solver that gives the underlying Solver a cavity with only the client's
+// share of the prior.
 type splitPrior struct {
 	Solver
 	share  float64

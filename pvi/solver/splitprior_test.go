@@ -23,8 +23,9 @@ func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]
 func (w *witness) State() []byte        { return []byte("remembered") }
 func (w *witness) Restore([]byte) error { return nil }
 
-// Members that split the prior have the cavity prior^(1/M), and the prior times their
-// factors is the product of their posteriors (Tresp 2000): 4 posteriors of 10, 20, ...
+// The test checks that members that split the prior have the cavity prior^(1/M), and that
+// the prior times their factors is the product of their posteriors (Tresp 2000). The 4
+// posteriors are 10, 20, ...
 func TestSplitPrior(t *testing.T) {
 	const clients = 4
 	prior := []float64{1, -2, 3, 0.5}

@@ -12,8 +12,8 @@ import (
 // the clients' gradients. Each sum is a step of [DPSVI] on all records. Options count the
 // steps of the whole study, and Average is a share of them.
 //
-// A SumDescent keeps no q between calls: a state is a vector that is a function of the sums
-// so far and of public draws, and every call takes one. Floating-point libraries that round
+// A SumDescent keeps no q between calls. Every call takes a state, a vector that is a
+// function of the sums so far and of public draws. Floating-point libraries that round
 // differently lead to states that differ in the last bits.
 //
 // It is not safe for concurrent use.
@@ -64,7 +64,7 @@ func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 // InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
-// Check returns an error for a vector that is no state of this descent.
+// Check returns an error for a vector that is not a state of this descent.
 func (s *SumDescent) Check(state []float64) error {
 	if err := s.run.SetState(state); err != nil {
 		return fmt.Errorf("descent by sums: %w", err)
@@ -83,7 +83,7 @@ func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 }
 
 // Step writes to next the state after the noisy sum of all records' gradients at the
-// query's θ. It reports whether all of it is finite.
+// query's θ. Step reports whether every element of the state is finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
@@ -93,8 +93,8 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	return next, special.Finite(next)
 }
 
-// Natural writes the natural parameters of the diagonal q of a state, or of q averaged over
-// the last steps.
+// Natural writes the natural parameters of the diagonal q of a state. If averaged is true,
+// it writes those of q averaged over the last steps.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

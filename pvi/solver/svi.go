@@ -18,7 +18,7 @@ import (
 // gradients (Kingma and Ba's Adam, 2015). It uses reparameterised draws θ = m + Rε, where
 // RRᵀ is the covariance of q, in the coordinates in which q is standard at the beginning of
 // the round. The gradient is the path derivative alone, which has no variance where q is
-// exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017), at draws in pairs ε, −ε.
+// exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε.
 // The step size falls linearly to zero, and the proposal is the average over the second
 // half of the steps.
 //
@@ -209,8 +209,8 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative writes the gradient in u of log likelihood + log cavity − log q with q
-// held fixed: the gradient of −log q is L⁻ᵀε.
+// pathDerivative writes the gradient in u of log likelihood + log cavity − log q, with q
+// held fixed. The gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {
@@ -306,7 +306,8 @@ func (c *climb) natural(dst []float64) bool {
 	return special.Finite(dst)
 }
 
-// cholesky returns the lower root of a covariance by rows; nil if it has none.
+// cholesky returns the lower Cholesky root of a covariance, by rows. It returns nil if the
+// covariance is not positive definite.
 func cholesky(covariance []float64, d int) []float64 {
 	root := make([]float64, d*d)
 	for i := range d {
@@ -328,8 +329,8 @@ func cholesky(covariance []float64, d int) []float64 {
 	return root
 }
 
-// normals fills v with standard normal variates of src (Box and Muller 1958). They protect
-// nobody.
+// normals fills v with standard normal variates of src (Box and Muller 1958). These
+// variates do not protect privacy.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {

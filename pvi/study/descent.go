@@ -6,7 +6,7 @@ import (
 )
 
 // Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. The
-// protocol derives numbers that are zero, from public numbers only.
+// protocol derives the numbers that are zero from public numbers alone.
 type Descent struct {
 	Steps     int     // in each round; 0 to derive it
 	StepSize  float64 // of the optimiser, at the beginning of the study; 0 to derive it
@@ -19,8 +19,10 @@ type Descent struct {
 	Average   float64 // share of a round's steps, the last ones, that the proposal averages; default 0.5
 	InitialSD float64 // largest sd of q in the first step; 0 to derive it
 
-	// StartShare is the share of the budget, in μ², that a client spends on the release of
-	// its records' statistics, from which q starts; 0 to start at q.
+	// StartShare is the share of the budget, in μ², that a client spends on a release of
+	// its records' statistics. The first visit then starts at the q that follows from the
+	// statistics. If StartShare is 0, nothing is released and the visit starts at the q of
+	// the plan.
 	StartShare float64
 }
 
@@ -29,13 +31,14 @@ type Gradients string
 
 // These are the kinds of gradients.
 const (
-	// Aligned releases the gradient in the mean; the gradient in the spread follows from
-	// the sum.
+	// Aligned releases the gradient in the mean of q. The gradient in the spread of q is
+	// computed from the released sum.
 	Aligned Gradients = "aligned"
 	// Joint releases the gradients in mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is Joint with the gradient in the spread multiplied, while both are
-	// clipped and hidden, to the scale of the gradient in the mean.
+	// Preconditioned is Joint with the gradient in the spread multiplied by a factor that
+	// gives it the scale of the gradient in the mean. The factor is removed after clip and
+	// noise.
 	Preconditioned Gradients = "preconditioned"
 	// PublishedGradients is Joint with the gradient of the divergence from the cavity,
 	// divided by the number of records, inside the clip, as in Jälkö, Dikmen and Honkela
@@ -53,13 +56,14 @@ type Sampling string
 const (
 	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"
-	// WithoutReplacement takes a batch of fixed size Rate times the number of records, and
-	// is charged as that.
+	// WithoutReplacement takes a batch of fixed size, Rate times the number of records. The
+	// charge is for sampling without replacement.
 	WithoutReplacement Sampling = "without-replacement"
 	// AllocatedSampling takes each record in one random step of an epoch, for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
-	// PublishedSampling takes a batch of fixed size but is charged as if records came
-	// independently, as d3p does. It is not private as claimed, and exists to show that.
+	// PublishedSampling takes a batch of fixed size, but the charge is for records that are
+	// chosen independently, as in d3p. The published privacy claim does not hold. The
+	// option exists to show the failure.
 	PublishedSampling Sampling = "published"
 )
 
@@ -95,8 +99,8 @@ func readDescent(s *Study, t *document.Table) {
 	}
 }
 
-// checkDescent refuses keys that make no sense with the number of records and the
-// adjacency, which are read later.
+// checkDescent refuses keys that do not fit the number of records or the adjacency. It must
+// run after the readers of these two keys.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -132,7 +136,8 @@ func readOptimiser(d *Descent, t *document.Table) {
 	}
 }
 
-// defaultStartShare leaves seven eighths of their μ to the steps.
+// defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4), about seven
+// eighths, of μ to the steps.
 const defaultStartShare = 0.25
 
 func readStart(s *Study, t *document.Table) {
@@ -154,8 +159,8 @@ func readStart(s *Study, t *document.Table) {
 	}
 }
 
-// checkSummed refuses keys for steps that a client takes by itself if sums of gradients
-// move q.
+// checkSummed refuses keys that only apply to a client that takes its own steps. It is
+// called if sums of all clients' gradients move q.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string

@@ -285,7 +285,8 @@ func readTerms(s *Study, t *document.Table) {
 	s.Model.Terms = terms
 }
 
-// countCoefficients stops counting beyond maxParameters.
+// countCoefficients returns the number of coefficients of the terms. It stops counting
+// beyond maxParameters.
 func countCoefficients(s *Study, terms []Term) int {
 	total := 0
 	for _, term := range terms {

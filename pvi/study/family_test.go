@@ -98,8 +98,8 @@ func TestFamilyErrors(t *testing.T) {
 	}
 }
 
-// Solvers that do not fit the model or the unit are refused, and the message names one that
-// does.
+// Parse refuses solvers that do not fit the model or the privacy unit. The message names a
+// solver that fits.
 func TestSolvers(t *testing.T) {
 	const logistic = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 	const grouped = `family = "logistic", outcome = "ill", positive = "yes", terms = [], groups = ["clinic"]`

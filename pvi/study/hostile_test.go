@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A document of the largest size, made to take long, is read or refused in the time of a
-// few passes over it, with an answer that can be read. Quadratic time in any of these would
-// be minutes.
+// The test gives Parse documents of the largest size that are made to take long. Parse must
+// read or refuse each document in the time of a few passes over it, and errors must be
+// short enough to read. An algorithm of quadratic time would take minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them

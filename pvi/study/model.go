@@ -76,7 +76,8 @@ func familyNames() []Family {
 	return names
 }
 
-// find returns the kind and the keys of a family. An unknown family has none.
+// find returns the kind and the keys of a family. For an unknown family find returns no
+// keys.
 func (f Family) find() (kind OutcomeKind, keys []string) {
 	for _, row := range families {
 		if row.name == f {

@@ -12,8 +12,8 @@ type Propagation struct {
 	Recency  float64 // pass p weighs in the factor as p to this power; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight multiplies precisions while a record's site is clipped and hidden;
-	// default 0.5, for a mixture 1, or 0.1 if it learns its sds.
+	// PrecisionWeight multiplies the precisions of a record's site during clip and noise.
+	// The default is 0.5. For a mixture it is 1, or 0.1 if the mixture learns its sds.
 	PrecisionWeight float64
 
 	Contribution Contribution
@@ -48,8 +48,7 @@ const (
 	MomentSites Sites = "moments"
 )
 
-// Improper says how to handle a factor that noise has made one that no likelihood could
-// have.
+// Improper says how to handle a factor that, because of noise, no likelihood could have.
 type Improper string
 
 const (
@@ -60,11 +59,11 @@ const (
 	Reject Improper = "reject"
 )
 
-// Start says where records are first matched.
+// Start says at which q the first step computes the records' sites.
 type Start string
 
 const (
-	// PriorStart is the prior, or StartAt if that is given.
+	// PriorStart is the prior, or StartAt if the study gives StartAt.
 	PriorStart Start = "prior"
 	// DrawnStart is a draw from the prior that everybody can make.
 	DrawnStart Start = "draw"
@@ -123,15 +122,16 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the weight of precisions of clusters with a learned sd. A tenth of the
-// columns' bounds is a plausible sd, and a precision is larger than a slope by the inverse
-// of the sd.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. A plausible
+// sd is a tenth of the columns' bounds, and a precision is larger than a slope by the
+// inverse of the sd.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a network's weights in the first step.
 const networkStart = 0.3
 
-// maxRecency keeps the last pass from having all the weight.
+// maxRecency bounds Recency. With a larger value the last pass would have nearly all the
+// weight.
 const maxRecency = 100
 
 func readMixtureSites(p *Propagation, t *document.Table, known bool) {
@@ -146,7 +146,7 @@ func readMixtureSites(p *Propagation, t *document.Table, known bool) {
 	}
 }
 
-// readSepStart reads where records are first matched.
+// readSepStart reads at which q the first step computes the records' sites.
 func readSepStart(s *Study, t *document.Table) {
 	p := &s.Inference.Propagation
 	readChoice(t, "start", &p.Start, PriorStart, DrawnStart)
@@ -182,8 +182,8 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 	s.Privacy.Centred = false // centred changes are for whole clients
 }
 
-// checkPropagation refuses keys that make no sense with the number of records, the
-// adjacency and the coordinates, which are read later.
+// checkPropagation refuses keys that do not fit the number of records, the adjacency or the
+// coordinates. It must follow the readers of these three.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

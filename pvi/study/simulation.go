@@ -73,7 +73,8 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses keys that a baseline, which has all records, would not use.
+// inOnePlace refuses keys that a baseline would not use. A baseline has all records in one
+// place.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")

@@ -21,7 +21,8 @@ type Standardisation struct {
 	SDs     float64 // the bounds become mean ± SDs standard deviations; default 4
 
 	// Share is the share of μ² of the whole study that all passes together may spend,
-	// default 0.1. It is 0 if NoiseMultiplier, that of each pass, is given instead.
+	// default 0.1. Share is 0 if the study gives NoiseMultiplier, the noise multiplier of
+	// each pass, instead.
 	Share           float64
 	NoiseMultiplier float64
 }
@@ -32,7 +33,8 @@ const (
 	maxSDs    = 100
 )
 
-// readStandardisation follows readPrivacy.
+// readStandardisation reads the options of a private standardisation. It must be called
+// after readPrivacy.
 func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
 	if !wanted {
 		if asked {
@@ -148,8 +150,8 @@ func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
-// PublicScale returns the public bounds of the standardised columns: the scale before a
-// standardisation, and after one that finds nothing.
+// PublicScale returns the public bounds of the standardised columns. These bounds are the
+// scale until a standardisation finds a narrower one.
 func (s *Study) PublicScale() []Bounds {
 	var bounds []Bounds
 	if s.Standardisation == nil {

@@ -60,8 +60,8 @@ func TestStandardisationErrors(t *testing.T) {
 	}
 }
 
-// A found scale replaces the bounds in the model and nowhere else. Values beyond it are
-// moved to its ends.
+// The scale that a standardisation found replaces the bounds in the model and nowhere else.
+// Values beyond the scale are moved to its ends.
 func TestWithScale(t *testing.T) {
 	s := parse(t, found(""))
 	if s.HasScale() || !parse(t, good).HasScale() {

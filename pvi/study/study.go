@@ -65,7 +65,8 @@ type Normal struct{ Mean, SD float64 }
 type Schedule string
 
 const (
-	// Synchronous makes all clients work on the same λ. The sum of their changes moves it.
+	// Synchronous makes all clients work on the same λ. The sum of the clients' changes
+	// moves λ.
 	Synchronous Schedule = "synchronous"
 	// Sequential makes one client work after the other, in the order of the roster.
 	Sequential Schedule = "sequential"
@@ -81,11 +82,12 @@ type Factors string
 const (
 	// Tied has λ_m = w_m (λ − λ_prior) with public weights. Clients keep no state.
 	Tied Factors = "tied"
-	// Exact lets λ_m accumulate the client's noise-free changes. The noise is one more
-	// factor.
+	// Exact lets λ_m accumulate the client's changes without their noise. The sum of all
+	// noise is a further factor of q.
 	Exact Factors = "exact"
-	// Published lets λ_m accumulate the noisy change, as in Sharma (2019). It is not
-	// private as claimed if only a sum is opened, and exists to show that.
+	// Published lets λ_m accumulate the noisy changes, as in Sharma (2019). If only sums
+	// are opened, the published privacy claim does not hold. The option exists to show the
+	// failure.
 	Published Factors = "published"
 )
 
@@ -140,8 +142,8 @@ type Ascent struct {
 	Draws    int     // of θ in each step; default 8
 }
 
-// Damping is the step with which λ moves: α_t = Alpha, or, if Harmonic, Alpha/(1 +
-// Alpha(t−1)), which is 1/t for Alpha = 1.
+// Damping is the share α_t of the proposed change by which λ moves in round t. α_t is
+// Alpha. If Harmonic is true, α_t is Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
 type Damping struct {
 	Alpha    float64 // in (0, 1]
 	Harmonic bool
@@ -174,12 +176,13 @@ type Privacy struct {
 	NoiseMultiplier float64
 	Delta           float64
 
-	// Clip is C, in natural parameters of the model's scale; 0 to derive it.
+	// Clip is the bound C on the norm of one contribution, in natural parameters on the
+	// model's scale. If Clip is 0, the protocol derives it.
 	Clip float64
 
 	// Centred clips and noises a client's change in coordinates around the current mean, h
-	// − Λm instead of h. It is the default for clients, and not available for published
-	// factors.
+	// − Λm instead of h. Centred is the default if the privacy unit is the client. It is
+	// not available for published factors.
 	Centred bool
 }
 
@@ -190,8 +193,9 @@ const (
 	// OpenMessages lets anyone read every message. The noise of the message itself hides
 	// its content.
 	OpenMessages Opens = "messages"
-	// OpenSums lets only sums over U_min clients or more be read, either by secure
-	// aggregation or because the coordinator is trusted. Clients share the noise.
+	// OpenSums lets everybody read only sums over at least U_min clients. Secure
+	// aggregation or a trusted coordinator enforces this rule. Each client adds a share of
+	// the noise.
 	OpenSums Opens = "sums"
 )
 
@@ -214,8 +218,9 @@ type Simulation struct {
 	Baseline  Baseline   // method that is run instead of the rounds, on all records in one place
 	Chain     bool       // compare posteriors with a Markov chain's, not with a fit of the pooled records
 
-	// Test is the share of the records that is held out before the rest is dealt. TestData
-	// are files of records to predict instead. There are none if both are empty.
+	// Test is the share of the records that is held out for testing. The other records are
+	// dealt to the clients. TestData names files of test records to use instead. If Test is
+	// 0 and TestData is empty, there are no test records.
 	Test     float64
 	TestLast bool // hold out the last records, as some papers do, not random ones
 	TestData []string
@@ -230,11 +235,11 @@ const (
 	// DPSGLD is stochastic gradient Langevin dynamics with the batches, the clip and the
 	// noise of the study's private gradient steps.
 	DPSGLD Baseline = "dp-sgld"
-	// OneSample is one sample from the tempered posterior. It is private if it is exact,
-	// and is drawn by a Markov chain.
+	// OneSample is one sample from the tempered posterior. An exact sample is private. The
+	// program draws an approximate sample by a Markov chain.
 	OneSample Baseline = "one-posterior-sample"
-	// EP and SEP are expectation propagation without privacy, with a site for every record
-	// and with one tied factor.
+	// EP and SEP are expectation propagation without privacy. EP has a site for every
+	// record. SEP has one tied factor for all records.
 	EP  Baseline = "ep"
 	SEP Baseline = "sep"
 )
@@ -266,8 +271,8 @@ type Distribution struct{ Mean, SD float64 }
 type Override struct{ Key, Value string }
 
 // Parse reads and checks a study. The name file is used in messages only. The error joins
-// all problems. A study with overrides is another study: its source is the changed
-// document, and its digest is the digest of that.
+// all problems. Overrides change the document, so the study that Parse returns has the
+// changed document as its source, and the digest of the changed document.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

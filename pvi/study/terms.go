@@ -28,7 +28,7 @@ func (t Term) String() string {
 const maxInteraction, maxTerms = 8, 10_000
 
 // expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +
-// a:b), without repetition. A main effect stands where it first occurs.
+// a:b), without repetition. The terms are in the order in which they first occur.
 func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
@@ -88,9 +88,9 @@ type Part struct {
 	Level  int // index into Levels, or −1 for a numerical column
 }
 
-// Coefficients returns θ's elements in order: the intercept, then the terms in the order of
-// the document, levels in theirs. Levels are coded against the first, the baseline
-// (treatment coding), unless the model is one-hot.
+// Coefficients returns the elements of θ in order: the intercept, then the terms in the
+// order of the document. The levels of a column keep their declared order. The first level
+// is the baseline and has no coefficient (treatment coding), unless the model is one-hot.
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
@@ -184,8 +184,8 @@ func (s *Study) maxAbs(c *Column) float64 {
 }
 
 // RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of a record. A
-// record has at most one level of a categorical column, so that a term adds its largest
-// value once. A largest norm bounds both.
+// record has at most one level of a categorical column, so a term adds its largest value
+// only once. If the study gives a largest norm of x, the norm bounds both sums as well.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -203,8 +203,9 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 	return squares, fourths
 }
 
-// TypicalSquares returns the mean of Σx² over the regressors x of a record if values are
-// independent and uniform within their bounds: a public guess of typical records.
+// TypicalSquares returns the mean of Σx² over the regressors x of a record, if values are
+// independent and uniform within their bounds. The mean is a public guess of the size of a
+// typical record.
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -226,7 +227,8 @@ func (s *Study) TypicalSquares() (squares float64) {
 }
 
 // meanSquare returns the mean square of a numerical column on the model's scale if its
-// values are uniform within their bounds. A found or given spread replaces the bounds.
+// values are uniform within their bounds. If a standardisation found the scale, or the
+// study gives a spread, the mean square follows from the found or given scale.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3

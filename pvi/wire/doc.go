@@ -3,13 +3,13 @@
 //
 // # Form
 //
-// A message is a byte for the version, a byte for the kind, and its fields in order,
-// with nothing after them. Integers are eight bytes, little-endian, two's complement;
-// real numbers the bits of a float64, which must be finite; elements of λ sixteen bytes,
-// the lower half first. A list stands behind its length, a name behind the number of its
-// bytes, in four bytes. An empty list is nil.
+// A message is a byte for the version, a byte for the kind, and its fields in order, with
+// nothing after them. Integers are eight bytes, little-endian, two's complement; real numbers
+// are the bits of a float64, which must be finite; elements of λ are sixteen bytes, the lower
+// half first. Before a list come four bytes with its length, and before a name four bytes with
+// the number of its bytes. An empty list is read as nil.
 //
-// A message has one encoding, and every encoding that is read is written again as the
-// same bytes. The reader checks [Limits] before it allocates anything. Whether
-// a message means anything is for the machines of [fedpvi/pvi] to say.
+// A message has one encoding, and every encoding that is read is written again as the same
+// bytes. The reader checks [Limits] before it allocates anything. The machines of [fedpvi/pvi]
+// check the meaning of a message.
 package wire

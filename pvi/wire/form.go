@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts by their byte. 0 is none.
+// verdicts maps a byte of a message to its verdict. Byte 0 is no verdict.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -107,7 +107,8 @@ func appendNames(b []byte, v []pvi.ClientID) []byte {
 	return b
 }
 
-// namesSize returns the bytes of names behind the length of their list.
+// namesSize returns the encoded size of a list of names in bytes, without the length of the
+// list.
 func namesSize(v []pvi.ClientID) int {
 	size := 0
 	for _, id := range v {
@@ -116,7 +117,7 @@ func namesSize(v []pvi.ClientID) int {
 	return size
 }
 
-// appendVerdict writes a verdict. An unknown one becomes a byte that is refused when it is read.
+// appendVerdict writes a verdict. An unknown verdict becomes a byte that the reader refuses.
 func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	for n, known := range verdicts {
 		if n > 0 && known == v {
@@ -126,14 +127,14 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	return append(b, 0)
 }
 
-// A reader takes a message apart. The first read that fails makes all that follow fail.
+// A reader decodes a message. After a read has failed, all later reads fail.
 type reader struct {
 	rest   []byte
 	limits Limits
 	why    string // of the first failure
 }
 
-// open returns a reader of a message of a kind, behind its head.
+// open checks the version and kind of a message, and returns a reader of its fields.
 func open(b []byte, k Kind, l Limits) *reader {
 	r := &reader{rest: b, limits: l}
 	head := r.take(headSize)
@@ -147,7 +148,8 @@ func open(b []byte, k Kind, l Limits) *reader {
 	return r
 }
 
-// done returns why the message could not be read, nil if it could.
+// done returns nil if the whole message was read without a failure, and otherwise an error with
+// the reason.
 func (r *reader) done(k Kind) error {
 	if r.why == "" && len(r.rest) > 0 {
 		r.fail("something follows it")
@@ -164,7 +166,8 @@ func (r *reader) fail(why string) {
 	}
 }
 
-// take returns the next n bytes, nil if there are fewer or a read failed before.
+// take returns the next n bytes. It returns nil if fewer bytes are left or an earlier read
+// failed.
 func (r *reader) take(n int) []byte {
 	if r.why != "" || n > len(r.rest) {
 		r.fail("it ends too early")
@@ -175,7 +178,7 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// list returns the length of a list and its bytes, for elements of a size.
+// list returns the length and the bytes of a list whose elements have the given size.
 func (r *reader) list(size int) (int, []byte) {
 	n := r.length(r.limits.Elements)
 	if n > len(r.rest)/size {
@@ -185,7 +188,7 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length returns a length of at most a limit, 0 if a read failed.
+// length reads a length, which must be at most most. It returns 0 if the read failed.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {

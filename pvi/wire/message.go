@@ -16,8 +16,8 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	return appendNames(appendInts(appendWides(b, m.Lambda), m.Centre), m.Participants)
 }
 
-// ReadPlan reads a plan. If the bytes are no plan, the error is [pvi.Refused], as it is for
-// the other messages.
+// ReadPlan reads a plan. If the bytes are not a plan, the error is [pvi.Refused]. The other
+// Read functions return the same error for bytes that they cannot read.
 func ReadPlan(b []byte, l Limits) (*pvi.Plan, error) {
 	r := open(b, Plan, l)
 	m := &pvi.Plan{Protocol: r.digest(), Number: r.int(), Lambda: r.wides(), Centre: r.ints(), Participants: r.names()}
@@ -135,7 +135,7 @@ func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	return checked(m, r, OneStepOutcome)
 }
 
-// checked returns a message that was read to its end.
+// checked returns the message m, or an error if r could not read it to its end.
 func checked[M any](m *M, r *reader, k Kind) (*M, error) {
 	if err := r.done(k); err != nil {
 		return nil, err

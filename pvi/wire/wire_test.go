@@ -22,7 +22,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A codec is both directions of one kind of message.
+// A codec reads and writes one kind of message.
 type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
@@ -118,7 +118,8 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// A message that is written is read again. Every part of it, and a longer one, is refused.
+// A message that was written is read as the same message. A shorter or longer message is
+// refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -169,7 +170,8 @@ func TestOnRecord(t *testing.T) {
 	}
 }
 
-// One message byte by byte, as the documentation of the package has it.
+// TestFormByHand compares one message with bytes written by hand after the documentation of the
+// package.
 func TestFormByHand(t *testing.T) {
 	var want []byte
 	want = append(want, 1, 2)

@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accounted tests whether the event of a mechanism matches its noise and its clip, by the plain
-// formula.
+// accounted tests whether the event of a mechanism agrees with its noise and its clip. It compares
+// the μ of the event with the μ that [muOfGate] computes by the plain formula.
 func accounted(context.Context, task) (Check, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		for _, shares := range []int{1, 3} {
@@ -50,8 +50,8 @@ func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got,
 	return profile.Mu(), want, nil
 }
 
-// accountedSamples tests whether the accounted cost of one step of a sampled sum is at least the
-// exact cost for two inputs whose step has a known law.
+// accountedSamples tests one step of a sampled sum. For two inputs the distribution of the step is
+// known exactly, and the accounted δ must be at least the exact δ.
 func accountedSamples(context.Context, task) (Check, error) {
 	const rate, records, sigma = 0.25, 12, 1.5
 	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
@@ -89,7 +89,7 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The noise is rounded up to the lattice: it may exceed the plain value by 2^-23.
+			// The noise is rounded up to the lattice, so it may exceed the plain value by 2^-23.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}
@@ -100,8 +100,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 }
 
 // stepDelta returns the largest value of P(S) − e^ε·Q(S) over sets S, where P and Q mix N(0, σ²)
-// with N(with, σ²) and N(without, σ²) at the given rate. The best S is where their ratio, which is
-// increasing, exceeds e^ε.
+// with N(with, σ²) and N(without, σ²) at the given rate. The ratio P/Q increases, so the best S is
+// the set where it exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// An attack distinguishes two worlds. The other world has the protected record or client; in the
-// null world it is absent or replaced.
+// An attack distinguishes two data sets, called worlds. The other world contains the protected
+// record or client. In the null world that record or client is absent or replaced.
 type attack struct {
 	claim *claim
 
@@ -17,11 +17,11 @@ type attack struct {
 	// different numbers are independent.
 	observe func(seed uint64, world, run int) ([]float64, error)
 
-	// learn returns the observer's statistics, from runs of both worlds.
+	// learn chooses the observer's statistics from runs of both worlds.
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic of the observations is large where the other world is likely.
+// A statistic is a function of the observations that is large where the other world is likely.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
@@ -32,13 +32,13 @@ type Profile struct {
 	Runs   int     `json:"runs"` // in each world, without the pilot runs
 	Points []Point `json:"points"`
 
-	// Curve is the trade-off curve of the best statistic, for a plot.
+	// Curve is the trade-off curve of the best statistic. It is used only in a plot.
 	Curve []Rate `json:"curve"`
-	// Claimed bounds the true-positive rate at false-positive rates.
+	// Claimed is the claimed upper bound of the true-positive rate at several false-positive rates.
 	Claimed []Rate `json:"claimed"`
 }
 
-// A Point is the test of δ(ε) at one ε, in one direction, with one statistic.
+// A Point is the result of a test of δ(ε) at one ε, in one direction, with one statistic.
 type Point struct {
 	Epsilon   float64 `json:"epsilon"`
 	Direction string  `json:"direction"` // the world to recognise: "other" or "null"
@@ -57,7 +57,7 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// run plays the attack: it learns from pilot runs and tests on others.
+// run plays the attack. It learns statistics from pilot runs and tests the claim on other runs.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
 	claimed, err := a.claim.profile()
 	if err != nil {
@@ -90,7 +90,7 @@ func (a attack) run(ctx context.Context, task task) (Check, error) {
 	return profile.verdict(), nil
 }
 
-// play observes n runs in each world, from number first on.
+// play observes n runs in each world. The runs are numbered from first on.
 func (a attack) play(ctx context.Context, seed uint64, first, n int) ([2][][]float64, error) {
 	var worlds [2][][]float64
 	for world := range worlds {
@@ -117,8 +117,8 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule recognises a world: it decides for that world if its statistic is beyond a threshold,
-// chosen for one ε.
+// A rule decides that a run belongs to its world if its statistic is beyond a threshold. The
+// threshold is chosen for one ε.
 type rule struct {
 	statistic statistic
 	at        int // index of ε
@@ -126,7 +126,8 @@ type rule struct {
 	threshold float64
 }
 
-// rulesFrom chooses the thresholds that do best in the pilot runs.
+// rulesFrom returns a rule for each world and ε, with the threshold that does best in the pilot
+// runs.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {
@@ -139,7 +140,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// The rule recognises everything from t on.
+				// The rule decides for its world at every value from t on.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -179,7 +180,8 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test refutes the claimed δ if even its lower confidence bound exceeds it.
+// test compares the claimed δ with the lower confidence bound of the δ that the rule shows. The
+// claim is refuted if that bound exceeds the claim.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -195,7 +197,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict returns the point that exceeds its claim most or, if none does, comes nearest to it.
+// verdict returns the result for the point whose lower bound exceeds its claim most. If no point
+// exceeds its claim, verdict takes the point that comes nearest.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

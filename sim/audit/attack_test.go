@@ -13,8 +13,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted is an attack on T Gaussian releases with a given shift between the worlds and another
-// one claimed.
+// shifted returns an attack on Gaussian releases. The worlds differ by the actual shift, and the
+// claim is computed from the claimed shift.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -51,7 +51,8 @@ func TestAttackRefutesFalseClaims(t *testing.T) {
 	}
 }
 
-// The linear statistic attains the optimum of two Gaussians: the advantage of one with μ = .5·√4.
+// The linear statistic is optimal between two Gaussians. Four releases with a shift of .5 give the
+// advantage of one Gaussian release with μ = .5·√4.
 func TestLinearIsOptimal(t *testing.T) {
 	check, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
 	if err != nil {
@@ -65,7 +66,7 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The likelihood ratios equal those of the densities written out.
+// The test compares the likelihood ratios with ratios of densities that are written out.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -92,7 +93,7 @@ func TestLikelihoodRatios(t *testing.T) {
 	}
 }
 
-// The trade-off curve derived from δ(ε) is above the exact one of a Gaussian, and near it.
+// The trade-off curve derived from δ(ε) is above the exact curve of a Gaussian, and near it.
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)

@@ -14,17 +14,17 @@ type Options struct {
 	Runs    int  // runs of each attack in each world; [DefaultRuns] if 0
 	First   bool // stop at the first check that fails
 
-	// Progress is called after every check, from one goroutine at a time; nil
-	// for none.
+	// Progress, if not nil, is called after every check, from one goroutine at
+	// a time.
 	Progress func(done, of int, c Check)
 }
 
 // DefaultRuns is the number of runs of an attack in each world. It suffices to refute noise of
-// half the claimed size in nearly every case, and noise that is a fifth too small in some; the
-// direct checks find both.
+// half the claimed size in nearly every case, and noise that is a fifth too small in some cases.
+// The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// pilotShare is the share of an attack's runs from which it learns.
+// One run in pilotShare is a pilot run, from which an attack learns.
 const pilotShare = 4
 
 // leastPilot is the fewest pilot runs.
@@ -78,7 +78,8 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer answers questions on several goroutines, in order, so that the fast ones come first.
+// answer asks all questions on several goroutines. It starts them in order, so that the fast
+// questions come first.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	each := task{o.Seed, o.Runs, FalseAlarm / float64(a.checks())}

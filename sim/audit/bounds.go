@@ -18,11 +18,12 @@ func binomialLower(hits, n int, alpha float64) float64 {
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 
-// binomialUpper returns the upper end.
+// binomialUpper returns the upper end of a one-sided confidence interval, as binomialLower returns
+// the lower end.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
-// bisect returns, to the resolution of float64 and never above it, the smallest p in [0, 1] from
-// which on beyond holds.
+// bisect returns the smallest p in [0, 1] from which on beyond holds, to the resolution of float64.
+// The result is never above the exact value.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -35,12 +36,11 @@ func bisect(beyond func(p float64) bool) float64 {
 	return low
 }
 
-// twoSided returns the probability of a result at least as unusual as one whose two tail
-// probabilities are given.
+// twoSided returns the two-sided p-value of a result from its two tail probabilities.
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
-// varianceP returns the p-value of n normal variates whose squares, in units of the claimed
-// variance, have the given sum.
+// varianceP returns the p-value of the claimed variance, given n normal variates. sum is the sum of
+// their squares in units of the claimed variance.
 func varianceP(sum float64, n int) float64 {
 	k := float64(n) / 2
 	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
@@ -74,9 +74,9 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of observed counts against expected ones. Cells with an
-// expectation below leastExpected are merged with the next ones, or at the end with the last. An
-// observation that has probability zero yields a p-value of zero.
+// chiSquareP returns the p-value of Pearson's χ² test of observed against expected counts. A cell
+// with an expectation below leastExpected is merged with the next cells, or at the end with the
+// last merged cell. An observation that has probability zero yields a p-value of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell
@@ -103,12 +103,13 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected keeps the law of χ² accurate down to the p-values of an audit, 1e-10. Of three
-// cells, one that expects 10 exceeds the χ² bound for 3e-10 in eight of 10^8 cases; one that
-// expects 100 does so twice as often as it should, and less often than it should among five.
+// leastExpected is the least expected count of a cell. It keeps the χ² distribution accurate down
+// to the p-values of an audit, 1e-10. With three cells of which one expects 10, the statistic
+// exceeds the χ² bound for 3e-10 in eight of 10^8 cases. With a cell that expects 100 it does so
+// twice as often as it should among three cells, and less often than it should among five.
 const leastExpected = 100
 
-// uniformP is chiSquareP for cells of equal probability.
+// uniformP returns chiSquareP for cells of equal probability.
 func uniformP(observed []float64) float64 {
 	var total float64
 	for _, n := range observed {

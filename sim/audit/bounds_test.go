@@ -19,8 +19,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// At the ends of a confidence interval, at least the observed number of hits has probability
-// alpha, added up term by term.
+// At the end of a confidence interval, the probability of at least the observed number of hits is
+// alpha. The test adds the probability up term by term.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -57,8 +57,8 @@ func TestBinomialP(t *testing.T) {
 	}
 }
 
-// Under the tested law p-values are uniform: of 4000, the share below .05 has a standard error of
-// .0035; [.033, .067] is five of those.
+// Under the tested distribution p-values are uniform. Of 4000 p-values, the share below .05 has a
+// standard error of .0035, and [.033, .067] is five standard errors to either side.
 func TestPValuesAreUniform(t *testing.T) {
 	const repeats, n = 4000, 40
 	r := rand.New(rand.NewPCG(1, 1))
@@ -76,7 +76,7 @@ func TestPValuesAreUniform(t *testing.T) {
 		}
 		for name, p := range map[string]float64{
 			"variance": varianceP(squares, n),
-			// One degree of freedom more: the means are known.
+			// There is one degree of freedom more because the means are known.
 			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
 			"cells":       uniformP(cells),
 		} {
@@ -99,14 +99,14 @@ func TestChiSquareOfImpossibleCell(t *testing.T) {
 	if p := chiSquareP([]float64{120, 80}, []float64{120, 80}); p != 1 {
 		t.Errorf("one cell has p = %g", p)
 	}
-	// Two cells, the rest merged with the last: (120−100)²/100 + (80−100)²/100.
+	// Two cells remain after merging the small ones: (120−100)²/100 + (80−100)²/100.
 	want := distuv.ChiSquared{K: 1}.Survival(8)
 	if p := chiSquareP([]float64{120, 40, 30, 10}, []float64{100, 50, 50, 0.0001}); math.Abs(p-want) > 1e-4 {
 		t.Errorf("p = %g, want %g", p, want)
 	}
 }
 
-// The cost of a step equals that of the accountant's law, computed in two independent ways.
+// The test compares stepDelta with the δ of the accountant. The two are computed independently.
 func TestStepDelta(t *testing.T) {
 	for _, c := range []struct {
 		event                   accountant.Event

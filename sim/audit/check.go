@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FalseAlarm is the probability that an audit of correct code reports a finding, over all its
+// FalseAlarm is the probability that an audit of correct code reports any finding, over all its
 // tests together.
 const FalseAlarm = 1e-6
 
@@ -17,14 +17,14 @@ type Check struct {
 	Passed bool   `json:"passed"`
 	Detail string `json:"detail"` // the observation, for people
 
-	// P is the probability that correct code shows at least as much, over all tests of the check.
-	// It is nil if no chance is involved.
+	// P is the p-value of the check: the probability that correct code gives an observation at
+	// least as unusual, over all tests of the check. It is nil if no chance is involved.
 	P *float64 `json:"p,omitempty"`
 
 	Profile *Profile `json:"profile,omitempty"` // of an attack
 }
 
-// A task is a question's share of an audit.
+// A task holds what a question needs to know about the audit that asks it.
 type task struct {
 	seed uint64
 	runs int // of an attack in each world
@@ -33,14 +33,14 @@ type task struct {
 	alpha float64
 }
 
-// A question answers one or several checks in one run.
+// A question produces one or several checks in one run.
 type question struct {
 	about string   // the checks' Case
 	names []string // of the checks
 	ask   func(ctx context.Context, t task) ([]Check, error)
 }
 
-// single is a question with one answer.
+// single returns a question with one check.
 func single(about, name string, ask func(ctx context.Context, t task) (Check, error)) question {
 	return question{about, []string{name}, func(ctx context.Context, t task) ([]Check, error) {
 		c, err := ask(ctx, t)
@@ -59,18 +59,19 @@ func (q question) answer(ctx context.Context, t task) ([]Check, error) {
 	return checks, nil
 }
 
-// certain returns the answer to a question without chance.
+// certain returns a check that involves no chance, so it has no p-value.
 func certain(passed bool, format string, args ...any) Check {
 	return Check{Passed: passed, Detail: fmt.Sprintf(format, args...)}
 }
 
-// A trial is one of several tests of a check.
+// A trial is the p-value of one of several tests of a check, with its description.
 type trial struct {
 	p    float64
 	says string
 }
 
-// judge answers a question by its most unusual trial, at the level alpha over all of them.
+// judge returns a check from the trial with the smallest p-value. The level alpha holds for all
+// trials together.
 func judge(trials []trial, alpha float64) Check {
 	least := 0
 	for i, t := range trials {

@@ -14,7 +14,7 @@ var Epsilons = []float64{0, 0.5, 1, 2}
 // drawnEpsilons are further ε from which a claimed trade-off curve is drawn.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
-// A claim is the accountant's bound for all that an observer sees in one run.
+// A claim is the accountant's privacy bound for everything that an observer sees in one run.
 type claim struct {
 	profile func() ([]float64, error) // δ at all ε, Epsilons first: upper bounds, computed once
 }
@@ -40,8 +40,8 @@ func newClaim(e accountant.Event) *claim {
 // claimedEpsilons returns every ε at which a claim has a δ.
 func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
-// tradeOff returns an upper bound of the true-positive rate of every attack at false-positive
-// rates, from δ(ε) in both directions.
+// tradeOff returns an upper bound of the true-positive rate of every attack at the given
+// false-positive rates. It derives the bound from δ(ε) in both directions.
 func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
 	deltas, err := c.profile()
 	if err != nil {

@@ -46,7 +46,7 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p}, err
 }
 
-// claim returns the study's cost of the opened sums.
+// claim returns the cost of all opened sums of the study to an outsider.
 func (f *federation) claim() accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == "outside" {
@@ -57,8 +57,8 @@ func (f *federation) claim() accountant.Event {
 }
 
 // attack plays the federation with a first client whose factor is far along the first coordinate
-// in the other world. In the null world it is as far in the opposite direction, or zero, depending
-// on the adjacency.
+// in the other world. In the null world the factor is as far in the opposite direction under
+// replace-one, and zero under the other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
 	worlds := [2]float64{0, 1e3 * noise.Clip}
@@ -88,8 +88,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play sets up the federation with given solvers: one for the first client, and one for each of
-// the others unless it is nil.
+// play sets up the federation with the solver first for the first client. The other clients get
+// the solver others, unless it is nil.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, federationClients)
 	for m := range records {
@@ -126,8 +126,8 @@ func (proposes) State() []byte { return nil }
 
 func (proposes) Restore([]byte) error { return nil }
 
-// quiet returns a solver that proposes no change. Factors without noise that started at zero stay
-// zero; tied ones are computed.
+// quiet returns a solver that proposes no change. Factors without noise start at zero and stay
+// zero. Tied factors depend on λ, so the solver computes them.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1. / federationClients, prior: f.protocol.Prior()}

@@ -15,8 +15,8 @@ import (
 )
 
 // A substitute is a device on which chosen vectors replace the gradients of a network before the
-// clip. The audit then tests all that follows: clip, product of matrices, noise and release. It
-// may have faults.
+// clip. The audit then tests the clip, the product of matrices, the noise and the release. The
+// fields of a substitute can plant a fault in the device.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
@@ -91,7 +91,7 @@ func (s *substitute) replace(memory uint64) error {
 	return nil
 }
 
-// deviceProducts are sums of products of matrices that a device computes.
+// deviceProducts is a mechanism whose sums of products of matrices a device computes.
 type deviceProducts struct {
 	*dpmech.ProductSum
 	device  *substitute

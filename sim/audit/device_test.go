@@ -53,14 +53,14 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps are taken by a device. A record's vector is its row, since the slope of a linear
-// model is 1 at an outcome of 1 and a predictor of 0, and q hardly moves.
+// deviceSteps is a mechanism whose steps a device takes. A record's vector is its row, because the
+// slope of a linear model is 1 at an outcome of 1 and a predictor of 0, and q hardly moves.
 type deviceSteps struct {
 	*dpmech.SampledSum
 	device *tamperer
 }
 
-// on makes a device add up.
+// on returns the case with a device that adds up the gradients.
 func (d descent) on(device *tamperer) descent {
 	d.adds = func(d descent, records int) (steps, error) {
 		m, err := newIntegers(d, records)
@@ -224,7 +224,7 @@ func TestAuditFindsTamperingDevice(t *testing.T) {
 			copy(plan[noiseKeyWord:], key)
 		},
 		"less noise": func(t *tamperer, plan []uint64) {
-			// The noise of nine tenths of the multiplier, on the same lattice.
+			// The fault is noise with nine tenths of the multiplier, on the same lattice.
 			less := d
 			less.noise *= 0.9
 			m, err := newIntegers(less, t.of.Records())

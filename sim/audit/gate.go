@@ -11,7 +11,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gateDim has room for two blocks.
+// gateDim is the dimension of the tested gate, enough for two blocks.
 const gateDim = 6
 
 func newGate() (*dpmech.GaussianSum, error) {
@@ -20,8 +20,8 @@ func newGate() (*dpmech.GaussianSum, error) {
 	})
 }
 
-// norms tests whether any vector adds more than the accounted sensitivity, and whether one that is
-// not finite adds anything.
+// norms tests that no vector adds more than the accounted sensitivity, and that a vector with an
+// element that is not finite adds nothing.
 func norms(_ context.Context, t task) (Check, error) {
 	const vectors = 4000
 	gate, err := newGate()
@@ -96,7 +96,7 @@ func allFinite(v []float64) bool {
 	return true
 }
 
-// oblivious tests whether noise depends on the hidden value, and whether it is used only once.
+// oblivious tests that noise does not depend on the hidden value, and that no noise is used twice.
 func oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := newGate()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// gradientStudy has one client that takes private gradient steps. With plain steps of one size its
-// message moves with its releases, up to a pull towards the prior.
+// gradientStudy has one client that takes private gradient steps. The steps are plain and of one
+// size, so the client's message is the sum of its releases up to a pull towards the prior.
 const gradientStudy = binaryColumns + `family = "logistic"` + binaryModel + `[inference]
 rounds = 2
 damping = 1.0
@@ -32,8 +32,8 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a case of a client that takes private gradient steps. The record in question is
-// its only one, or beside others with a gradient of zero.
+// A gradients is a case of a client that takes private gradient steps. The client has the protected
+// record, and possibly other records whose gradient is zero.
 type gradients struct {
 	mode      string // of the gradients
 	draws     int
@@ -79,7 +79,8 @@ func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 		set("inference.gradients", g.mode), set("inference.draws", g.draws), set("inference.sampling_rate", g.rate))...)
 }
 
-// attack tests whether the record is there, or which of two records is.
+// attack returns an attack that tests whether the protected record is present or, under
+// replace-one, which of two records is present.
 func (g gradients) attack() (attack, error) {
 	protocol, err := g.protocol()
 	if err != nil {
@@ -103,8 +104,8 @@ var quietCases = []gradients{
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet collects the noise of steps, one a round, from the client's messages: the move of q less
-// the pull towards the prior.
+// quiet collects the noise of steps from the client's messages. Each round has one step, and its
+// noise is the move of q less the pull towards the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))
@@ -121,7 +122,7 @@ func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 }
 
 // steps plays to the end and returns the noise of every step, in units of the claimed standard
-// deviation: of the mean, and of the log sd if that has noise of its own.
+// deviation. It returns the noise of the mean, and the noise of the log sd if that is separate.
 func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()

@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises are releases less the values that they hide, in units of the claimed standard deviation:
-// by run, release of a run, sender and coordinate.
+// noises holds the noise of releases, which is each release less the value that it hides, in units
+// of the claimed standard deviation. The indices are run, release of a run, sender and coordinate.
 type noises [][][][]float64
 
-// variances tests whether the noise has the claimed variance: for every sender, coordinate and
+// variances tests whether the noise has the claimed variance, for every sender, coordinate and
 // release of a run, and for sums over senders.
 func (z noises) variances() []trial {
 	groups := map[string]*squares{}
@@ -83,9 +83,9 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations tests whether draws are independent: between releases of a run, senders and
-// coordinates at any distance, between neighbouring runs, and along releases and senders that
-// might pass noise on. No draw is in two pairs of a trial.
+// correlations tests whether draws are independent. It compares draws between releases of a run,
+// between senders and between coordinates at any distance, between neighbouring runs, and along
+// releases and senders that might pass noise on. No draw is in two pairs of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
@@ -147,8 +147,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1; all indices if step
-// is 0.
+// firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1. If step is 0, it
+// yields all indices.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		apart, first := max(step, -step), max(-step, 0)

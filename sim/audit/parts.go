@@ -43,9 +43,9 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack tests whether a client has one record more. Without that record the change of its part
-// goes as far along the first coordinate as the clip allows; with it, as far in the opposite
-// direction. Under replace-one the other record changes nothing.
+// attack returns an attack that tests whether a client has one record more. Without that record
+// the change of its part goes as far along the first coordinate as the clip allows. With the record
+// it goes as far in the opposite direction. Under replace-one the replacement changes nothing.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {

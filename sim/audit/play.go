@@ -26,7 +26,7 @@ name = "y"
 type = "numeric"
 `
 
-// linearModel has one coefficient: a change has two elements.
+// linearModel has one coefficient, so a change of natural parameters has two elements.
 const linearModel = `
 [model]
 family = "linear"
@@ -40,8 +40,8 @@ noise_sd = 1.0
 // slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
 
-// A study of whether the outcome is 1 begins with binaryColumns, the family of its model, and
-// binaryModel.
+// A study with a binary outcome begins with binaryColumns, the family of its model, and
+// binaryModel. The event is an outcome of 1.
 const (
 	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
 	binaryModel   = `
@@ -53,7 +53,8 @@ standardise = "none"
 `
 )
 
-// set returns a setting of a study: a string, an integer, or a share with two decimals.
+// set returns a setting of a study. The value is a string, an integer, or a float that is written
+// with two decimals.
 func set(key string, value any) study.Override {
 	format := "%#v"
 	if _, ok := value.(float64); ok {
@@ -95,8 +96,8 @@ func copies(n int, record ...float64) *shard.Records {
 	return r
 }
 
-// appendRecord appends the record in question in the other world, and its replacement in the null
-// world under replace-one.
+// appendRecord appends the protected record in the other world. In the null world it appends the
+// replacement under replace-one, and nothing under the other adjacencies.
 func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, record, replacement []float64) *shard.Records {
 	switch {
 	case world == 1:
@@ -107,14 +108,14 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of such a study: others without a gradient, and the record in
-// question, whose outcome a replacement reverses.
+// binaryRecords returns records of a study with a binary outcome: the given number of other records
+// without a gradient, and the protected record. Its replacement has the opposite outcome.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
 // playAttack returns an attack on federations that are played to the end. The observer sees the
-// returned features of every outcome, and the sums of a last round if the study has one.
+// features that see returns for every outcome, and the sums of a last round if the study has one.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),
@@ -152,7 +153,7 @@ func runSeed(seed uint64, purpose string, world, run int) uint64 {
 	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
 }
 
-// collect plays runs of the null world and returns the noise of all.
+// collect plays runs of the null world and returns the noise of all runs.
 func collect(ctx context.Context, runs int, seed uint64, purpose string, play func(seed uint64) ([][][]float64, error)) (noises, error) {
 	z := make(noises, runs)
 	for run := range z {

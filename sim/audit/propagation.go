@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// propagationStudy has one client that takes steps of private expectation propagation, one a
-// round. The site of its one coefficient is longer than the clip and has almost no precision: two
-// outcomes have opposite sites.
+// propagationStudy has one client that takes one step of private expectation propagation in each
+// round. A record's site is longer than the clip and has almost no precision, so the sites of the
+// two outcomes are opposite.
 const propagationStudy = binaryColumns + `family = "probit"` + binaryModel + `[inference]
 solver = "dp-sep"
 rounds = 6
@@ -31,8 +31,9 @@ max_records = 100
 nominal_records = 20
 `
 
-// A propagation is a case of a client that takes such steps. The observer reads its releases. The
-// client has the record in question and others whose sites are zero.
+// A propagation is a case of a client that takes steps of private expectation propagation. The
+// observer reads the client's releases. The client has the protected record, and other records
+// whose sites are zero.
 type propagation struct {
 	sampling  string
 	rate      float64
@@ -44,14 +45,14 @@ func (c propagation) name() string {
 	return fmt.Sprintf("sites, %s %g, %d others, %s", c.sampling, c.rate, c.others, c.adjacency)
 }
 
-// propagationCases has few records, all in every step.
+// propagationCases are cases with few records.
 var propagationCases = []propagation{
 	{"poisson", 1, 0, accountant.AddRemove},
 	{"poisson", 1, 2, accountant.ReplaceOne},
 	{"poisson", 0.2, 4, accountant.ReplaceOne},
 }
 
-// quietPropagation has no record with a site.
+// quietPropagation is a case in which no record has a site in the null world.
 var quietPropagation = propagation{"poisson", 1, 1, accountant.AddRemove}
 
 // protocol returns the protocol of a case.
@@ -60,7 +61,8 @@ func (c propagation) protocol() (*pvi.Protocol, error) {
 		set("inference.sampling", c.sampling), set("inference.sampling_rate", c.rate))
 }
 
-// attack tests whether the record is there, or which of two records is.
+// attack returns an attack that tests whether the protected record is present or, under
+// replace-one, which of two records is present.
 func (c propagation) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -79,7 +81,7 @@ func (c propagation) attack() (attack, error) {
 	}, nil
 }
 
-// play takes all steps in a world and returns every sum of the one client in units of its noise.
+// play takes all steps in a world and returns every sum of the client in units of its noise.
 func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]float64, err error) {
 	refined, err := p.NewSolver(shard.Design(p.Study(), binaryRecords(c.others, world, c.adjacency)))
 	if err != nil {

@@ -20,8 +20,8 @@ clip = 0.7
 max_records = 100
 `
 
-// statisticsAttack tests whether a client has one record more, whose statistics exceed the clip,
-// or under replace-one which of two records it has.
+// statisticsAttack returns an attack that tests whether a client has one more record, whose
+// statistics exceed the clip. Under replace-one it tests which of two records the client has.
 func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(recordStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {

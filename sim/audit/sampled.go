@@ -9,9 +9,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A descent is the release of a private local solver: in every step the noisy sum of the clipped
-// gradients of a random batch. In the null world no record has a gradient along the direction in
-// which the gradient of record 0 far exceeds the clip.
+// A descent is a case of a private local solver, which releases in every step the noisy sum of the
+// clipped gradients of a random batch. The gradient of record 0, the canary, far exceeds the clip.
+// In the null world record 0 is absent, or its gradient is zero or the opposite.
 type descent struct {
 	name      string
 	sampling  dpmech.Sampling
@@ -21,9 +21,9 @@ type descent struct {
 	noise     float64 // multiplier
 	adjacency accountant.Adjacency
 
-	// crowd is the component of the other records along the canary, in clips. Where a batch has a
-	// fixed size, leaving out a record makes room for one of them, so the worst case is records
-	// like record 0.
+	// crowd is the component of the other records' gradients along the canary, in units of the
+	// clip. If a batch has a fixed size, leaving out record 0 admits another record, so the
+	// worst case has other records like record 0.
 	crowd float64
 
 	// adds returns the function that adds up the gradients.
@@ -35,11 +35,11 @@ const descentDim = 4
 // descentClip is C, in the units of the gradients.
 const descentClip = 2
 
-// canary is a gradient of ten clips, in two blocks of equal length.
+// canary is the gradient of record 0, in two blocks of equal length, each ten times the clip.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
-// releases returns the releases of one run, in units of the clip; gradient writes the gradient of
-// a record.
+// releases returns the releases of one run, in units of the clip. The function gradient writes the
+// gradient of a record to v.
 func (d descent) releases(m steps, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	released := make([][]float64, d.steps)
 	for t := range released {
@@ -56,7 +56,7 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 	return released, nil
 }
 
-// attack observes the releases along the canary.
+// attack returns an attack that observes the component of the releases along the canary.
 func (d descent) attack() (attack, error) {
 	missing := [2]int{} // records, by world
 	if d.adjacency == accountant.AddRemove {
@@ -100,8 +100,8 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns the likelihood ratio of the sampler, with the spread of the null world's steps,
-// and the linear statistic, which weights steps separately.
+// learn returns two statistics: the likelihood ratio of the sampler, with the measured spread of
+// the steps, and the linear statistic, which gives each step its own weight.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {
@@ -123,8 +123,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps that a record is in exactly one of, and 1 if steps are
-// independent.
+// epoch returns the number of steps in an epoch, where a record is in exactly one step of each
+// epoch. It returns 1 if steps are independent.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -135,8 +135,8 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across is the component of the other records across the canary, in clips: not zero if they have
-// none along it.
+// across returns the component of the other records' gradients orthogonal to the canary, in units
+// of the clip. It is 1 if they have no component along the canary, and 0 otherwise.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

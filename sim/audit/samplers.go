@@ -10,9 +10,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies tests whether a sampler draws records as often as its accountant assumes: each
-// record in each step of an epoch, each pair together, the same record again in the next epoch,
-// and the sizes of batches.
+// frequencies tests whether a sampler draws records as often as the accountant assumes. It counts
+// how often each record is in each step of an epoch, how often two records meet in a batch, how
+// often a record returns in the next epoch, and the sizes of batches.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
@@ -29,7 +29,7 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 // epochs is the number of epochs that frequencies observes.
 const epochs = 4000
 
-// frequenciesOf tests the batches of epochs with the given number of steps.
+// frequenciesOf tests the batches that next returns, in epochs of the given number of steps.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -46,7 +46,7 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// law is the distribution that a sampler promises.
+// A law holds the probabilities that a sampler promises.
 type law struct {
 	record float64   // probability that a given record is in a given step
 	pair   float64   // probability that two records meet in an epoch
@@ -85,7 +85,7 @@ func (d descent) law() law {
 	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite uses only these samplers
 }
 
-// counts are the counts of frequencies.
+// counts holds the numbers that [descent.frequencies] counts.
 type counts struct {
 	records, steps int
 	record         []float64 // by record and step of the epoch
@@ -140,7 +140,7 @@ func (c *counts) endEpoch(epoch int) {
 	clear(c.now)
 }
 
-// trials compares each count with its law.
+// trials tests each count against its probability in l.
 func (c *counts) trials(l law, epochs int) []trial {
 	var trials []trial
 	add := func(n int, count, p float64, format string, args ...any) {

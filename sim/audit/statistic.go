@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linear returns Fisher's discriminant, the statistic wᵀx that separates two Gaussians with one
-// covariance best, from measured means and covariance.
+// linear returns Fisher's discriminant, the statistic wᵀx that best separates two Gaussians with
+// the same covariance. It estimates the means and the covariance from the given runs.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)
@@ -28,7 +28,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}
 	var covariance mat.SymDense
 	covariance.SymOuterK(1/float64(len(null)+len(other)-2), centred)
-	// A feature without variance would make the matrix singular; a ridge keeps it solvable.
+	// A feature without variance would make the matrix singular. A ridge keeps it invertible.
 	ridge := 1e-9*mat.Trace(&covariance)/float64(n) + math.SmallestNonzeroFloat64
 	for i := range n {
 		covariance.SetSym(i, i, covariance.At(i, i)+ridge)
@@ -51,7 +51,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly learns the linear statistic.
+// linearOnly returns the linear statistic alone. It is the learn function of many attacks.
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err

@@ -59,8 +59,8 @@ func suite() ([]question, error) {
 	return append(quick, long...), nil
 }
 
-// lazily tests the claimed profile. It sets up the attack and computes the claim when first
-// needed.
+// lazily returns a question that tests a claimed privacy profile by an attack. It sets up the
+// attack and computes the claim when the question is first asked.
 func lazily(about string, set func() (attack, error)) question {
 	attack := sync.OnceValues(set)
 	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {
@@ -72,7 +72,7 @@ func lazily(about string, set func() (attack, error)) question {
 	})
 }
 
-// descents has the samplings, each under one adjacency, and Poisson sampling under two.
+// descents has a case for each sampling under one adjacency, and for Poisson sampling under two.
 var descents = []descent{
 	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
 	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},
@@ -83,7 +83,7 @@ var descents = []descent{
 	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut, 0, newIntegers},
 }
 
-// aboutNoise tests the size, the shape and the independence of noise.
+// aboutNoise returns a question that tests the size, the shape and the independence of noise.
 func aboutNoise(name string, collect func(ctx context.Context, seed uint64) (noises, error)) question {
 	return question{name, []string{"size of noise", "shape of noise", "noise is fresh"}, func(ctx context.Context, t task) ([]Check, error) {
 		z, err := collect(ctx, t.seed)

@@ -15,7 +15,7 @@ import (
 
 // A summed is a case of clients whose gradients are opened only as a sum. The observer knows the
 // messages of the last clients, who collude and have no gradient. Only the noise shares of the
-// others protect, as few as the study assumes.
+// remaining clients protect, and their number is the least that the study assumes.
 type summed struct {
 	mode      string // of the gradients
 	rate      float64
@@ -32,7 +32,7 @@ func (s summed) name() string {
 	return fmt.Sprintf("%s %s, %d of %d collude, %s", s.mode, what, summedColluders, summedClients, s.adjacency)
 }
 
-// summedCases have only one record with a gradient, the one in question.
+// summedCases are cases in which only the protected record has a gradient.
 var summedCases = []summed{
 	{"aligned", 1, accountant.AddRemove},
 	{"joint", 1, accountant.ReplaceOne},
@@ -56,8 +56,8 @@ func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.F
 	return newPlay(p, seed, records...)
 }
 
-// attack tests whether the record is there, or which of two records is. The claim is the cost to
-// the coalition.
+// attack returns an attack that tests whether the protected record is present or, under
+// replace-one, which of two records is present. The claim is the cost to the coalition.
 func (s summed) attack() (attack, error) {
 	protocol, err := s.protocol()
 	if err != nil {
@@ -81,8 +81,9 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the real messages of clients without gradients, which are their noise shares.
-// The claim is that the shares of the clients who do not collude add up to the noise multiplier.
+// messages collects the real messages of clients without gradients. These messages are the clients'
+// noise shares. By the claim, the shares of the clients who do not collude add up to noise with the
+// study's noise multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	protocol, err := s.protocol()

@@ -10,12 +10,13 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// steps are noisy sums over random batches of the vectors of records.
+// steps is a mechanism that releases in each step the noisy sum of the vectors of a random batch of
+// records.
 type steps interface {
 	Event() accountant.Event
 
-	// play takes all steps and writes each release to released; vector writes the vector of a
-	// record.
+	// play takes all steps and writes each release to released. The function vector writes the
+	// vector of a record to v.
 	play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error
 }
 
@@ -53,8 +54,8 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// products adds up vectors by products of float matrices: two layers of one input and two outputs
-// each. Beyond the first records of a batch it adds one by one.
+// products adds up vectors by products of float matrices, as the gradients of two layers with one
+// input and two outputs each. It adds the records of a batch after the first ones one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -96,7 +97,7 @@ func (m products) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// pairs returns a vector as two products.
+// pairs returns a vector as two products, one for each half.
 func pairs(v []float64) []dpmech.Pair {
 	var all []dpmech.Pair
 	for half := range 2 {
@@ -119,7 +120,7 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		return Check{}, err
 	}
 	m := all.(products)
-	// The noise is far below the clip, so that single precision has room for both.
+	// The noise is far below the clip, so that single precision can represent the sum of both.
 	allowed := m.Sensitivity() * (1 + 0x1p-20)
 	r := rand.New(seeded.Stream(t.seed, "norms of products"))
 	var largest float64

@@ -19,12 +19,14 @@ type Accounting struct {
 	Sensitivity float64 `json:"sensitivity"` // clip plus rounding
 	Sigma       float64 `json:"sigma"`       // standard deviation of the noise
 
-	// Published is the ε that d3p states for batches of a fixed size without replacement: by
-	// the relation in its paper, and by its function approximate_sigma.
+	// Published and PublishedReplace are values of ε that d3p states for batches of a fixed
+	// size drawn without replacement. Published is the value for the adjacency relation in
+	// its paper, and PublishedReplace is the value by its function approximate_sigma.
 	Published        float64 `json:"published"`
 	PublishedReplace float64 `json:"published_replace"`
 
-	// Proved is the proved ε of those batches under add-remove adjacency.
+	// Proved is the proved ε of batches of a fixed size drawn without replacement, under
+	// add-remove adjacency.
 	Proved float64 `json:"published_proved"`
 }
 
@@ -39,7 +41,8 @@ func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	})
 }
 
-// Account returns the cost of the run, nil for a run without privacy. It runs nothing.
+// Account returns the privacy cost of the run, or nil for a run without privacy. It takes no
+// step.
 func (s *Spec) Account(pixels int) (*Accounting, error) {
 	if s.Privacy == nil {
 		return nil, nil

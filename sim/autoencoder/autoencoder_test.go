@@ -103,7 +103,8 @@ func play(t *testing.T, dir string, workers int, settings ...string) (*Run, *Res
 	return run, result
 }
 
-// A run writes its results, the same with any number of workers. Privacy makes the loss larger.
+// A run writes its results, which do not depend on the number of workers. The loss with privacy
+// is larger than without.
 func TestRun(t *testing.T) {
 	dir := folder(t)
 	run, private := play(t, dir, 1)
@@ -145,8 +146,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The cost of d3p's experiment is known: ε by its claim and by its function, and the proved
-// cost of its batches (two other accountants give 0.535, 1.012 and 1.983).
+// The test compares the cost of d3p's experiment with known values of ε: the value by d3p's
+// claim, the value by d3p's function, and the proved value for its batches. Two other
+// accountants give 0.535, 1.012 and 1.983.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is the largest number of steps that are planned together. It is small enough for
-// progress to be shown.
+// mostPlanned is the largest number of steps in a plan. Progress is shown after each plan, so
+// plans must be short.
 const mostPlanned = 512
 
 // onDevice holds a device and the planner of its steps.
@@ -21,8 +21,8 @@ type onDevice struct {
 }
 
 // Use makes the first of the devices, if there is one, take all steps. The processor draws the
-// batches exactly. The cost of the run is the same, but the same seed gives other draws than on
-// the processor.
+// batches exactly. The privacy cost of the run is the same, but the same seed gives other draws
+// than a run on the processor.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -99,7 +99,7 @@ func (r *Run) planned(steps int) (int, error) {
 		if err := r.device.failed(err); err != nil {
 			return 0, err
 		}
-		// The device has failed already, so an error when it frees its memory adds nothing.
+		// The device has failed already, so an error of Detach is ignored.
 		_ = r.trainer.Detach()
 		r.device.name += ", then the processor"
 		plan.Reclaim()

@@ -15,7 +15,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A card is the emulated device. It may fail after some launches, and counts its memory.
+// A card is an emulated device that can fail after some launches and counts the memory that
+// is in use.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -64,8 +65,8 @@ func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []
 	return result, said, err
 }
 
-// A device has the results of the processor for the same plans. If the device fails the
-// processor takes the plans, unless the device is demanded, which makes it an error.
+// A device and the processor have the same results for the same plans. If the device fails,
+// the processor takes the plans. If the device is demanded, its failure is an error.
 func TestDevice(t *testing.T) {
 	whole := new(card)
 	for _, settings := range [][]string{nil, {NonPrivate}} {

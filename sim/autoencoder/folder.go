@@ -102,8 +102,9 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// The picture has this many images in a row: the first images of the test set, their
-// reconstructions below them, and then rows of images drawn from the network.
+// columns is the number of images in a row of the picture. The first row has the first
+// images of the test set, the second row their reconstructions, and all further rows
+// images drawn from the network.
 const (
 	columns   = 10
 	made      = 4 // rows of drawn images

@@ -125,8 +125,8 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 // Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train takes all steps. After each it calls progress with the last loss of the test set, which
-// is public, and which is computed after every epoch.
+// Train takes all steps. After a step or a plan of several steps it calls progress with the
+// latest loss of the test set. The loss is computed after every epoch. The test set is public.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{

@@ -125,7 +125,8 @@ func (s *Spec) readPrivacy(t *document.Table) {
 	}
 }
 
-// number returns the integer at key, from 1 to most, or byDefault if there is none.
+// number returns the integer at key, which must be from 1 to most, or byDefault if the key is
+// missing.
 func number(t *document.Table, key string, byDefault, most int) int {
 	n, ok := t.Int(key)
 	if !ok {
@@ -138,7 +139,8 @@ func number(t *document.Table, key string, byDefault, most int) int {
 	return n
 }
 
-// positive returns the positive number at key, or byDefault if there is none.
+// positive returns the number at key, which must be positive, or byDefault if the key is
+// missing.
 func positive(t *document.Table, key string, byDefault float64) float64 {
 	x, ok := t.Float(key)
 	if !ok {
@@ -161,8 +163,8 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
 // together returns the number of images of a batch that are added as floats: the mean plus six
-// standard deviations plus twelve. Fewer than one of 10^9 batches is larger; its other images
-// are added one by one.
+// standard deviations plus twelve. Fewer than one in 10^9 batches is larger. The further
+// images of such a batch are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

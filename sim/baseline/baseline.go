@@ -60,7 +60,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 	return cost, nil
 }
 
-// records returns all records of a study under its record program.
+// records holds all records of a study, with the program of its model that computes log densities.
 type records struct {
 	play    *sim.Play
 	fit     *fit.Model

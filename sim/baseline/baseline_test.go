@@ -11,8 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// play sets up a study of log odds that are constant or, with a slope instead of an intercept,
-// depend on x.
+// play sets up a logistic study with one coefficient, which is an intercept or the slope of x.
 func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
 	t.Helper()
 	text := fmt.Sprintf(`
@@ -76,9 +75,10 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 }
 
 // With hardly any noise and small steps the samples are from the posterior. A chain of 20,000
-// steps of η = 0.02 around a precision of about 10 forgets in 2/(ηΛ) = 10 steps, so its last half
-// is worth 500 independent samples: their mean has a standard error of .045 sds and their sd one
-// of 3.2 %. The bounds are four of each, plus 3 % for the step size.
+// steps of η = 0.02 around a precision Λ of about 10 has an autocorrelation time of 2/(ηΛ) = 10
+// steps, so its last half is worth 500 independent samples. The standard error of their mean is
+// .045 sds, and the standard error of their sd is 3.2 %. The bounds are four standard errors, plus
+// 3 % for the step size.
 func TestLangevinSamplesThePosterior(t *testing.T) {
 	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
 	if _, err := Play(p, 3); err != nil {
@@ -92,9 +92,10 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// Records that are clipped to nothing leave a walk around the prior. Its variance follows from
-// that of a step: η, or η²/4 times that of the noisy sums if that is more (an autoregression of
-// coefficient 1 − η/2). 10,000 steps are worth at least 10,000·η/2/2 independent samples.
+// If records are clipped to nothing, the chain is an autoregression around the prior with
+// coefficient 1 − η/2. Its variance follows from the variance of a step, which is η, or η²/4 times
+// the variance of the noisy sums if that product is larger. 10,000 steps are worth at least
+// 10,000·η/2/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible: all of it is added
@@ -114,7 +115,7 @@ func TestLangevinVariance(t *testing.T) {
 	}
 }
 
-// The steps cost as much as the same steps of variational inference.
+// Langevin steps cost as much as the same number of steps of variational inference.
 func TestLangevinCost(t *testing.T) {
 	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
 	cost, err := Play(p, 1)
@@ -126,8 +127,9 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// Exact samples from a tempered posterior over a few θ have the pure ε that the weight is
-// calibrated to, under either adjacency, and come close to it.
+// The weight is calibrated so that an exact sample from the tempered posterior has a given pure ε.
+// For a few values of θ the test computes the exact ε, which may not exceed the given one and must
+// come close to it, under both adjacencies.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -135,7 +137,8 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// Two θ, one of them rare; the prior holds the likelihood of the other records.
+			// There are two values of θ, one of them rare. The prior includes the likelihood of the other
+			// records.
 			prior := []float64{r.Float64() * 1e-3, 1}
 			said := [2][2]float64{} // log likelihoods of the record, and of its replacement
 			for i := range said {
@@ -173,8 +176,9 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
 }
 
-// The last links of chains with different seeds are samples of the tempered posterior: the mean of
-// 40 has a standard error of .16 sds, their sd one of 11 %. The bounds are four of each.
+// The last states of chains with different seeds are samples of the tempered posterior. The mean of
+// 40 samples has a standard error of .16 sds, and their sd has a standard error of 11 %. The bounds
+// are four standard errors.
 func TestOneSample(t *testing.T) {
 	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
 	mean, sd := exact(p, 0.5, 1)

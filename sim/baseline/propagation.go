@@ -14,7 +14,8 @@ const (
 	sepPasses = 400     // of one factor for all records, times the number of coordinates that move together
 )
 
-// epOptions make records with conflicting sites converge.
+// epOptions are options with which expectation propagation converges even if the sites of records
+// conflict.
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
 // propagate makes the play adopt the fixed point of expectation propagation without privacy, or of
@@ -50,8 +51,8 @@ func propagate(p *sim.Play) (Cost, error) {
 	return nothing, nil
 }
 
-// tie finds one factor for all records. A diagonal family takes the step of each coordinate as if
-// the others were fixed: the damping allows all of them to move together.
+// tie finds one factor for all records. In a diagonal family the step of each coordinate assumes
+// that the other coordinates do not move. The damping allows all coordinates to move together.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

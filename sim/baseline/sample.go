@@ -31,12 +31,13 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	return min(1, epsilon/bound)
 }
 
-// links is the length of the Markov chain.
+// links is the number of states, called links, of the Markov chain.
 const links = 5000
 
-// oneSample returns the last link of a long Metropolis chain that targets the tempered posterior,
-// from the mean of the pooled fit, with proposals from the curvature there. An exact sample would
-// be private. The distance of the chain from one is unknown, so nothing is proven.
+// oneSample returns the last link of a long Metropolis chain that targets the tempered posterior.
+// The chain starts at the mean of the pooled fit, and its proposals use the curvature at that mean.
+// An exact sample would be private. The distance between the distribution of the last link and the
+// tempered posterior is unknown, so nothing is proven.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()
@@ -75,7 +76,7 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	return theta, sd, nil
 }
 
-// tempered returns the log of the sampled density.
+// tempered returns the log density of the tempered posterior, up to a constant.
 func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	each, slope := make([]float64, r.all.Rows()), make([]float64, r.program.Dim())
 	return func(theta []float64) float64 {

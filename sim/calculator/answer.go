@@ -7,8 +7,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Answer is a question with all values and bounds. The JSON names of the fields are
-// stable. A vacuous bound is null, and Vacuous is true.
+// An Answer holds a question with all its values filled in, and the bounds for them. The
+// JSON names of the fields are stable. A vacuous bound is null, and Vacuous is true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -60,13 +60,14 @@ type Group struct {
 	Vacuous      bool     `json:"vacuous"`
 }
 
-// Compare has the bounds of other methods and for other adjacencies.
+// Compare holds the bounds by other methods and for other adjacencies.
 type Compare struct {
 	Methods     []Compared `json:"methods"`
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is ε by one method under one adjacency. Reason says why there is no bound.
+// Compared is ε by one method under one adjacency. If there is no bound, Reason gives the
+// cause.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -85,8 +86,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Ask answers a question. A value that it computes for a target (ε, δ) was accounted for
-// and meets the target.
+// Ask answers a question. If Ask computes a value for a target (ε, δ), it accounts for
+// that value and makes sure that it meets the target.
 func Ask(q Question) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -127,7 +128,8 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets ε and δ of the answer, and returns the δ to use.
+// promise sets ε and δ of the answer. It returns the δ at which the other bounds are
+// computed.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {
@@ -137,7 +139,7 @@ func (a *Answer) promise(q Question) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A δ too small for a float64 is raised.
+		// A δ below 1e-300 is replaced by 1e-300.
 		delta = max(b.Upper, 1e-300)
 		a.Method, a.Certified, a.Vacuous = b.Method, b.Certified, b.Vacuous
 		if b.Vacuous || delta >= 1 {

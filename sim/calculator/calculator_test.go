@@ -10,8 +10,8 @@ import (
 
 func of[T any](x T) *T { return &x }
 
-// Whichever value is computed, it meets the target, and computing the target from it
-// gives the same numbers.
+// For every kind of unknown, the computed value meets the target, and computing the
+// target from that value gives the same numbers.
 func TestSolveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

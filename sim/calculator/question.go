@@ -1,6 +1,6 @@
 // Package calculator computes the privacy of a planned series of noisy releases without a
-// study: its cost, the noise, sampling rate or number of steps for a target, and the
-// success of an attacker.
+// study. It computes the cost of the releases, the noise, sampling rate or number of
+// steps for a target, and the success of an attacker.
 package calculator
 
 import (
@@ -31,7 +31,7 @@ const (
 
 // A Question describes a series of releases. Each is a sum of vectors of L2 norm at most
 // 1 with Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil,
-// and is computed. Without sampling the rate is 1 and may be nil as well.
+// and [Ask] computes it. Without sampling the rate is 1 and may be nil as well.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency

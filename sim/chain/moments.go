@@ -2,7 +2,7 @@ package chain
 
 import "gonum.org/v1/gonum/mat"
 
-// moments accumulates links.
+// moments accumulates the mean and the covariance of the states of a Markov chain.
 type moments struct {
 	n, moved float64
 	mean     []float64

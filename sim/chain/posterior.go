@@ -13,12 +13,12 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Links is the length of the chain of [Posterior].
+// Links is the number of states, called links, of the Markov chain of [Posterior].
 const Links = 20000
 
 // leastAccepted is the smallest share of proposals that must be accepted. If a proposal is
-// accepted with probability a, links are worth a/(2 − a) independent draws each: this share leaves
-// 1,000.
+// accepted with probability a, each link is worth a/(2 − a) independent draws. With this share the
+// chain is worth about 1,000 independent draws.
 const leastAccepted = 0.1
 
 // Posterior returns mean and covariance of the posterior of θ given all records. The log posterior
@@ -69,7 +69,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 	return s.mean, s.covariance(), nil
 }
 
-// records are those of all shards, in the engine's form.
+// records holds the records of all shards in the form in which package gpu evaluates them.
 type records struct {
 	fit  *fit.Model
 	each []gpu.Evaluator
@@ -92,8 +92,8 @@ func load(m *fit.Model, shards []*shard.Shard) (*records, error) {
 	return r, nil
 }
 
-// logPosterior returns the log density of θ up to a constant, −∞ where that of a record is not
-// finite.
+// logPosterior returns the log density of θ up to a constant. It returns −∞ if the log density of a
+// record is not finite.
 func (r *records) logPosterior(theta []float64) (float64, error) {
 	sum := r.fit.Program().LogPrior(theta, nil)
 	r.draw.Draws[0] = theta

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// freedom is the degrees of freedom of the t distribution of proposals. Its tails are heavier than
-// those of a posterior with a normal prior, so that the chain leaves no region out for long
-// (Mengersen and Tweedie, "Rates of convergence of the Hastings and Metropolis algorithms", 1996,
-// theorem 2.1).
+// freedom is the degrees of freedom of the t distribution of proposals. The tails of the t
+// distribution are heavier than the tails of a posterior with a normal prior, so that the chain
+// converges at a geometric rate (Mengersen and Tweedie, "Rates of convergence of the Hastings and
+// Metropolis algorithms", 1996, theorem 2.1).
 const freedom = 5
 
 // proposals are independent draws from a t distribution around a point.

@@ -42,7 +42,7 @@ const (
 	auditPanel   = 190 // points
 )
 
-// AuditCurves plots each attack's true-positive rate over its false-positive rate, below the
+// AuditCurves plots each attack's true-positive rate against its false-positive rate, with the
 // claimed bound.
 func AuditCurves(r *audit.Report) (Figure, error) {
 	f := Figure{Columns: auditColumns}

@@ -115,10 +115,10 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent writes a probability, rounded up.
+// percent formats a probability in percent, rounded up.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
-// meaning returns the statement for a committee.
+// meaning returns the statement for an ethics committee.
 func meaning(a *calculator.Answer) string {
 	r := a.Risk
 	var b strings.Builder
@@ -149,7 +149,7 @@ func meaning(a *calculator.Answer) string {
 
 func percentPlain(p float64) string { return number(100*p) + "~%" }
 
-// odds writes e^x, rounded up.
+// odds formats e^x, rounded up.
 func odds(x float64) string {
 	if x > 50 {
 		return fmt.Sprintf("10^%.0f", math.Ceil(x/math.Ln10))

@@ -24,7 +24,7 @@ func newPlannedDescent(p *pvi.Protocol) *plannedDescent {
 	return &plannedDescent{d.Round, d.Rate, d.StepSize}
 }
 
-// stepsOf returns the private steps of a study, nil if it has none.
+// stepsOf returns the private steps of a study, or nil if the study has no private steps.
 func stepsOf(p *pvi.Protocol) *method.Steps {
 	d, _ := method.StepsOf(p.Method())
 	return d
@@ -36,7 +36,8 @@ func sumsMoveQ(p *pvi.Protocol) bool {
 	return ok
 }
 
-// descentRows returns the lines of a plan about private gradient steps, nil if there are none.
+// descentRows returns the lines of a plan about private gradient steps. It returns nil if the study
+// has no private steps.
 func descentRows(p *pvi.Protocol) [][]string {
 	d, ok := method.StepsOf(p.Method())
 	if !ok {

@@ -29,7 +29,8 @@ bounds = [0, 1]
 
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// A plan describes private steps, an explanation the release, and a statement its cost.
+// A plan describes private steps, an explanation describes the release, and a statement describes
+// its cost.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string
@@ -118,9 +119,8 @@ func TestPrivateStepsInWords(t *testing.T) {
 	}
 }
 
-// Where releases have no equivalent Gaussian, the statement claims no less than for a Gaussian
-// release with the same ε at every δ: for a release of μ, the bounds by ε and δ are above the
-// exact ones.
+// If releases have no equivalent Gaussian, the statement uses bounds by ε and δ. The test applies
+// these bounds to a Gaussian release with a known μ, where they must be above the exact values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(descentStudy))
 	if err != nil {

@@ -59,8 +59,8 @@ func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, nor
 	return out.Flush()
 }
 
-// stanNames returns names of Stan variables for coefficients: letters, digits and underscores, not
-// ending in two, all different.
+// stanNames returns distinct names of Stan variables for coefficients. The names consist of
+// letters, digits and underscores, and do not end in two underscores.
 func stanNames(r *sim.Result) []string {
 	seen := map[string]bool{}
 	var names []string

@@ -19,8 +19,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the folder of a run. It appears under its name only when complete. Before, it has a
-// temporary name beside it.
+// A Folder is the folder of a run. It has a temporary name beside its final path until it is
+// complete.
 type Folder struct {
 	path       string
 	work       string
@@ -28,7 +28,7 @@ type Folder struct {
 	buffer     *bufio.Writer
 }
 
-// ErrExists is returned for a folder that exists. A run overwrites nothing.
+// ErrExists is the error for a folder that exists. A run does not overwrite a folder.
 var ErrExists = errors.New("the folder exists")
 
 // NewFolder begins the folder of a run.
@@ -54,7 +54,7 @@ func NewFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// entry is a line of a transcript: the public data of a round.
+// entry is a line of a transcript, with the public data of an outcome.
 type entry struct {
 	Sequence     int            `json:"sequence"`
 	Plan         int            `json:"plan"`
@@ -70,7 +70,7 @@ func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) err
 	return f.writeLine(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
 }
 
-// RecordScale adds the passes of the scale phase, if there were any.
+// RecordScale adds the passes of the scale phase to the transcript. It adds nothing if s is nil.
 func (f *Folder) RecordScale(s *sim.Standardisation) error {
 	if s == nil {
 		return nil
@@ -133,7 +133,8 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	return nil
 }
 
-// closeTranscript ends the transcript, with the outcome of the last round if there was one.
+// closeTranscript writes the outcome of the last round, if there was a last round, and closes the
+// transcript.
 func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	if last != nil {
 		if err := f.writeLine(last); err != nil {
@@ -158,7 +159,7 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	)
 }
 
-// draws writes draws from a posterior, a file for each chain.
+// draws writes draws from a posterior to one file for each chain.
 func (f *Folder) draws(name string, r *sim.Result, family gaussian.Family, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
 		err := f.write(fmt.Sprintf("%s-%d.csv", name, chain), func(w io.Writer) error {
@@ -184,7 +185,8 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, 
 	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
 }
 
-// predictions writes the predictions of held-out records, if there are any.
+// predictions writes the predictions of held-out records. It writes nothing if no records were held
+// out.
 func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil

@@ -32,8 +32,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return append(sets, intervalSet{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}})
 }
 
-// Intervals draws the 95 % intervals of the posterior and of the noise-aware posterior, against
-// those of the pooled records without privacy.
+// Intervals draws the 95 % intervals of the posterior and of the noise-aware posterior, beside the
+// intervals of the pooled records without privacy.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.Posterior), intervalLimit)
 	title := "Posterior, mean and 95 % interval"

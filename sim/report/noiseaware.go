@@ -42,7 +42,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the lines of a plan about the noise-aware posterior, nil if there is none.
+// intervalRows returns the lines of a plan about the noise-aware posterior. It returns nil if the
+// study asks for no noise-aware posterior.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil
@@ -65,7 +66,8 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 
-// Intervals90 writes the posterior beside the noise-aware one, if the study has one.
+// Intervals90 writes a table of the 90 % intervals of the posterior and of the noise-aware
+// posterior. It writes nothing if the result has no noise-aware posterior.
 func Intervals90(w io.Writer, r *sim.Result) error {
 	a := r.NoiseAware
 	if a == nil {

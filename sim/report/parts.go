@@ -7,7 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsRows returns the lines of a plan about parts, nil if there are none.
+// partsRows returns the lines of a plan about the parts of a client's records. It returns nil if
+// the study has no parts.
 func partsRows(p *pvi.Protocol) [][]string {
 	in := p.Study().Inference
 	if in.Partitions.Count == 0 {

@@ -171,7 +171,7 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// starts reports whether clients start from noised statistics.
+// starts reports whether clients start from statistics with noise.
 func starts(m method.Stepped) bool {
 	_, ok := m.Start()
 	return ok

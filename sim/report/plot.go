@@ -81,22 +81,22 @@ func NewPanel(title, x, y string) *plot.Plot {
 	return p
 }
 
-// bare is a plotter without room around its glyphs. On a logarithmic axis gonum's default room
-// would be far too large.
+// bare is a plotter without padding around its glyphs. On a logarithmic axis gonum's default
+// padding would be far too large.
 type bare struct {
 	plot.Plotter
 	plot.DataRanger
 }
 
-// Add adds plotters to a panel, without room around their glyphs.
+// Add adds plotters to a panel, without padding around their glyphs.
 func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	for _, plotter := range plotters {
 		p.Add(bare{plotter, plotter.(plot.DataRanger)})
 	}
 }
 
-// ReserveLegend raises the vertical axis of a panel of the given height, so that a legend of so
-// many lines is above all data. Call it after choosing the scale and adding all plotters.
+// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with the
+// given number of lines is above all data. Call it after choosing the scale and adding all plotters.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return
@@ -218,12 +218,12 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// fewNatural is the largest number of natural parameters that get a colour each, with the
-// reference dashed.
+// fewNatural is the largest number of natural parameters for which each parameter has its own
+// colour and the figure shows the reference as a dashed line.
 const fewNatural = 6
 
-// naturalNames returns the names of the natural parameters of q, or of their kinds if there are
-// many.
+// naturalNames returns the names of the natural parameters of q. If there are many, it returns the
+// names of their kinds.
 func naturalNames(family gaussian.Family) []string {
 	var names []string
 	for i := range family.Dim() {

@@ -65,7 +65,7 @@ func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 	return Table(w, "  ", 1, rows)
 }
 
-// calibrationAxes returns labels for the predicted and the observed values.
+// calibrationAxes returns axis labels for the predicted and the observed values.
 func calibrationAxes(st *study.Study) (predicted, observed string) {
 	switch st.Model.Kind() {
 	case study.Binary:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Progress shows long work on a terminal as one changing line, or in a log as a line now and
-// then.
+// A Progress shows the progress of long work. On a terminal it shows one changing line, and in a
+// log it writes a line from time to time.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -18,7 +18,7 @@ type Progress struct {
 	quiet    bool
 }
 
-// NewProgress shows progress on f, nothing if quiet.
+// NewProgress returns a Progress that writes to f. If quiet, it writes nothing.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	info, err := f.Stat()
 	p := &Progress{out: f, now: time.Now, quiet: quiet}

@@ -148,7 +148,7 @@ func labels(ticks []plot.Tick) string {
 	return strings.Join(all, " ")
 }
 
-// A single value gets an axis around it.
+// A logarithmic axis with a single value extends to both sides of the value.
 func TestOneValueOnALogarithmicAxis(t *testing.T) {
 	for _, x := range []float64{1, 100, 0.3} {
 		p := plot.New()
@@ -181,7 +181,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// On every scale a legend has room above all data.
+// On every scale a legend is above all data.
 func TestReserveLegend(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		p := NewPanel("t", "x", "y")
@@ -198,8 +198,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// A run without privacy has no panel of ε, a divergence of zero does not make the axis linear, and
-// the lines have a legend.
+// A run without privacy has no panel of ε. A divergence of zero does not make the axis linear. The
+// lines have a legend.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0

@@ -35,8 +35,7 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks of a linear axis, with powers of ten in the form of the other
-// scales.
+// tidyTicks returns gonum's ticks of a linear axis. It writes powers of ten as the other scales do.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -83,8 +82,8 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks decades and labels at most about six of them, or 1, 2 and 5 of each if there are
-// few.
+// logTicks marks decades and labels at most about six decades. If there are few decades, it labels
+// 1, 2 and 5 in each decade.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {

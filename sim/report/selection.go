@@ -6,8 +6,8 @@ import (
 	"fedpvi/sim"
 )
 
-// selectionStatement writes that the choice of settings by the records was charged, if there was
-// one.
+// selectionStatement returns the part of a privacy statement that says that the records chose the
+// settings and that this choice was charged. It returns an empty string if s is nil.
 func selectionStatement(s *sim.Selection) string {
 	if s == nil {
 		return ""

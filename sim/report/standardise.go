@@ -12,7 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// foundNote marks bounds that were found and are not those of the study.
+// foundNote returns a note that the standardisation found the bounds. It returns an empty string if
+// the bounds are the study's own.
 func foundNote(st *study.Study) string {
 	if st.Standardisation == nil {
 		return ""
@@ -20,7 +21,8 @@ func foundNote(st *study.Study) string {
 	return ", as the standardisation found them"
 }
 
-// scaleTable writes the scale that was found, if the study looked for one.
+// scaleTable writes the scale that a standardisation found. It writes nothing if there was no
+// standardisation.
 func scaleTable(w io.Writer, columns []scale.Column) error {
 	if len(columns) == 0 {
 		return nil
@@ -90,7 +92,8 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale adds to a cost that it includes the releases of the scale phase.
+// afterScale returns a note that the costs include the releases of the scale phase. It returns an
+// empty string if there is no scale phase.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
@@ -98,7 +101,8 @@ func afterScale(p *pvi.Protocol) string {
 	return ""
 }
 
-// scaleStatement writes the privacy statement about the scale phase, if there was one.
+// scaleStatement returns the part of a privacy statement about the scale phase. It returns an empty
+// string if there was no scale phase.
 func scaleStatement(p sim.Privacy) string {
 	if p.ScaleReleases == 0 {
 		return ""

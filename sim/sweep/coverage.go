@@ -7,8 +7,9 @@ import (
 )
 
 // addCoverage adds the share of the true parameters that lie within the middle 90 % of their
-// marginals, under the plain and under the noise-aware posterior; they are equal if the study asks
-// for none. Only made-up records have a truth.
+// marginals, under the plain and under the noise-aware posterior. The two shares are equal if the
+// study asks for no noise-aware posterior. addCoverage adds nothing if the true parameters are
+// unknown, as for records from files.
 func addCoverage(values map[string]float64, p *sim.Play) error {
 	if p.Truth == nil {
 		return nil
@@ -18,12 +19,12 @@ func addCoverage(values map[string]float64, p *sim.Play) error {
 	return err
 }
 
-// isShare reports whether a metric is a share of a few, which is better summarised by means than
-// by quantiles.
+// isShare reports whether a metric is a share of a small number of parameters. Such a metric is
+// better summarised by means than by quantiles.
 func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
 
-// standardError returns the standard error of the mean of independent values; NaN for fewer than
-// two.
+// standardError returns the standard error of the mean of independent values. It returns NaN for
+// fewer than two values.
 func standardError(values []float64) float64 {
 	return deviation(values) / math.Sqrt(float64(len(values)))
 }

@@ -11,7 +11,7 @@ func TestSpreadOfAShare(t *testing.T) {
 		return [3]float64{low, mid, top}
 	}
 	got := spread("coverage", 1, 0.8, 0.6, 0.8, 1, 0.6, 0.8, 0.8)
-	// variance of the eight is 0.16/7
+	// The variance of the eight values is 0.16/7.
 	reach := 1.959963984540054 * math.Sqrt(0.16/7/8)
 	for i, want := range []float64{0.8 - reach, 0.8, 0.8 + reach} {
 		if math.Abs(got[i]-want) > 1e-12 {

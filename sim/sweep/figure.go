@@ -173,8 +173,9 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the number of each case of an axis or, if one is not a number, the names of all.
-// For anything but an axis it returns neither.
+// places returns the horizontal positions of the cases of an axis. If the labels of all cases are
+// numbers, it returns the number of each label, and otherwise the names of all cases. If the sweep
+// has no such axis, it returns neither.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}
@@ -200,7 +201,8 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest returns the first key of the sweep that needs held-out records, empty if none does.
+// needsTest returns a description of the first part of the sweep that needs held-out records. It
+// returns an empty string if no part needs them.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

@@ -9,14 +9,14 @@ import (
 	"fedpvi/sim"
 )
 
-// Metrics of every run.
+// posteriorMetrics are the metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// Metrics of every run with held-out records. A gap is the advantage of the fit of the pooled
-// records without privacy on the same records.
+// testMetrics are the metrics of every run with held-out records. A gap is the advantage of the fit
+// of the pooled records without privacy over the run, on the same held-out records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// Metrics over the rounds of a run.
+// Traces have these metrics in every row. The second list needs held-out records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}
@@ -56,7 +56,8 @@ func measure(p *sim.Play) (map[string]float64, error) {
 	return values, err
 }
 
-// measurePosterior compares the posterior with that of the pooled records.
+// measurePosterior computes the metrics that compare the posterior with the reference, which is the
+// posterior of the pooled records.
 func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	f := p.Federation
 	kl, err := p.KL()
@@ -72,8 +73,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Error of the mean in units of the reference's sd, and ratio of sds, root
-	// mean square over coefficients.
+	// The loop sums the squared error of the mean in units of the reference's sd, and the squared
+	// ratio of sds. The metrics are root mean squares over coefficients.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -101,8 +102,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds the predictions of the posterior and of the pooled fit for held-out records, if
-// there are any.
+// measureTest adds metrics of the predictions of held-out records, by the posterior and by the
+// pooled fit. It adds nothing if no records are held out.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -123,8 +124,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the true cost of the rounds so far to an outsider, NaN if the study has no
-// privacy.
+// truth returns the true cost of the rounds so far to an outsider. It returns NaN if the study has
+// no privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil

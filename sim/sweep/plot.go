@@ -99,7 +99,7 @@ func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.keys++
 }
 
-// addSpread draws the spread of a series: whiskers, or a band where points are many.
+// addSpread draws the spread of a series, as whiskers or, for a series of many points, as a band.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -132,7 +132,7 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the middles of series i, joined where x has an order.
+// addMiddle draws the middle values of series i. It joins them by a line if x has an order.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -157,13 +157,13 @@ func (f *figure) addMiddle(s series, i int) error {
 	return nil
 }
 
-// glyphs of published points, which have no colour.
+// glyphs are the shapes of published points, which all have the same colour.
 var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
 
 // published is the colour of published results.
 var published = color.Gray{0x44}
 
-// addPublished draws published points, joined thinly where x has an order.
+// addPublished draws published points. It joins them by a thin line if x has an order.
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {
@@ -187,7 +187,7 @@ func (f *figure) addPublished(p Published, i int, names []string) error {
 	return nil
 }
 
-// lines returns the levels that a plot shows.
+// lines returns the horizontal lines that a plot shows.
 func (r *Results) lines(p Plot) []Line {
 	lines := slices.Clone(p.Lines)
 	if p.Pooled {
@@ -198,7 +198,7 @@ func (r *Results) lines(p Plot) []Line {
 	return lines
 }
 
-// addLines draws levels from one end of the plot to the other.
+// addLines draws horizontal lines from one end of the plot to the other.
 func (f *figure) addLines(lines []Line) error {
 	low, high := f.X.Min, f.X.Max
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {

@@ -166,7 +166,7 @@ func TestPredictions(t *testing.T) {
 	checkSummary(t, found, results)
 }
 
-// play runs a study as it is with a third held out.
+// play runs a study with the given settings and a third of the records held out.
 func play(t *testing.T, path, sd, seed string) *sim.Result {
 	t.Helper()
 	st, err := sim.LoadStudy(path, []string{"prior.sd=" + sd, "simulation.test=0.33"})

@@ -37,7 +37,7 @@ type Results struct {
 // numbers.
 const formatVersion = 2
 
-// mark is sweep.json.
+// mark is the JSON of sweep.json.
 type mark struct {
 	Version int               `json:"version"`
 	Sweep   string            `json:"sweep"`
@@ -66,7 +66,8 @@ func OpenResults(folder string, s *Spec) (*Results, error) {
 	return r, nil
 }
 
-// mark checks that the folder is of this sweep, or makes it.
+// mark checks that an existing folder belongs to this sweep. It creates a folder that does not
+// exist.
 func (r *Results) mark() error {
 	s := r.spec
 	path := filepath.Join(r.Folder, markFile)
@@ -140,7 +141,8 @@ func (r *Results) traceHeader() []string {
 }
 
 // open opens a file of the folder and passes every complete row to read, which returns false at
-// the first row to drop. The rest is cut off. A new file gets the header.
+// the first row to drop. open cuts the file off before that row. It writes the header to a new
+// file.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -208,7 +210,7 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// readTrace keeps the rows of runs that results.csv holds.
+// readTrace reads a row of trace.csv. It keeps the row if results.csv holds the row's run.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	metrics := r.spec.TraceMetrics()
 	keys := len(r.key(0))

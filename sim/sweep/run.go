@@ -41,8 +41,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order and at most this far ahead of the oldest unfinished one, so that few
-	// rows wait.
+	// Runs start in order. A run starts only if it is less than window after the oldest unfinished
+	// run, so that few finished rows wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0

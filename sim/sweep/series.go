@@ -20,7 +20,8 @@ type series struct {
 	aside func(x float64) float64 // x at which the marks are drawn, beside those of other series
 }
 
-// collect gathers the series of a plot. names is nil if x is a number.
+// collect returns the series of a plot. names holds the cases of the horizontal axis, and is nil if
+// x is a number.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -59,9 +60,9 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values and their extent to either side: median and deciles, or the
-// mean with a standard deviation each way, or the mean of a share with the ends of its 95 %
-// confidence interval.
+// spread returns the middle of values and the ends of their spread. These are the median with the
+// deciles, or the mean with one standard deviation to either side, or for a share the mean with its
+// 95 % confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64
@@ -81,7 +82,7 @@ func (p Plot) spread(values []float64) (low, mid, top float64) {
 	return mid - reach, mid, mid + reach
 }
 
-// deviation returns the standard deviation of values, NaN if there are fewer than two.
+// deviation returns the standard deviation of values. It returns NaN for fewer than two values.
 func deviation(values []float64) float64 {
 	if len(values) < 2 {
 		return nan
@@ -156,9 +157,10 @@ func (s series) at(values []float64) plotter.XYs {
 	return xy
 }
 
-// aside returns the x at which series i is drawn, so that whiskers at the same x stand side by
-// side: over half of the distance of two names, and over an eighth of the least distance of two
-// numbers, on a logarithmic axis of their logarithms.
+// aside returns a function that shifts the x of series i, so that whiskers of several series at the
+// same x stand side by side. The shifts of all series cover half of the distance between two names,
+// or an eighth of the least distance between two numbers. On a logarithmic axis the distance is
+// between the logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

@@ -34,8 +34,8 @@ type Spec struct {
 	// Data is the SHA-256 of every file of records that the sweep's studies name, by name.
 	Data map[string]string
 
-	// Devices compute the private gradient steps of runs that can use them; nil for the processor.
-	// They are shared among the workers.
+	// Devices compute the private gradient steps of runs that can use devices. They are shared among
+	// the workers. If Devices is nil, the processor computes all steps.
 	Devices *sim.Devices
 
 	source []byte // of the study
@@ -121,7 +121,7 @@ func (s *Spec) checkCell(cell int) error {
 	return nil
 }
 
-// digestData adds a study's file of records to s.Data.
+// digestData adds the SHA-256 of a study's file of records to s.Data.
 func (s *Spec) digestData(name string) error {
 	if _, known := s.Data[name]; known {
 		return nil
@@ -175,7 +175,7 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	}
 }
 
-// readSet reads settings that hold in the whole sweep: "privacy.clip" = 5.
+// readSet reads settings that hold in the whole sweep, for example "privacy.clip" = 5.
 func (s *Spec) readSet(t *document.Table) { s.fixed = readOverrides(t) }
 
 func readOverrides(t *document.Table) []study.Override {
@@ -251,7 +251,7 @@ func readValues(t *document.Table, key string) Axis {
 	return axis
 }
 
-// readCases reads an axis whose points are several settings each.
+// readCases reads an axis on which each point consists of several settings.
 func readCases(t *document.Table) Axis {
 	t.Require("name", `write key = "privacy.clip" for an axis of one setting, or a name for one of cases`)
 	var axis Axis
@@ -293,7 +293,7 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case of every axis at a cell; the last axis varies fastest.
+// cases returns the case of every axis at a cell. The last axis varies fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {
@@ -318,7 +318,7 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// Drawn by seed alone, so that all cells have the same values.
+	// The draws depend on the seed alone, so that all cells have the same values.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

@@ -14,9 +14,9 @@ import (
 
 var nan = math.NaN()
 
-// quantiles returns the given quantiles of values, NaN if there are none. Quantile p of n sorted
-// values is at place p(n−1), counted from 0, by linear interpolation (Hyndman and Fan 1996,
-// definition 7), so that the median of an even number is the mean of the two in the middle.
+// quantiles returns the given quantiles of values, or NaN if there are no values. Quantile p of n
+// sorted values is at index p(n−1), by linear interpolation (Hyndman and Fan 1996, definition 7),
+// so that the median of an even number of values is the mean of the two middle values.
 func quantiles(values []float64, at ...float64) []float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	out := make([]float64, len(at))
@@ -70,8 +70,8 @@ var posteriorStatistics = []statistic{
 	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
-// testStatistics apply to cells whose runs hold out records: mean and standard deviation of every
-// metric.
+// testStatistics apply to cells whose runs hold out records. They are the mean and the standard
+// deviation of every test metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
@@ -120,7 +120,7 @@ func plainly(head, name string) shown {
 	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
 }
 
-// plusMinus shows a mean with its uncertainty, if there is one.
+// plusMinus returns a column that shows a mean with its uncertainty, if the uncertainty is known.
 func plusMinus(head, mean, uncertainty string) shown {
 	return shown{head, func(found map[string]float64) string {
 		if math.IsNaN(found[uncertainty]) {
@@ -153,8 +153,9 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns of coverages, errors of means and ratios of sds that a plot of the
-// sweep uses: coverages with the standard errors of the means, the others with standard deviations.
+// shownByPlots returns columns for the coverages, errors of means and ratios of sds that the plots
+// of the sweep use. It shows coverages with the standard errors of their means, and the other
+// metrics with standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},
@@ -180,7 +181,7 @@ func (r *Results) has(metric string) bool {
 	return false
 }
 
-// table returns a row for every point of the grid, after one of headings.
+// table returns a row of headings and then a row for every point of the grid.
 func (r *Results) table() [][]string {
 	columns := r.shown()
 	header := r.spec.axisNames()
@@ -207,7 +208,7 @@ func (r *Results) Summary(w io.Writer) error {
 	return report.Table(w, "  ", len(r.spec.Axes), r.table())
 }
 
-// markdown writes the same table in Markdown.
+// markdown writes the table of Summary in Markdown.
 func (r *Results) markdown(w io.Writer) error {
 	for i, row := range r.table() {
 		for k := range row {
@@ -231,7 +232,7 @@ func short(x float64) string { return formatted("%.3g", x) }
 // digits formats a number with four decimals, enough for an accuracy.
 func digits(x float64) string { return formatted("%.4f", x) }
 
-// formatted formats a number, or a dash in the place of NaN.
+// formatted formats a number. It returns a dash for NaN.
 func formatted(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The quantiles match definition 7 of Hyndman and Fan (1996), by hand: the median of an even
-// number is the mean of the two in the middle, and the extremes are the least and the greatest
-// value.
+// The test compares quantiles with definition 7 of Hyndman and Fan (1996), computed by hand. The
+// median of an even number of values is the mean of the two middle values, and the extreme
+// quantiles are the least and the greatest value.
 func TestQuantiles(t *testing.T) {
 	for _, c := range []struct {
 		values []float64

@@ -152,7 +152,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// The last axis varies fastest, then the one before; seeds vary first.
+	// Seeds vary fastest, then the last axis, then the axis before it.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
@@ -185,8 +185,8 @@ func TestFirstSeed(t *testing.T) {
 	}
 }
 
-// A sweep that is stopped after any run, even within a row, and resumed has the same files in the
-// end.
+// A sweep that is stopped after any run, even in the middle of a row, and then resumed ends with
+// the same files as an undisturbed sweep.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
@@ -234,7 +234,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A folder with other contents is left alone.
+// A sweep does not change a folder with foreign contents.
 func TestFolderErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -40,10 +40,11 @@ func (s Setting) String() string {
 
 // The names of candidates that were not drawn.
 const (
-	// Rule is the study with every searched setting left to the program's default rule, where
-	// there is one.
+	// Rule is the study with every searched setting left to the program's default rule, if the
+	// setting has a default rule.
 	Rule = "default rule"
-	// AsWritten is the study as it is, if it sets a searched key.
+	// AsWritten is the study as its file has it. It is a candidate only if the study sets a
+	// searched key.
 	AsWritten = "as written"
 )
 
@@ -83,7 +84,8 @@ type space struct {
 	named bool     // the study sets a searched key
 }
 
-// newSpace finds which of the keys a study has, and which of them have a rule.
+// newSpace returns the search space of a study. It finds which of the keys apply to the study, and
+// which of them have a default rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -128,8 +130,8 @@ const (
 	clipDraws    = 20
 )
 
-// measureClip finds a clip on records made up from the study's model and prior, and returns the
-// study with it.
+// measureClip finds a clip on records generated from the study's model and prior, and returns the
+// study with that clip.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -153,7 +155,7 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 	return load(s.start...)
 }
 
-// searched returns the keys that have a meaning in a study.
+// searched returns the keys that the search covers in a study: those that have an effect there.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)
@@ -171,10 +173,11 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates tried beside that of the rule, which half of the candidates keep.
+// rates are the sampling rates that the search tries. Half of the candidates keep the sampling rate
+// of the rule.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
-// candidate returns the candidate at a point of the unit cube, one coordinate for each
+// candidate returns the candidate at a point u of the unit cube, which has one coordinate for each
 // key.
 func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
@@ -192,8 +195,8 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The product of steps and step size matters: the distance that all steps together can
-			// go.
+			// The search scales the product of steps and step size, which is the distance that all
+			// steps together can go.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
 			rate := d.Rate
@@ -208,17 +211,17 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between returns a multiple of x between low and high times x, rounded to two digits, so that a
-// pasted setting equals the one tried.
+// between returns a multiple of x between low·x and high·x. It is rounded to two digits, so that a
+// setting that a user pastes equals the setting that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return rounded
 }
 
-// cube returns point n of a sequence that fills the unit cube evenly: from an offset, multiples of
-// powers of the root of x^(d+1) = x + 1, which for d = 1 is the golden ratio (Roberts, "The
-// unreasonable effectiveness of quasirandom sequences", 2018).
+// cube returns point n of a sequence that fills the unit cube evenly. It adds to an offset n times
+// the inverse powers of the root of x^(d+1) = x + 1, which for d = 1 is the golden ratio (Roberts,
+// "The unreasonable effectiveness of quasirandom sequences", 2018).
 func cube(n int, offset []float64) []float64 {
 	d := len(offset)
 	root := 2.0

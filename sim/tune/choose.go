@@ -19,8 +19,9 @@ type Chosen struct {
 	Result    *sim.Result // with the cost of the whole selection
 }
 
-// Run plays every candidate and scores all of them. It then plays the chosen one again, bit for
-// bit, with observe and with the cost of all releases so far. It calls done after every candidate.
+// Run plays every candidate, scores all candidates and chooses one. It then repeats the run of the
+// chosen candidate bit for bit, calls observe after its outcomes, and charges it with the cost of
+// all releases so far. Run calls done after every candidate.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	return c, s.charge(c.Result, best, totals)
 }
 
-// play plays one candidate.
+// play plays one candidate and returns the play and its result.
 func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe func(*sim.Play, sim.Status) error) (*sim.Play, *sim.Result, error) {
 	st, err := s.study(k, s.multiplier[k])
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns each record's scores under all candidates, less their mean. The vector depends
-// only on that record and on the releases of the runs.
+// vectors returns a vector for each record: the record's scores under all candidates, less the mean
+// of these scores. A vector depends only on its record and on the releases of the runs.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	vectors := make([][]float64, records.Len())
 	for i := range vectors {
@@ -153,11 +154,11 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog replaces a density of zero, which would make a record's vector infinite, so that it
-// would count for nothing.
+// leastLog is the least log density of a record. Without this bound a density of zero would make
+// the record's vector infinite, and the gate would count it as zero.
 const leastLog = -1e6
 
-// charge replaces the cost of the chosen run by that of the whole selection.
+// charge replaces the cost of the chosen run by the cost of the whole selection.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

@@ -17,7 +17,8 @@ type Row struct {
 	Score *float64 `json:"score,omitempty"` // mean over runs on records that no candidate was chosen by
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is the mean difference from the rule's score, run by run on the same records.
+	// Gain is the mean difference from the rule's score, where each run is compared with a run of
+	// the rule on the same records.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
@@ -43,7 +44,7 @@ type Found struct {
 	Best int   `json:"best"` // recommended row: the rule's, unless another is better by more than chance
 }
 
-// tally adds up trials by candidate.
+// tally summarises trials in one row for each candidate.
 func (s *Search) tally(trials []trial) []Row {
 	rows := make([]Row, len(s.candidates))
 	for _, t := range trials {
@@ -71,7 +72,7 @@ func meanError(values []float64) (mean, err *float64) {
 	return &m, &e
 }
 
-// byScore sorts rows, best first, those without a score last.
+// byScore orders rows by score, best first. Rows without a score come last.
 func byScore(a, b Row) int {
 	switch {
 	case a.Score != nil && b.Score != nil:
@@ -84,8 +85,7 @@ func byScore(a, b Row) int {
 	return 0
 }
 
-// certain reports whether a candidate beats the rule by more than chance explains once in forty
-// times, by Student's t since runs may be few.
+// certain reports whether a candidate beats the rule in a one-sided t-test at the level 1/40.
 func (r *Row) certain() bool {
 	if r.Gain == nil {
 		return false

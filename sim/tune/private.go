@@ -27,8 +27,8 @@ type SelectionOptions struct {
 	Workers    int
 }
 
-// The share of the study's μ² for the scores, and the share of the records that each client sets
-// aside for them.
+// scoreBudget is the share of the study's μ² for the scores. asideShare is the share of the records
+// that each client sets aside to compute the scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
@@ -38,9 +38,9 @@ const (
 // anybody may read, so that every run and every score is a release. Their composition meets the
 // study's target: the runs have more noise than a single run would need.
 //
-// Every client sets records aside, runs all candidates on the others, and releases one noisy sum
-// over the records set aside: of the clipped vector of each record's scores under all candidates,
-// less its mean.
+// Every client sets some records aside and runs all candidates on its remaining records. For each
+// record set aside it computes the vector of the record's scores under all candidates, less their
+// mean. The client clips these vectors and releases their sum with noise.
 type Selection struct {
 	o          SelectionOptions
 	base       *study.Study
@@ -85,10 +85,11 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study without a choice.
+// Study returns the study before the selection replaces any setting.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the rule, then the given candidates or drawn ones.
+// choose returns the candidates of the selection: the rule, and either the candidates of the
+// options or candidates drawn around the rule.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -129,14 +130,14 @@ func (s *Selection) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, settings))
 }
 
-// study returns a candidate's study at a noise multiplier.
+// study returns a candidate's study with the given noise multiplier.
 func (s *Selection) study(candidate int, multiplier float64) (*study.Study, error) {
 	return s.load(append(slices.Clone(s.candidates[candidate].overrides),
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds the noise with which all runs and scores together meet the target. Each run gets
-// an equal part of the runs' μ² at first.
+// calibrate finds the noise with which all runs and scores together meet the target. It starts with
+// an equal part of the runs' μ² for each run.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -194,8 +195,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the cost of all releases under an adjacency: every run of every candidate, and the
-// scores.
+// Event returns the event of all releases under an adjacency. It composes the releases of every
+// candidate's run with the release of the scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {
@@ -208,7 +209,7 @@ func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, err
 	return all, nil
 }
 
-// cost returns ε of Event at the study's δ.
+// cost returns the ε of Event at the study's δ, and its μ.
 func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, err error) {
 	e, err := s.Event(adjacency)
 	if err != nil {

@@ -43,8 +43,8 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The charge is the composition of all releases, all steps of all runs and the scores. The test
-// adds them up without the code that charges.
+// The charge is the composition of all steps of all runs and of the scores. The test computes the
+// composition without the code that charges.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
@@ -69,7 +69,7 @@ func TestSelectionIsCharged(t *testing.T) {
 	}
 }
 
-// Sampled runs are composed as sampled Gaussians.
+// The cost of a selection counts runs with Poisson sampling as sampled Gaussians.
 func TestSelectionOfSampledRuns(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Candidates: []string{"inference.sampling_rate=0.2 inference.steps=20"}})
 	got, _, err := s.cost(accountant.AddRemove)
@@ -91,8 +91,8 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// With a large ε the better candidate is chosen wherever it stands; with a tiny one the noise
-// decides.
+// With a large ε the better candidate is chosen, whatever its position in the list. With a tiny ε
+// the noise decides.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -104,7 +104,7 @@ func TestSelectionChooses(t *testing.T) {
 			t.Errorf("seed %d: steps of nothing were chosen before others", seed)
 		}
 	}
-	// If the choice is even, all are of one kind with probability 2⁻⁷.
+	// If both candidates are equally likely, all eight choices agree with probability 2⁻⁷.
 	chosen := map[int]int{}
 	for seed := range uint64(8) {
 		chosen[choose(t, SelectionOptions{Study: path, Seed: seed, Settings: []string{"privacy.epsilon=0.01"}, Candidates: []string{"inference.step_size=1e-9"}}).Candidate]++
@@ -126,8 +126,8 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	}
 }
 
-// The released scores carry the accounted noise from every client. The variance of 120 variates
-// exceeds the bounds with probability below 10⁻⁴.
+// The released scores contain the accounted noise of every client. The variance of 120 variates is
+// outside the bounds with probability below 10⁻⁴.
 func TestScoresHaveNoise(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
 	var results []*sim.Result

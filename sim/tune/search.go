@@ -22,7 +22,7 @@ const (
 	Accuracy      Score = "accuracy"       // share of records whose likeliest outcome was the observed one
 )
 
-// fits refuses a score that is undefined for the study's outcome.
+// fits returns an error if the score is undefined for the study's outcome.
 func (s Score) fits(st *study.Study) error {
 	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
 		return fmt.Errorf("study %s: accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood", st.Name)
@@ -51,9 +51,9 @@ type Options struct {
 // LeastBudget is the fewest runs of a search.
 const LeastBudget = 16
 
-// A part of the runs tries many candidates a few times each. The rest compares the best of them
-// and the rule on other records, or other splits of the records, since the best of many looks
-// better than it is.
+// The first lookShare of the runs tries many candidates, looks times each. The remaining runs
+// compare the best candidates, at most finalists, with the rule on other records or other splits of
+// the records. The second part is necessary because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -128,8 +128,8 @@ func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
-// ruled returns the candidate that leaves every setting to its rule. Where the clip has no rule it
-// is measured on made-up records.
+// ruled returns the candidate that leaves every setting to its default rule. If the clip has no
+// rule, the candidate has the clip that was measured on made-up records.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -138,7 +138,8 @@ func (s *space) ruled() Candidate {
 	return c
 }
 
-// fixed returns the rule, and the study as written if it sets a searched key.
+// fixed returns the candidates that are not drawn: the rule, and the study as written if it sets a
+// searched key.
 func (s *space) fixed() []Candidate {
 	all := []Candidate{s.ruled()}
 	if s.named {
@@ -151,7 +152,7 @@ func (s *space) fixed() []Candidate {
 	return all
 }
 
-// draw returns n candidates.
+// draw returns n candidates from a sequence that fills the search space evenly.
 func (s *space) draw(n int, seed uint64) []Candidate {
 	r := rand.New(rand.NewPCG(seed, 0))
 	offset := make([]float64, len(s.keys))
@@ -173,7 +174,8 @@ type trial struct {
 	err       error // error if there is no score
 }
 
-// Run searches. After every run it calls done with the number of runs so far and in all.
+// Run searches and returns the result. After every run it calls done with the number of finished
+// runs and the number of all runs.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
@@ -214,8 +216,8 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials and calls count after each. It returns an error if a trial of a fixed
-// candidate fails. Other failures stay in the trials.
+// play runs trials and calls count after each trial. It returns an error if a trial of the rule or
+// of the study as written fails. It records the errors of drawn candidates in their trials.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	next := make(chan *trial)
 	ended := make(chan *trial)
@@ -252,7 +254,7 @@ func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	return nil
 }
 
-// one plays one trial.
+// one plays one trial and returns its score.
 func (s *Search) one(ctx context.Context, t *trial) (float64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -10,18 +10,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// testShare is the share of held-out records if the study gives none.
+// testShare is the share of held-out records if the study sets no share.
 const testShare = 0.2
 
-// A source provides the records of a search: settings that replace all of the study's own records,
-// which may be private, the held-out ones included.
+// A source provides the records of a search. Its settings replace all of the study's own records,
+// including the held-out records, because they may be private.
 type source struct {
 	words    string
 	public   bool // files that the user asserts to be public
 	settings []string
 }
 
-// newSource uses public files, or makes records up if there are none.
+// newSource returns a source of records from public files. If there are no public files, the source
+// generates records.
 func newSource(st *study.Study, public []string) (s *source, err error) {
 	s = &source{settings: []string{"simulation.test_data="}, public: len(public) > 0}
 	if st.Simulation.Test == 0 {

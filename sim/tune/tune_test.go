@@ -97,7 +97,7 @@ func TestSearchFindsBetterSettings(t *testing.T) {
 	}
 }
 
-// A search reads none of the study's own records, held-out ones included.
+// A search reads none of the study's own records and none of its held-out records.
 func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 	path := writeStudy(t, `data = "private.csv", test_data = "test.csv"`)
 	found := search(t, Options{Study: path, Seed: 1, Workers: 2})
@@ -175,8 +175,8 @@ func TestCandidatesOfOpenedSums(t *testing.T) {
 	}
 }
 
-// For a model without a rule the clip starts where it cuts a fifth of the gradients of made-up
-// records.
+// For a model without a rule the search begins with a clip that cuts a fifth of the gradients of
+// made-up records.
 func TestSearchMeasuresAClip(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	s, err := New(Options{Study: path, Score: LogLikelihood, Budget: LeastBudget, Seed: 1, Settings: []string{

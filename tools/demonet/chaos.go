@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A siege is many runs of one study, with processes killed at random moments, a bad network and
-// full disks.
+// A siege plays one study many times. It kills processes at random moments, makes the network
+// unreliable and limits the size of files as a full disk would.
 type siege struct {
 	base  string
 	proxy *proxy
@@ -28,7 +28,7 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege plays the given number of runs, from a seed on.
+// besiege plays the given number of runs, with consecutive seeds that begin with from.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -185,7 +185,7 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills a process, or cuts all connections.
+// strike kills the process with the given name or, in one of five cases, cuts all connections.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -197,7 +197,7 @@ func (b *battle) strike(id string) {
 	}
 }
 
-// start starts a process; now and then its files are limited in size.
+// start starts a process. At random it limits the size of the process's files.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
@@ -247,7 +247,7 @@ func (b *battle) ended(e end) error {
 // unreachable is the exit code of a client that could not reach the coordinator: docs/use/exit-codes.md.
 const unreachable = 6
 
-// stop ends the remaining processes: the coordinator, or after an error also others.
+// stop kills the processes that still run, which are the coordinator and, after an error, clients.
 func (b *battle) stop() {
 	for _, c := range b.lives {
 		_ = c.Process.Kill() // it may have just ended
@@ -257,7 +257,8 @@ func (b *battle) stop() {
 	}
 }
 
-// whole verifies the ledgers and the transcript, and that all clients have the same posterior.
+// whole verifies the ledgers and the transcript. It returns an error if two clients have different
+// posteriors.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err

@@ -2,17 +2,18 @@
 // separate processes with mutual TLS between them.
 //
 // Without arguments it is a demonstration: four clients play a study twice. The first run is
-// undisturbed. In the second a client and the coordinator are killed half way and restarted. Both
-// runs have the same posterior, to the last bit. The study has no privacy noise: noise differs in
-// every run, so that two runs could not be compared.
+// undisturbed. In the second run a client and the coordinator are killed half way and restarted.
+// Both runs have the same posterior, to the last bit. The study has no privacy noise, because noise
+// would differ between the runs and they could not be compared.
 //
-// With a study, and settings in the form of sim, it plays that study once.
+// If the first argument is a study, demonet plays that study once. Further arguments are settings
+// as sim takes them.
 //
-// With upgrade and a folder with the programs of an earlier build, it plays a study that those
-// begin and this build ends.
+// With upgrade and a folder that holds the programs of an earlier build, demonet plays a study that
+// the earlier build begins and this build ends.
 //
-// With siege, a number of runs and a seed, it plays a study that many times, while it kills
-// processes at random moments, cuts connections and fills disks.
+// With siege, a number of runs and a seed, demonet plays a study that many times, while it kills
+// processes at random moments, cuts connections and simulates full disks.
 package main
 
 import (
@@ -96,23 +97,25 @@ func compare(first, second *posterior) error {
 	return nil
 }
 
-// dealHospitals makes the records of a study without noise.
+// dealHospitals generates the records of four clients for a study without noise, and returns the
+// clients.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
 
-// A posterior is the result, as bytes and for people.
+// A posterior is the result of a run, as exact bytes and as a table for people.
 type posterior struct {
 	exact []byte
 	table string
 }
 
-// leave does not disturb a federation.
+// leave is the argument disturb of [play] for an undisturbed run. It does nothing.
 func leave(context.Context, *network) error { return nil }
 
-// play runs the whole federation once, with the programs in a folder. disturb runs meanwhile.
+// play runs the whole federation once, with the programs in a folder. It calls disturb while the
+// federation runs.
 func play(ctx context.Context, clients []string, name, programs string, disturb func(context.Context, *network) error) (*posterior, error) {
 	address, err := freeAddress()
 	if err != nil {

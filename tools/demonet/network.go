@@ -33,7 +33,7 @@ const (
 	interrupted = 130   // exit code of processes that were asked to stop
 )
 
-// deal writes the records of each client to a file of its own, and returns the clients.
+// deal writes the records of each client to a separate file and returns the names of the clients.
 func deal(ctx context.Context, records, study string, settings ...string) (clients []string, err error) {
 	args := []string{"deal", study, "--out", records, "--json"}
 	text, err := command(ctx, bin, "sim", append(args, settings...)...)
@@ -57,7 +57,7 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 }
 
 // found creates the study and invites its clients, with the programs in a folder. The coordinator
-// listens on one address and is reached at another.
+// listens on the address listens. Clients reach it at the address called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
 	for _, id := range clients {
@@ -82,7 +82,8 @@ func freeAddress() (string, error) {
 
 func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 
-// start starts a process, again if it was killed. A client joins first if it has not.
+// start starts a process, or restarts it after it was killed. A client that has not joined joins
+// first.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
 		return n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
@@ -95,7 +96,8 @@ func (n *network) start(ctx context.Context, id string) error {
 	return n.run(id, "client", "--state", n.state(id), "--log", "json", "run", "--data", filepath.Join(n.records, id+".csv"))
 }
 
-// join redeems the invitation of a client, permits everything, and approves the study.
+// join redeems the invitation of a client, writes a policy that permits any study, and approves the
+// study.
 func (n *network) join(ctx context.Context, id string) error {
 	if _, err := n.command(ctx, id, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
 		return err
@@ -163,7 +165,7 @@ func (n *network) kill(id string) error {
 	return nil
 }
 
-// ask ends a process by a signal that it can handle.
+// ask sends a signal to a process that the process can handle, and waits until the process ends.
 func (n *network) ask(id string, signal os.Signal) error {
 	c := n.running[id]
 	if err := c.Process.Signal(signal); err != nil {
@@ -195,7 +197,7 @@ func (n *network) stop() {
 	}
 }
 
-// disturb kills a client and the coordinator half way, and starts them again.
+// disturb kills a client and the coordinator half way through the study and restarts them.
 func disturb(ctx context.Context, n *network) error {
 	victim := n.clients[1]
 	round, err := n.halfWay(ctx)
@@ -232,7 +234,7 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the study until a condition holds, and returns the round.
+// watch polls the study until a condition holds and returns the current round.
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -262,7 +264,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	return 0, fmt.Errorf("the study was not seen where it was waited for: %s", failed.String())
 }
 
-// verify makes participants and outsiders verify the run.
+// verify runs the commands by which clients and outsiders verify a run.
 func (n *network) verify(ctx context.Context) error {
 	bundle := filepath.Join(n.dir, "bundle")
 	if _, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {

@@ -33,7 +33,7 @@ func newProxy(to string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// behave makes the network bad, by a seed, or good.
+// behave makes the network bad or good. The seed determines the faults of a bad network.
 func (p *proxy) behave(bad bool, seed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (p *proxy) know(c net.Conn, open bool) {
 	}
 }
 
-// A whim is the treatment of some bytes by the network.
+// A whim says how the network treats some bytes: a delay, a cut, or a repetition.
 type whim struct {
 	hold  time.Duration
 	keep  int // bytes before the connection is cut; all if negative

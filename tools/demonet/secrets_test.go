@@ -84,8 +84,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// An observed federation is both daemons in one process, with all their output: logs at every
-// level, errors, metrics, and the bytes of connections.
+// An observed federation runs the coordinator and the clients in one process. It records all their
+// output, which is logs at every level, errors, metrics, and the bytes of connections.
 type observed struct {
 	t       *testing.T
 	dir     string
@@ -108,7 +108,8 @@ func (o *observed) fail(err error) {
 	fmt.Fprintf(&o.shown, "%v\n%+v\n", err, err)
 }
 
-// serve serves until the study is over.
+// serve runs the coordinator's daemon until the study is over. The returned channel yields its
+// error.
 func (o *observed) serve() <-chan error {
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -180,7 +181,7 @@ func (o *observed) open(name identity.Name) *client.Client {
 	return c
 }
 
-// take makes a client join, receive refusals, approve and play.
+// take runs a client, which joins, receives refusals, approves and plays.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -245,7 +246,7 @@ func (o *observed) measure() error {
 	return err
 }
 
-// secretRecords are eleven records of one client, and the numbers in them.
+// secretRecords returns a file with eleven records of one client, and the numbers in the file.
 func secretRecords(m int) (file string, values []float64) {
 	file = "x,y\n"
 	for i := range 11 {
@@ -277,8 +278,8 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 	return all
 }
 
-// No key, invitation or value of a record occurs in a log, an error, a metric, a review, or on the
-// wire, in a whole study with refusals on the way.
+// The test plays a whole study with refusals. No key, invitation or value of a record may occur in
+// a log, an error, a metric, a review, or on the wire.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
@@ -348,7 +349,7 @@ func gossiped(document []byte) string {
 // duration matches metrics and log lines that contain a duration.
 var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
-// stranger tries a used invitation.
+// stranger makes an unknown client try an invitation that was already used.
 func (o *observed) stranger(text string) {
 	c := o.open("stranger")
 	defer c.Close()

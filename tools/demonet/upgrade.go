@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// upgrade plays a study that an earlier build begins and this build ends. Half way the coordinator
-// is replaced first, then one client; the others keep the earlier build. The posterior must equal
-// that of an undisturbed run, to the last bit, and this build must read and verify all files of
-// the earlier one.
+// upgrade plays a study that an earlier build begins and this build ends. Half way through the
+// study it replaces the coordinator and then one client. The other clients keep the earlier build.
+// The posterior must equal the posterior of an undisturbed run, to the last bit, and this build must
+// read and verify all files of the earlier build.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {

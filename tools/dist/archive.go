@@ -41,7 +41,7 @@ func pack(w io.Writer, date time.Time, entries []entry) error {
 	return t.Close()
 }
 
-// squeeze compresses with gzip, without a name and a time.
+// squeeze compresses with gzip. The header has no file name and no time.
 func squeeze(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)

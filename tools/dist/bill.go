@@ -77,7 +77,7 @@ func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill
 	for _, m := range info.Deps {
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
-		// A sum of go.sum is the SHA-256 of a list of files, in base64 after "h1:".
+		// A checksum of go.sum is "h1:" and then, in base64, the SHA-256 of a list of files.
 		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
 				c.Properties = []property{{"go:sum:h1", hex.EncodeToString(raw)}}

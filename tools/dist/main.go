@@ -3,7 +3,7 @@
 // daemon, a bill of materials for each program, and the SHA-256 of all files. The same commit and
 // version of Go yield the same bytes on every machine, without a container daemon or a registry.
 //
-// The images and bills are written by our own code because the usual Go tools do not meet that. ko
+// The images and bills are written by our own code because the usual Go tools cannot do this. ko
 // v0.19.1 fetches its base image, even an empty one, from a registry. It cannot add a folder for
 // the state that belongs to the image's user, a volume or a stop signal, and it brings 137 modules
 // into go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number, but

@@ -58,7 +58,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each runs a function for every client, up to a number of them at a time.
+// each calls do for every client, for up to the given number of clients at a time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	tokens := make(chan struct{}, at)
 	failed := make(chan error, len(c.clients))
@@ -161,8 +161,8 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script defines the clients' answers to a study: all equal, with zeros. Entries that one client
-// has verified are not verified by the others.
+// A script defines the clients' answers to a study, which are all equal and contain zeros. Once one
+// client has verified an entry, the other clients accept it without verification.
 type script struct {
 	size   int // numbers of a release
 	padded int // size of a release
@@ -174,7 +174,7 @@ type script struct {
 }
 
 // follow takes an entry that a client received and records the time. The first client with the
-// entry requests a body that clients usually compute themselves, which these do not.
+// entry also requests the entry's body, if it is one that real clients compute themselves.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -210,8 +210,8 @@ func (s *script) played(clients int) int {
 	return len(s.times.whole(clients))
 }
 
-// play runs a client, from the entry after its last one, until it has the outcome of a plan or the
-// study is over.
+// play runs a client, beginning with the entry after its last entry, until the client has the
+// outcome of the plan until or the study is over.
 func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	for {
 		number := max(p.has, 1) + 1

@@ -21,7 +21,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A hub is a coordinator in a process of its own.
+// A hub is a coordinator in a separate process.
 type hub struct {
 	dir, address string
 	metrics      string // its address
@@ -29,8 +29,8 @@ type hub struct {
 	empty        usage // before any client has joined
 }
 
-// found creates studies whose client names end in a number. It returns their invitations, study
-// after study.
+// found chooses the addresses of a coordinator and creates its studies with the given number of
+// clients each. It does not start the coordinator. It returns the invitations of each study.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
 	h := &hub{dir: filepath.Join(o.dir, "hub")}
 	for _, a := range []*string{&h.address, &h.metrics} {
@@ -45,7 +45,7 @@ func found(ctx context.Context, o options, documents [][]byte, clients int) (*hu
 	return h, all, err
 }
 
-// found creates the studies.
+// found creates the studies in the coordinator's state and returns the invitations of each study.
 func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]coordinator.Invited, error) {
 	state, err := coordinator.Open(h.dir, coordinator.Options{})
 	if err != nil {
@@ -187,8 +187,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most samples the process until the returned function is called, which returns the peak of its
-// private memory.
+// most samples the private memory of the process until the returned function is called. That
+// function returns the peak.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {
@@ -213,7 +213,7 @@ func (h *hub) most() (stop func() int64) {
 	}
 }
 
-// processors returns the processor time so far of this process, with all clients.
+// processors returns the processor time so far of this process, which runs all clients.
 func processors() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)

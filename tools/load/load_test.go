@@ -27,8 +27,8 @@ func TestStudyHasCoefficients(t *testing.T) {
 	}
 }
 
-// Variation within a stretch does not change the trend. For a line with one stretch off it, the
-// deviation matches the value by hand.
+// Variation within a stretch does not change the trend. For a line with one stretch off the line,
+// the test compares the slope and the deviation with values computed by hand.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64
@@ -42,7 +42,8 @@ func TestTrend(t *testing.T) {
 	for i := range points {
 		y[i] += 12
 	}
-	// In stretches: centres -5.5 to 5.5, squares 143; the first is 12 higher.
+	// In units of stretches, the centres are -5.5 to 5.5 and the sum of their squares is 143. The mean
+	// of the first stretch is 12 too high.
 	slope := 0.5 - 12*5.5/143/points
 	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.
 	if got := trendOf(at, y); math.Abs(got.slope-slope) > 1e-12 || math.Abs(got.deviation-math.Sqrt(rest/10/143)/points) > 1e-12 {

@@ -1,8 +1,8 @@
 // Command load loads a coordinator with many light clients in one process, over loopback with
 // mutual TLS. The clients join, consent, verify entries and answer with zeros. Load reports the
 // duration of rounds for each client and for all of them, the memory and processor time of the
-// coordinator's process, and the bytes on the wire. Clients compute nothing but seals and
-// signatures. They run on the same cores as the coordinator, so rounds include that time.
+// coordinator's process, and the bytes on the wire. Clients compute only seals and signatures. They
+// run on the same cores as the coordinator, so the durations of rounds include the clients' time.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait
@@ -21,16 +21,16 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options holds the values of the flags.
 type options struct {
 	clients, coefficients, rounds, connections, studies int
 	lasts                                               time.Duration
 	program, dir                                        string
 }
 
-// collect is GOGC for this process. With a thousand clients in one process the default would spend
-// a fifth of the time on garbage collection, which clients in processes of their own would not
-// need.
+// collect is the value of GOGC for this process. With a thousand clients in one process the default
+// would spend a fifth of the time on garbage collection. Clients in separate processes would not
+// need that time.
 const collect = 400
 
 func main() {

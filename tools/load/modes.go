@@ -138,8 +138,8 @@ func (c *crowd) begin(ctx context.Context) (*script, error) {
 	return c.script(ctx)
 }
 
-// idle holds connections that wait for studies to begin. It reports the memory of a connection,
-// including that for joining.
+// idle holds connections that wait for studies to begin. It reports the coordinator's memory for
+// each connection, including the memory for joining.
 func idle(ctx context.Context, o options) error {
 	if o.connections < 1 || o.connections > 4 {
 		return errors.New("a client has 1 to 4 connections")
@@ -209,7 +209,8 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	return all, err
 }
 
-// soak plays rounds for a while and reports the growth of memory and of the file.
+// soak plays rounds for a given time and reports the growth of the coordinator's memory and of its
+// state file.
 func soak(ctx context.Context, o options) error {
 	o.rounds = 999_999 // the last study has as many rounds as possible
 	h, c, err := assemble(ctx, o)

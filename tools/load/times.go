@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Times records when clients received plans and outcomes, by plan. All use one clock.
+// A times records when clients received plans and outcomes, by plan. All clients use the same
+// clock.
 type times struct {
 	opened  map[uint64]time.Time // when the first client had the plan
 	closed  map[uint64]time.Time // when the last client so far had the outcome
@@ -25,7 +26,8 @@ func (t *times) asked(now time.Time, ask uint64) {
 	}
 }
 
-// told records that a client has the outcome of a plan, and the time since it had the plan.
+// told records that a client has the outcome of a plan. took is the time since the client had the
+// plan.
 func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	if now.After(t.closed[ask]) {
 		t.closed[ask] = now

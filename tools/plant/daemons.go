@@ -1,17 +1,17 @@
 package main
 
-// around skips an anchor under a fault.
+// around returns an edit that skips the code of an anchor if the fault is active.
 func around(file, fault, anchor string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif !planted.Is(\"" + fault + "\") {\n", after: "\t}\n"}
 }
 
-// before runs code in front of an anchor under a fault.
+// before returns an edit that runs the code text before an anchor if the fault is active.
 func before(file, fault, anchor, text string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
-// daemonFaults break promises of the daemons when something goes wrong at the right moment.
-// Simulated worlds must find them.
+// daemonFaults break promises of the daemons. A fault shows only if a process or the disk fails at
+// the right moment, so simulated worlds (internal/testing/chaos) must find it.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator skips a sync", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

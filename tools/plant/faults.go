@@ -18,7 +18,7 @@ type fault struct {
 	edits []edit
 }
 
-// Anchors of more than one fault.
+// These anchors are used by more than one fault.
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
@@ -30,8 +30,8 @@ const (
 	remembered  = "\tcopy(c.Proposed, c.exact)\n"
 )
 
-// faults are the faults that an audit must find: mistakes of published programs, and some as
-// easily made.
+// faults are the faults that an audit must find. Some are mistakes of published programs, and the
+// remaining faults are as easily made.
 var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults)
 
 // gateFaults break mechanisms, samplers and the clients' memory.

@@ -8,8 +8,8 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// Every fault can be planted in the present code, and one audit finds it; an audit of the
-// unchanged program finds nothing. make audit runs twenty.
+// Every fault can be planted in the present code, and one audit finds the fault. An audit of the
+// unchanged program finds nothing. The command make audit runs twenty audits of each.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator twice and audits it with every fault, which takes half a minute")
@@ -21,8 +21,8 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Every fault of the daemons can be planted in the present code. make chaos-plants searches them
-// in simulated worlds.
+// Every fault of the daemons can be planted in the present code. The command make chaos-plants
+// searches for these faults in simulated worlds.
 func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	if _, err := overlay(root, t.TempDir(), daemonFaults); err != nil {
 		t.Error(err)
@@ -41,7 +41,7 @@ func TestLostAnchors(t *testing.T) {
 	}
 }
 
-// The same holds for simulated worlds.
+// In simulated worlds, too, a missed fault and a false alarm are failures.
 func TestJudgement(t *testing.T) {
 	for _, c := range []struct {
 		find  find

@@ -99,7 +99,8 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// The claims are computed once for several audits. A fault is mostly found before that.
+		// One process computes the claims once for all of its audits. With a fault, each audit has its
+		// own process, because it mostly finds the fault before it needs the claims.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers

@@ -17,7 +17,8 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A find is the result of simulated worlds for a fault.
+// A find is the result of playing simulated worlds with a fault. A world is a federation with
+// simulated clocks, disks and network.
 type find struct {
 	fault fault
 	world int // first world with a broken promise; 0 if none
@@ -25,8 +26,8 @@ type find struct {
 	err   error
 }
 
-// worlds plays simulated worlds with each fault of the daemons until one breaks a promise, and the
-// same number without faults.
+// worlds plays simulated worlds with each fault of the daemons until a world breaks a promise, or
+// until it has played most of them. It also plays the same number of worlds without faults.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
@@ -81,7 +82,7 @@ func (o options) playAll(root, program string, finds []find, most int) {
 // foundMark begins the line in which a run reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play plays worlds until one breaks a promise.
+// play plays worlds with a fault until a world breaks a promise.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "chaos")

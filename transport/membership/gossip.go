@@ -66,8 +66,8 @@ func (c Config) connect() (memberlist.Transport, error) {
 	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
-// memberlist returns the library's configuration: everything is encrypted, nothing compressed, and
-// only names and addresses are sent.
+// memberlist returns the configuration of the gossip library. All messages are encrypted and none
+// is compressed. A node sends only names and addresses.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
@@ -84,7 +84,7 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 	return m, nil
 }
 
-// Address returns the address at which others reach this node.
+// Address returns the address at which other nodes reach this node.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
 // Join contacts the nodes at addresses. It returns an error if none of them answers; the daemon
@@ -96,13 +96,13 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close leaves and stops. It is not an error if no other node notices.
+// Close tells the other nodes that this node leaves, and stops. It ignores a failure to tell them.
 func (n *Node) Close() error {
 	_ = n.list.Leave(farewell) // the others will notice
 	return n.list.Shutdown()
 }
 
-// ears receives events of the library, and passes to the view the permitted ones.
+// ears receives the events of the library, and passes events about known parties to the view.
 type ears struct {
 	own  identity.Name
 	view *View
@@ -122,7 +122,8 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive keeps unknown nodes out of the list, and data that our nodes never send.
+// NotifyAlive returns an error for a node that is not a party of the study, and for a node that
+// sends data other than its name and address. The library then ignores the node.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -133,7 +134,7 @@ func (e ears) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// AckPayload is empty: an answer carries no data.
+// AckPayload returns nil, so that answers to pings carry no data.
 func (ears) AckPayload() []byte { return nil }
 
 func (e ears) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) { e.seen(n) }
@@ -144,8 +145,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog logs the library's lines at debug level. They name parties and addresses, and no keys.
-// Others can cause them.
+// toSlog logs the library's lines at debug level, because other nodes can cause these lines. The
+// lines contain names and addresses, and no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

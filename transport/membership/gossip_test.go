@@ -76,7 +76,8 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// A node with another key, another study or an unknown name is ignored.
+// The test starts a node with another key, another study or an unknown name. The other node ignores
+// it.
 //
 //abuse:case A19 another key, study or name is ignored
 func TestUnknownNodesAreIgnored(t *testing.T) {
@@ -100,7 +101,8 @@ func TestUnknownNodesAreIgnored(t *testing.T) {
 	}
 }
 
-// No log contains a key, and no packet a name in the clear.
+// The test checks that no log contains the gossip key, and that no packet contains an unencrypted
+// name.
 //
 //abuse:case A17 nothing
 func TestKeyIsNotLogged(t *testing.T) {
@@ -140,8 +142,8 @@ func TestInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// A view contains names, times and ways, and a channel to wake up. It has no number, truth value or
-// list of members that a decision could use.
+// The test checks the result types of the methods of View. A View returns sightings and a channel.
+// It returns no number, truth value or list of members that a decision could use.
 //
 //abuse:case A19 gossip yields no data for a decision
 func TestViewContainsTimesOnly(t *testing.T) {

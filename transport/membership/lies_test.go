@@ -37,7 +37,7 @@ func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	return list
 }
 
-// A party that sends more than its name and address is ignored.
+// The test starts a node that sends more than its name and address. The other node ignores it.
 func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	for name, carries := range map[string][]byte{"one byte": {1}, "as much as there may be": make([]byte, memberlist.MetaMaxSize)} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// Replayed packets may make a dead node look alive, for a short time.
+// The test replays packets. A replay can make a dead node look alive for a short time.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -83,7 +83,8 @@ func TestReplayedPackets(t *testing.T) {
 	})
 }
 
-// Two nodes with one name conflict, and the first one is still heard.
+// The test starts two nodes with the same name. The nodes conflict, and the first node is still
+// heard.
 func TestTwoNodesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -100,7 +101,7 @@ func TestTwoNodesWithOneName(t *testing.T) {
 	})
 }
 
-// No packet contains the key.
+// The test checks that no packet contains the gossip key.
 func TestNoPacketContainsTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// maxStreams is how many incoming streams are read at once, and maxStream the most bytes of
-	// one: a list of all nodes of the largest study is a third of that.
+	// maxStreams is the number of incoming streams that are read at once. maxStream is the largest
+	// number of bytes of one stream. A list of all nodes of the largest study has a third of
+	// maxStream bytes.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the most bytes of a packet: packets fit into an Ethernet frame.
+	// maxPacket is the largest accepted packet in bytes. Valid packets fit into an Ethernet frame.
 	maxPacket = 2 << 10
 	// labelled is the first byte of data with a label.
 	labelled = 244
 	// patience is the time limit for the label of a stream.
 	patience = 10 * time.Second
-	// queue is how many packets may wait for a node; further ones are lost.
+	// queue is the number of packets that may wait for a node. Further packets are lost.
 	queue = 64
 )
 
-// A Port is an address, for UDP and TCP, shared by the nodes of any number of studies. A label
-// before each message selects the study.
+// A Port is an address for UDP and TCP that the nodes of several studies share. A label before each
+// message selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
 	busy chan struct{} // a token for each stream
@@ -41,8 +42,8 @@ type Port struct {
 	done    sync.WaitGroup
 }
 
-// Listen opens a port at an IP address and a port number at which others reach it, as in
-// 192.0.2.7:7946. The number 0 selects a free port.
+// Listen opens a port at an IP address and a port number, as in 192.0.2.7:7946. Other nodes must
+// reach the port at this address. The port number 0 selects a free port.
 func Listen(address string, log *slog.Logger) (*Port, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -63,7 +64,7 @@ func Listen(address string, log *slog.Logger) (*Port, error) {
 // Number returns the port number.
 func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
-// Close stops listening. All nodes must be closed.
+// Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
 	// A listening goroutine ends once it has delivered its last packet or stream, so the channels
 	// are drained until then.
@@ -100,7 +101,7 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	}
 }
 
-// streams delivers streams, and closes those beyond the limit.
+// streams delivers incoming streams. It closes a stream if maxStreams streams are already open.
 func (p *Port) streams() {
 	for {
 		select {
@@ -187,7 +188,7 @@ type outlet struct {
 func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
 func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
 
-// DialAddressTimeout bounds the length of the answer.
+// DialAddressTimeout connects to a node. At most maxStream bytes can be read from the connection.
 func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
 	c, err := o.NetTransport.DialAddressTimeout(at, d)
 	if err != nil {

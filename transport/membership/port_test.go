@@ -26,7 +26,7 @@ func listen(t *testing.T) *Port {
 
 func address(p *Port) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Number()))) }
 
-// at starts a node on a port. The node ends before the port.
+// at starts a node on a port. At the end of the test the node is closed before the port.
 func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *View) {
 	t.Helper()
 	v := NewView(sites, time.Now)
@@ -57,7 +57,7 @@ func TestStudiesShareAPort(t *testing.T) {
 	}
 }
 
-// A closed node releases its label, and the port stays open.
+// The test checks that a closed node releases its label, and that its port stays open.
 func TestLabelIsReleased(t *testing.T) {
 	p, view := listen(t), NewView(sites, time.Now)
 	for range 2 {
@@ -77,8 +77,8 @@ func TestInvalidAddresses(t *testing.T) {
 	}
 }
 
-// A stream without a label, or with an unknown one, is closed at once, and so is a stream beyond
-// the limit.
+// The test opens streams without a label or with an unknown label, and more streams than the limit.
+// The port closes these streams at once.
 func TestStreamsWithoutAStudy(t *testing.T) {
 	p := listen(t)
 	at(t, p, "north", study)
@@ -110,7 +110,7 @@ func TestStreamsWithoutAStudy(t *testing.T) {
 	}
 }
 
-// A stream is read up to a limit.
+// The test checks that a stream can be read only up to a limit.
 func TestStreamIsLimited(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
@@ -127,8 +127,8 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// Packets that are too long, belong to no study, or exceed the queue are lost, and nothing waits
-// for them.
+// The test sends packets that are too long, belong to no study, or exceed the queue. The port drops
+// these packets and does not block.
 func TestLostPackets(t *testing.T) {
 	p := listen(t)
 	o, err := p.outlet("label")
@@ -150,7 +150,7 @@ func TestLostPackets(t *testing.T) {
 	}
 }
 
-// A port closes while others keep sending to it.
+// The test closes a port while other nodes keep sending to it.
 func TestPortClosesUnderAFlood(t *testing.T) {
 	for range 20 {
 		p, err := Listen("127.0.0.1:0", nil)

@@ -17,8 +17,8 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// A town is a network in memory. A packet without a receiver is lost. The town records the nodes'
-// logs and all packets.
+// A town is a network in memory for tests. A packet without a receiver is lost. The town records
+// the nodes' logs and all packets.
 type town struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -28,19 +28,20 @@ type town struct {
 	kept    []sent // single packets
 }
 
-// A sent packet was sent to an address.
+// A sent is a recorded packet with the address to which it was sent.
 type sent struct {
 	to     string
 	packet memberlist.Packet
 }
 
-// newTown is for use in a bubble. After a shutdown its nodes get the time to end.
+// newTown returns an empty network for a test in a synctest bubble. At the end of the test it waits
+// a minute of the bubble's time, so that the nodes can end.
 func newTown(t *testing.T) *town {
 	t.Cleanup(func() { pass(time.Minute) })
 	return &town{t: t, phones: map[string]*phone{}}
 }
 
-// pass lets the time of a bubble pass.
+// pass waits for d in the time of a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
 func (w *town) Write(b []byte) (int, error) {
@@ -67,7 +68,7 @@ func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, st
 	return node, view, p.address
 }
 
-// A phone is the connection of a node.
+// A phone is the connection of a node to the town's network.
 type phone struct {
 	town    *town
 	address string

@@ -1,10 +1,11 @@
-// Package membership records when each party was last seen, and how: by the connection over which a
-// client stays in touch, or by gossip between daemons that can reach each other.
+// Package membership records when each party of a study was last seen. A party is seen through the
+// connection between client and coordinator, or through gossip between daemons that can reach each
+// other.
 //
-// It is a hint. A holder of the gossip key can send in every name, and replay old packets. So no
-// decision depends on it: no roster, threshold, round or noise share. It provides times and names
-// to show to people, and a channel that wakes a waiting goroutine, which then checks the signed
-// messages.
+// The record is only a hint, because a holder of the gossip key can send under every name and
+// replay old packets. No roster, threshold, round or noise share depends on the record. The package
+// provides times and names for display. It also provides a channel that wakes a waiting goroutine,
+// which then checks the signed messages.
 package membership
 
 import (
@@ -30,8 +31,8 @@ type Sighting struct {
 	Name identity.Name
 	At   time.Time // of the last sign of life; zero if there was none
 	Way  Way       // of the last sign of life
-	// Missed is the time since which the others have not heard the party; zero if it was seen
-	// later.
+	// Missed is the time since which other daemons have not heard the party. It is zero if the
+	// party was seen later.
 	Missed time.Time
 }
 
@@ -45,7 +46,8 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView returns a view of the parties for which known returns true. Others are ignored.
+// NewView returns a view of the parties for which known returns true. The view ignores all other
+// names.
 func NewView(known func(identity.Name) bool, now func() time.Time) *View {
 	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
@@ -59,7 +61,7 @@ func (v *View) Seen(name identity.Name, way Way) {
 	})
 }
 
-// miss records that the others do not hear a party any more.
+// miss records that other daemons do not hear a party any more.
 func (v *View) miss(name identity.Name) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		if !s.Missed.IsZero() {

@@ -41,7 +41,7 @@ func Create(path string, data []byte) error {
 	return system.put(path, data, system.link) // unlike rename, link fails if the file exists
 }
 
-// Replace writes a file like Create and replaces an existing one.
+// Replace writes a file as Create does, but replaces an existing file.
 func Replace(path string, data []byte) error {
 	return system.put(path, data, system.rename)
 }
@@ -99,9 +99,9 @@ func (d disk) syncDirectory(dir string) error {
 	return errors.Join(d.sync(f), f.Close())
 }
 
-// Read returns the content of a file of at most limit bytes. It returns an error, which
-// says how to correct the mode, unless the file is an ordinary one and only its owner
-// may read it and enter its directory.
+// Read returns the content of a file of at most limit bytes. It returns an error unless the
+// file is a regular file that only its owner may read, in a directory that only its owner
+// may enter. The error says how to correct the mode.
 func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
 
 func (d disk) read(path string, limit int) ([]byte, error) {

@@ -13,7 +13,7 @@ import (
 
 var errDisk = errors.New("the disk says no")
 
-// own returns a path in a new directory of mode 0700.
+// own returns the path of a file in a directory that Create will make with mode 0700.
 func own(t *testing.T) string { return filepath.Join(t.TempDir(), "state", "file") }
 
 func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
@@ -158,7 +158,8 @@ func TestOpenDirectoryIsRefused(t *testing.T) {
 	alone(t, path)
 }
 
-// Another process replaces the file between Lstat and Open.
+// The test replaces the file between Lstat and Open, as another process could. Read must
+// refuse the file.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := own(t)
 	if err := Create(path, []byte("own")); err != nil {
@@ -176,7 +177,7 @@ func TestReplacedFileIsRefused(t *testing.T) {
 	}
 }
 
-// A file that grows after Stat is not read.
+// readAll refuses a file that has grown beyond the limit since Stat.
 func TestGrowingFileIsRefused(t *testing.T) {
 	path := own(t)
 	if err := Create(path, bytes.Repeat([]byte("x"), 9)); err != nil {

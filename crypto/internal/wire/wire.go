@@ -1,6 +1,6 @@
-// Package wire defines the binary encoding of all signed and sealed messages. Numbers
-// have a fixed width and are big-endian; a byte string follows its length. Every value
-// has exactly one encoding, and every encoding one value.
+// Package wire defines the binary encoding of all signed and sealed messages. Numbers have
+// a fixed width and are big-endian; a byte string follows its length. Every value has
+// exactly one encoding, and every encoding stands for exactly one value.
 package wire
 
 import "encoding/binary"
@@ -30,7 +30,8 @@ type Reader struct {
 // NewReader returns a reader of b. The reader does not change b.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Take returns the next n bytes as a part of the input, or nil if fewer are left.
+// Take returns the next n bytes as a part of the input, or nil if fewer than n bytes are
+// left.
 func (r *Reader) Take(n int) []byte {
 	if r.failed || n < 0 || n > len(r.rest) {
 		r.failed = true
@@ -41,7 +42,8 @@ func (r *Reader) Take(n int) []byte {
 	return taken
 }
 
-// Fixed fills dst with the next bytes. It leaves dst unchanged if too few are left.
+// Fixed fills dst with the next bytes. It leaves dst unchanged if fewer bytes are left than
+// dst holds.
 func (r *Reader) Fixed(dst []byte) { copy(dst, r.Take(len(dst))) }
 
 // Uint8 returns the next byte, or 0 if the read fails.
@@ -79,8 +81,9 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(n)
 }
 
-// Length reads the length of a byte string and not its bytes, which need not be in the
-// input. If the length exceeds the limit, the read fails and Length returns 0.
+// Length reads the length of a byte string. It does not read the bytes of the string, which
+// need not be in the input. If the length exceeds the limit, the read fails and Length
+// returns 0.
 func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
 	if b == nil {

@@ -1,8 +1,8 @@
 // Package stream is the random bit generator of all samplers and noise shares: AES-256 in
-// counter mode with a key of 32 bytes. It is internal to dpmech so that only few places can
-// choose a key: [fedpvi/dpmech.NewStream] takes it from the operating system,
+// counter mode with a key of 32 bytes. It is internal to dpmech so that only few places
+// can choose a key: [fedpvi/dpmech.NewStream] takes it from the operating system,
 // [fedpvi/dpmech.Split] from another stream, [fedpvi/dpmech.FillPublicNormal] from public
-// values, for numbers that protect nobody, and fedpvi/dpmech/seeded from a seed, for
+// values, for numbers that hide no data, and fedpvi/dpmech/seeded from a seed, for
 // simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
 package stream
 
@@ -16,10 +16,10 @@ import (
 // KeySize is the length of a stream's key in bytes.
 const KeySize = 32
 
-// The buffer grows with use. A client of a small model uses a few hundred bytes a round
-// before the stream gets a new key. A sampler or a noise vector uses megabytes, for which few
-// long calls of the cipher are twice as fast as many short ones. The size does not change the
-// bits.
+// The buffer of a stream grows with use. A client of a small model uses a few hundred
+// bytes a round before the stream gets a new key. A sampler or a noise vector uses
+// megabytes, for which few long calls of the cipher are twice as fast as many short ones.
+// The size does not change the bits.
 const (
 	firstFill  = 512
 	bufferSize = 4096
@@ -52,9 +52,9 @@ func Rekey(s *Stream, key [KeySize]byte) {
 	s.bits = cipher.NewCTR(block, iv[:])
 }
 
-// Wipe drops the key and overwrites all bits that were made and not read. Reading the stream
-// then panics, until it gets a new key. The standard library has no way to overwrite a key
-// schedule; its memory is left to the garbage collector.
+// Wipe drops the key and overwrites all bits that were generated but not read. Reading
+// the stream then panics, until it gets a new key. The standard library has no way to
+// overwrite a key schedule; its memory is left to the garbage collector.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil
@@ -71,7 +71,8 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
-// refill makes twice as many bits as the last time, up to the size of the buffer.
+// refill generates twice as many bits as the previous call did, up to the size of the
+// buffer.
 func (s *Stream) refill() {
 	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
@@ -113,9 +114,9 @@ func decode(dst []uint64, from []byte) {
 	}
 }
 
-// Uint64n returns an exactly uniform integer in [0, n). It repeats a draw that would make the
-// law uneven (Lemire, "Fast random integer generation in an interval", 2019). It panics if n
-// is 0.
+// Uint64n returns an exactly uniform integer in [0, n). It repeats draws that would make
+// some integers more probable (Lemire, "Fast random integer generation in an interval",
+// 2019). It panics if n is 0.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("stream: Uint64n(0)")

@@ -47,7 +47,7 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// These convert handles of cu to the types of this package.
+// The following functions convert handles of package cu to the types of this package.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }

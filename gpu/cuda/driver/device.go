@@ -19,7 +19,8 @@ type Device struct {
 	ctx cu.CUContext
 }
 
-// Open takes a GPU into use. That needs some hundred megabytes of its memory.
+// Open creates a context on a GPU. The context takes some hundred megabytes of the GPU's
+// memory.
 func Open(ordinal int) (*Device, error) {
 	_, found, err := Find()
 	if err != nil {
@@ -38,7 +39,7 @@ func Open(ordinal int) (*Device, error) {
 	return d, nil
 }
 
-// Close releases the GPU with all memory that is still taken.
+// Close releases the GPU and all memory that was not freed.
 func (d *Device) Close() error {
 	if err := d.dev.ReleasePrimaryCtx(); err != nil {
 		return d.failed("give it back", err)
@@ -143,7 +144,7 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits returns an error for a copy beyond the end.
+// fits returns an error if a copy of size bytes is longer than the memory.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, fmt.Errorf("the memory has %d bytes", m.size), ""}
@@ -151,7 +152,7 @@ func (m *Memory) fits(doing string, size int64) error {
 	return nil
 }
 
-// Set copies elements to the beginning of the memory, and waits.
+// Set copies elements to the beginning of the memory, and returns when they are copied.
 func Set[T Numbers](m *Memory, src []T) error {
 	at, size := bytesOf(src)
 	doing := fmt.Sprintf("copy %d bytes to it", size)
@@ -161,7 +162,7 @@ func Set[T Numbers](m *Memory, src []T) error {
 	return m.d.do(doing, func() error { return cu.MemcpyHtoD(m.at, at, size) })
 }
 
-// Get copies elements from the beginning of the memory, and waits.
+// Get copies elements from the beginning of the memory, and returns when they are copied.
 func Get[T Numbers](dst []T, m *Memory) error {
 	at, size := bytesOf(dst)
 	doing := fmt.Sprintf("copy %d bytes from it", size)

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// A process opens the library only once, so every test of another library starts a process.
+// A process opens the CUDA library only once, so every test that needs a different library
+// starts a new process.
 func TestMain(m *testing.M) {
 	switch os.Getenv("DRIVER_TEST") {
 	case "":
@@ -48,7 +49,7 @@ func fail(err error) {
 	os.Exit(3)
 }
 
-// work calls everything once, and checks the results.
+// work uses the functions of the package one after another and checks the results.
 func work() (err error) {
 	d, err := Open(1)
 	if err != nil {
@@ -242,7 +243,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Every call of the library is used, and the failure of each is noticed.
+// The package uses every function of the fake library, and returns an error when the function
+// fails. Functions that only describe errors are left out.
 func TestEveryCallIsChecked(t *testing.T) {
 	text := source(t)
 	dir := fake(t, text)

@@ -8,8 +8,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The kernels and calls need CUDA 11.4 (driver 470) for graphs, and the compute capability 7.5
-// of the PTX.
+// The package needs CUDA 11.4 (driver 470) for graphs. The PTX needs compute capability 7.5.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7
@@ -26,25 +25,25 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10
 
 // Info describes a GPU.
 type Info struct {
-	// Name is the manufacturer's name, Ordinal the N of cuda:N.
+	// Name is the manufacturer's name of the GPU. Ordinal is the number N in cuda:N.
 	Name    string
 	Ordinal int
 	// Major and Minor are the compute capability.
 	Major, Minor int
-	// Multiprocessors is their number, Shared the largest dynamic shared memory of a block in
-	// bytes, Memory the size of all memory in bytes.
+	// Multiprocessors is the number of multiprocessors. Shared is the largest dynamic shared
+	// memory of a block in bytes. Memory is the size of all memory in bytes.
 	Multiprocessors, Shared int
 	Memory                  int64
 	// MemoryClock (Hz) and BusWidth (bits) bound the memory's bandwidth. ClockRate (Hz) is the
-	// clock of the multiprocessors. They are 0 if the driver does not report them.
+	// clock of the multiprocessors. A field is 0 if the driver does not report its value.
 	MemoryClock, ClockRate float64
 	BusWidth               int
 	// Unfit is the reason why no kernel of this program runs on the GPU, or nil.
 	Unfit error
 }
 
-// Find opens the driver and returns its version and its GPUs, at least one. It makes no
-// context, and so takes no memory.
+// Find opens the driver and returns its version and its GPUs. It returns an error if there is
+// no GPU or the driver is too old. Find creates no context, so it takes no memory of a GPU.
 func Find() (Version, []Info, error) {
 	fail := func(doing string, cause error, advice string) (Version, []Info, error) {
 		return 0, nil, &Error{"cuda", doing, cause, advice}

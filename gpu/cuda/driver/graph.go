@@ -7,15 +7,15 @@ import (
 	"runtime"
 )
 
-// Graph is recorded work that is launched as a whole.
+// Graph is a recorded sequence of launches and copies that is launched as a whole.
 type Graph struct {
 	d *Device
 	s *Stream
 	g graphExec
 }
 
-// Capture records the work that is put into the queue instead of running it. work must launch
-// into this stream alone, make no copy that waits, and allocate no memory.
+// Capture calls work and records what work puts into the stream, instead of running it. work
+// must use only this stream, must not make copies that wait, and must not allocate memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
 	runtime.LockOSThread() // a capture belongs to a thread
 	defer runtime.UnlockOSThread()

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Machine is a GPU with the kernels of a module, and implements cuda.Device. Its methods may be
-// called from several goroutines at once; they take turns.
+// Machine is a GPU with the kernels of a module. It implements cuda.Device. Its methods may be
+// called from several goroutines at once; a mutex lets one run at a time.
 type Machine struct {
 	d       *Device
 	module  *Module
@@ -118,8 +118,8 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. Playing waits for earlier launches, and returns
-// when the graph is done.
+// Record implements cuda.Recorder with a graph. The play function that it returns waits for
+// earlier launches, and returns when the graph is done.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -155,7 +155,8 @@ func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, s
 	return play, forget, nil
 }
 
-// play launches a graph the given number of times after all earlier launches, and waits.
+// play launches a graph the given number of times after all earlier launches, and waits until
+// it is done.
 func (s *Stream) play(g *Graph, times int) error {
 	if err := s.d.Synchronize(); err != nil {
 		return err

@@ -66,7 +66,7 @@ func Kernels() (names []string) {
 	return names
 }
 
-// Alloc returns new memory of that many bytes, which holds garbage.
+// Alloc returns the address of new memory of that many bytes. Its content is garbage.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {

@@ -17,7 +17,8 @@ var orders = []Order{Forward, Backward, Shuffled}
 // shapes are numbers of blocks and of threads, some of them odd.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
-// launch runs a kernel on an output of that many words, and inputs, and returns the output.
+// launch runs a kernel whose arguments are an output of the given number of words and the
+// inputs. It returns the output.
 func launch(t *testing.T, o Order, name string, shape [2]int, words int, inputs ...[]uint64) []uint64 {
 	t.Helper()
 	out, err := try(t, o, name, shape, words, inputs...)
@@ -69,7 +70,8 @@ func TestThreadsShareMemoryBetweenBarriers(t *testing.T) {
 	}
 }
 
-// A kernel without a barrier that it needs has another result in another order.
+// A kernel that lacks a necessary barrier gives different results for different orders of
+// the threads.
 func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	in := sequence(64)
 	first := launch(t, Forward, "probe_reverse_racing", [2]int{1, 64}, 64, in)
@@ -79,7 +81,8 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	}
 }
 
-// So does a kernel without the barrier that keeps one warp from overtaking another.
+// A kernel that lacks the barrier which keeps one warp from overtaking another also gives
+// different results for different orders.
 func TestAnOrderShowsAnOvertakingWarp(t *testing.T) {
 	var results [2][]uint64
 	for i, o := range []Order{Forward, Backward} {

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// The PTX in the repository was made of these sources. This test needs no compiler.
+// The PTX in the repository was made from the sources in the repository. The test needs no
+// compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")
 	if err != nil {
@@ -80,8 +81,8 @@ func entries() map[string]string {
 	return all
 }
 
-// Nothing rounds differently on a card than on a processor, nothing needs a library, and
-// drivers of the last years accept the version.
+// The PTX has no instruction that rounds differently on a card than on a processor and calls no
+// library. Its version is one that drivers of the last years accept.
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {

@@ -1,5 +1,5 @@
-// Package abuse lists attacks on a federation and the tests that cover them. A test names the case
-// that it covers, and the result, in a line of its comment:
+// Package abuse lists attacks on a federation and the tests that cover them. The comment of a test
+// names the case that the test covers and the result of the attack, in a line of this form:
 //
 //	//abuse:case A04 refused as out of place; the first envelope is kept
 //

@@ -32,11 +32,11 @@ import (
 	"fedpvi/transport"
 )
 
-// shut means that the connection itself is refused.
+// shut is the expected status if the server refuses the connection, so that no call is made.
 const shut = codes.Code(1000)
 
-// A scene is two studies of one coordinator, both begun. In the first, north
-// and south take part, west has left, and late never came.
+// A scene has a coordinator with two studies, both of which have begun. In the first study the
+// clients north and south take part, west has left, and late was invited and never joined.
 type scene struct {
 	hub                      *hub
 	north, south, west, late *party
@@ -72,7 +72,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// sealed is the size of every answer.
+// sealed returns the size of a sealed answer, which is the same for all answers.
 func (s *scene) sealed() int {
 	st, err := study.Parse("study.toml", document("first"))
 	check(s.hub.t, err)
@@ -142,7 +142,8 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider has a certificate for the same study from an authority of its own.
+// outsider returns the TLS configuration of an attacker, with a certificate for the same study
+// from an authority that the attacker created.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
@@ -185,9 +186,10 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// Every role calls every method, with its own objects and those of others. Calls that are not
-// explicitly allowed are denied, or the connection is refused. A new method has no row here and
-// fails the test.
+// In the test every role calls every method, on its own objects and on objects of other
+// parties. Calls that are not explicitly allowed must be denied, or the connection must be
+// refused. The test fails if a method takes a message for which the test has no request, so a
+// new method must be added here.
 //
 //abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 no handler is reached by who may not call it, and nothing changes

@@ -36,7 +36,7 @@ func document(name string) []byte {
 	return bytes.Replace(text, []byte(`name = "plane"`), []byte(`name = "`+name+`"`), 1)
 }
 
-// A hub is the coordinator's own daemon, on a port of this machine.
+// A hub runs the coordinator's daemon on a port of this machine.
 type hub struct {
 	t       testing.TB
 	dir     string

@@ -21,10 +21,11 @@ var (
 	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
-// few is the number of worlds in an ordinary test run.
+// A world is a simulated study with faults that follow from a seed. few is the number of worlds
+// in an ordinary test run.
 const few = 24
 
-// A house plays worlds.
+// A house prepares studies and simulates worlds with them.
 type house struct {
 	t         *testing.T
 	dir       string
@@ -51,7 +52,8 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// fastDir returns a folder in memory: the loss of unsynced data is simulated.
+// fastDir returns a folder in memory, if the machine has one. Files need no real disk, because
+// the loss of unsynced data is simulated.
 func fastDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
@@ -83,7 +85,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink removes faults while the world still breaks a promise.
+// shrink removes faults as long as the simulation still breaks a promise, a property that the
+// protocol guarantees.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -134,7 +137,8 @@ func chosen(t *testing.T, faults []fault) []fault {
 	return kept
 }
 
-// The promises hold in every world. A failure prints its seed and the fewest faults that show it.
+// The test simulates many worlds and checks that every promise holds. A failure prints the seed
+// and the fewest faults that cause it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {

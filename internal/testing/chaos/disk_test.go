@@ -52,7 +52,7 @@ func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, er
 	}
 }
 
-// begin treats a file as durable if it is new to the disk.
+// begin reads a file that the disk does not know yet and treats its contents as durable.
 func (d *disk) begin(path string) (err error) {
 	if d.durable == nil {
 		d.durable, err = os.ReadFile(path)
@@ -73,7 +73,8 @@ func (d *disk) sync() {
 	d.dirty = nil
 }
 
-// unsynced is a sync that fails: some of the dirty writes reach the disk, the others never will.
+// unsynced simulates a sync that fails. A random part of the dirty writes reaches the disk, and
+// the remaining writes never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {

@@ -32,7 +32,8 @@ var kindNames = [kinds]string{
 	"a call is repeated", "a call is slow", "cut off", "the clock jumps", "absent", "an old entry is shown", "a forged entry is shown",
 }
 
-// A fault is one fault of a world. A fault at a step or a call happens when that is reached.
+// A fault is one fault of a world. A fault with a positive Nth happens when its process reaches
+// this step or call. A fault with an Nth of 0 happens at the time At.
 type fault struct {
 	Kind  kind
 	Who   int           // 0 is the coordinator, m is client m
@@ -59,7 +60,8 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults start in the first hours; after those a world must recover.
+// Faults start in the first part of a simulation. After the faults the study must recover and
+// end before patience is over.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour
@@ -99,8 +101,9 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws a time within the duration of an undisturbed world, or a time that other faults
-// extend it to.
+// when draws the time of a fault. It lies within the duration of an undisturbed simulation or,
+// with probability 1/3, within the time troubled, to which other faults may extend the
+// simulation.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -108,8 +111,8 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * float64(lasts))
 }
 
-// paces are the longest delays of a message, one for each world: rounds take seconds, or most of
-// their deadline.
+// paces are the longest delays of a message. A simulation has one of them. A round takes seconds
+// with the first, and most of its deadline with the last.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
 // upTo draws a duration on a logarithmic scale.

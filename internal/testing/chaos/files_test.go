@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A tree is the files of long bodies beside a process's database, and what of them would survive a power failure.
-// Paths are relative to the directory of a life.
+// A tree simulates the files that a process keeps beside its database for long message bodies. It tracks which
+// names and bytes would survive a power failure. Paths are relative to the state directory of the process.
 type tree struct {
 	names   map[string]*node // as the operating system shows them
 	durable map[string]*node // as they were when their directory was last synced
@@ -28,7 +28,8 @@ type node struct {
 	lost   bool // a sync failed: later ones write nothing
 }
 
-// A naming is a change of a directory that no sync has reached. At a power failure it is there or not.
+// A naming is a change of the names in a directory that is not synced yet. A power failure may keep it or undo
+// it.
 type naming struct {
 	dir   string
 	apply func(map[string]*node)
@@ -52,7 +53,7 @@ func (t *tree) sync(dir string) {
 	})
 }
 
-// fail leaves what is there after a power failure.
+// fail changes the tree to a random state that a power failure could leave.
 func (t *tree) fail(rng *rand.Rand) {
 	for _, n := range t.pending {
 		if rng.IntN(2) == 0 {
@@ -70,7 +71,7 @@ func (t *tree) fail(rng *rand.Rand) {
 	t.names, t.pending = maps.Clone(t.durable), nil
 }
 
-// write puts the files in the place of those of a directory.
+// write replaces the body files in a directory by the files of the tree.
 func (t *tree) write(dir string) error {
 	err := filepath.WalkDir(filepath.Join(dir, "bodies"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -100,7 +101,7 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer puts the faults of a life between a store and its files.
+// A filer is the file system of a store, with the faults of the life l of a process.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -111,7 +112,7 @@ func (f filer) rel(path string) string {
 	return rel
 }
 
-// step does something to the files, unless a fault is due.
+// step calls do with the files, unless a fault is due. It returns the error of do or of the fault.
 func (f filer) step(do func(t *tree) error) error {
 	f.l.p.w.mu.Lock()
 	defer f.l.p.w.mu.Unlock()
@@ -163,7 +164,7 @@ func (f filer) SyncDir(dir string) error {
 	})
 }
 
-// A filed file is one that is being written.
+// A filed file is a file that a store is writing.
 type filed struct {
 	*os.File
 	n *node

@@ -32,7 +32,8 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether λ is α times the sum.
+// is reports whether the published λ in said is the damping α times the sum of the accepted
+// changes.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false

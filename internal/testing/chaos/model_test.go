@@ -36,7 +36,7 @@ type model struct {
 	endings  map[string]*client.Ending
 }
 
-// An answer is one client's to one plan.
+// An answer identifies the answer of one client to one plan.
 type answer struct {
 	client string
 	ask    uint64
@@ -110,7 +110,7 @@ func (m *model) left(l *life, item transport.Item) {
 	m.read(key, h, item)
 }
 
-// read opens an answer as the coordinator will.
+// read decrypts and decodes an answer as the coordinator will, and records the release.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.sealing.Open(item.Body, h.Bytes(), m.w.maxRelease)
 	if err != nil {
@@ -126,8 +126,9 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	m.payloads[key] = r
 }
 
-// fresh checks that noise is not used twice. Where the noise drowns the contribution, two nearly
-// equal answers have the same noise.
+// fresh checks that a client does not use the same noise twice. It applies to studies whose noise
+// is much larger than the contributions, so that two nearly equal answers must have the same
+// noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -202,7 +203,7 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.follow(e, item.Body)
 }
 
-// follow checks the contents of an entry.
+// follow checks that the contents of an entry follow from earlier entries and answers.
 func (m *model) follow(e transcript.Entry, body []byte) {
 	switch e.Kind {
 	case "plan":
@@ -225,7 +226,8 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 	}
 }
 
-// settle checks an outcome: it opens the sum of the named answers, if they are enough.
+// settle checks an outcome. It must be void if it names too few answers. Otherwise its sum must be
+// the sum of the named answers.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
@@ -282,7 +284,8 @@ func (m *model) close(body []byte) {
 	}
 }
 
-// asks is called when a client requests an entry: it has accepted those before.
+// asks is called when a client requests an entry. The client has then accepted all earlier
+// entries, so asks checks that none of them was forged.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -292,7 +295,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns the forgery that a client is shown in place of an entry.
+// instead returns the false entry that a client is shown in place of an entry, if there can be
+// one.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false

@@ -13,8 +13,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A link is a client's connection to the coordinator in one life. It retries as transport.Client
-// does.
+// A link is a client's connection to the coordinator during one life, which is the time from the
+// start of the client's process to its end. It retries as transport.Client does.
 type link struct {
 	life *life
 	peer channel.Party
@@ -61,7 +61,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once makes one call, with the faults that befall it.
+// once makes one call, with the faults that are due. It reports whether the caller must repeat the
+// call.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -108,7 +109,8 @@ func judge(err error) (again bool, final error) {
 	return errors.Is(err, context.Canceled), err
 }
 
-// call calls a coordinator that may be killed meanwhile.
+// call executes a request on a coordinator. The context of the request is cancelled if the
+// coordinator is killed meanwhile.
 func (a *address) call(ctx context.Context, do request) (keep func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +118,7 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call, and returns the fault that befalls it.
+// trouble counts a call and returns the faults that are due at this call.
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -141,7 +143,7 @@ func (k *link) upTo(most time.Duration) time.Duration {
 	return time.Duration(1 + k.life.p.rng.Int64N(int64(most)))
 }
 
-// Join is for a guest.
+// Join redeems an invitation. A client calls it before it is a member of the study.
 func (k *link) Join(ctx context.Context, r transport.JoinRequest) (a transport.Admission, err error) {
 	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
 		got, err := to.study.Join(ctx, r)
@@ -177,7 +179,7 @@ func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, e
 	return certificate, err
 }
 
-// Entry omits, as a server does, the body that the client can compute.
+// Entry returns an entry. As a server does, it omits the body if the client can compute it.
 func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
 	item, err := k.Whole(ctx, number)
 	if item.Derived && session.Foretells(k.life.p.w.document) {

@@ -73,7 +73,8 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish judges the end of a life.
+// finish ends a life and records a broken promise if the process stopped with an error that
+// has no excuse.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -120,7 +121,7 @@ func (l *life) opened(db *bbolt.DB) {
 	intercept(db, l.write)
 }
 
-// layer puts the faults of a life between its database and the file.
+// layer returns a durable.Layer with which the life's database and files suffer its faults.
 func (l *life) layer() durable.Layer {
 	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -128,7 +129,8 @@ func (l *life) layer() durable.Layer {
 	}, Files: filer{l}}
 }
 
-// A faulty file passes writes to a file that is being written anew.
+// A faulty file is a database file that is written again by durable.Layer.Settle, with the
+// faults of a life.
 type faulty struct {
 	*os.File
 	l *life
@@ -163,7 +165,7 @@ func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// put is a write.
+// put writes bytes to the database file, or only part of them if a fault is due.
 func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	f, err := l.due()
 	if err == errUnsynced {
@@ -198,7 +200,8 @@ func (l *life) sync() error {
 	return l.suffer(f, err)
 }
 
-// committed runs after a commit and before any client is told.
+// committed is called after a commit, before the process tells anybody. It ends the life if a
+// fault is due.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -239,7 +242,8 @@ func (l *life) due() (fault, error) {
 	return fault{}, nil
 }
 
-// suffer makes a fault of the disk happen.
+// suffer applies a fault that is due at a step. It ends the life, or excuses an error that the
+// process may now return.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)

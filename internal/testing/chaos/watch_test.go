@@ -41,7 +41,7 @@ func (w *world) watch() {
 	}
 }
 
-// absent names the clients that have not ended.
+// absent returns the names of the clients that have not reached the end of the study.
 func (w *world) absent() string {
 	var names []string
 	for _, p := range w.parts[1:] {

@@ -42,7 +42,7 @@ type world struct {
 	steps   int
 }
 
-// An account is the result of a world.
+// An account is the result of a simulation: the broken promise, if any, and what happened.
 type account struct {
 	wrong string
 	story []string
@@ -50,7 +50,7 @@ type account struct {
 	took  time.Duration // of simulated time
 }
 
-// play plays a world. The same seed and faults yield the same world.
+// play runs a simulation. The same seed and faults give the same result.
 func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duration, faults []fault, told bool) (a account) {
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(*testing.T) {
@@ -103,7 +103,7 @@ func (w *world) run() {
 	}
 }
 
-// coordinate is a life of the coordinator.
+// coordinate runs the coordinator for one life, which is the time from its start to its end.
 func (w *world) coordinate(l *life) error {
 	hub, err := coordinator.Open(l.dir, coordinator.Options{
 		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), Long: w.template.long, Commit: func(commit func() error) error {
@@ -122,7 +122,7 @@ func (w *world) coordinate(l *life) error {
 	return hub.Close()
 }
 
-// takePart is a life of a client.
+// takePart runs a client for one life, which is the time from its start to its end.
 func (w *world) takePart(l *life) error {
 	c, err := client.Open(client.Options{
 		Dir: l.dir, Program: "chaos 1", Command: "chaos", Now: l.p.now, Create: true, Layer: l.layer(), Boundary: func(point string) error {
@@ -253,7 +253,7 @@ func (w *world) fail(format string, args ...any) {
 	w.end()
 }
 
-// tell adds to the story. The caller holds the lock.
+// tell adds a line to the log of the simulation. The caller holds the lock.
 func (w *world) tell(format string, args ...any) {
 	if w.told {
 		w.story = append(w.story, fmt.Sprintf("%12s  ", time.Since(w.begun).Round(time.Millisecond))+fmt.Sprintf(format, args...))

@@ -1,5 +1,5 @@
-// Package memory bounds the allocations of readers of foreign messages: a sender must not be able
-// to make a parser allocate more than in proportion to the message.
+// Package memory checks in tests how much memory a parser allocates for a message. A sender must
+// not be able to make a parser allocate more than in proportion to the size of the message.
 package memory
 
 import (
@@ -11,7 +11,7 @@ const (
 	// Factor is the largest allocation of a reader relative to the size of its message, garbage
 	// and result together.
 	Factor = 4
-	// Room is the largest further allocation, in bytes: for errors, tables, keys.
+	// Room is the largest further allocation, in bytes. It covers errors, tables and keys.
 	Room = 256 << 10
 )
 
@@ -29,8 +29,8 @@ func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
-// Document is [Bound] for f that reads TOML: the decoder allocates up to 256 bytes for one, and
-// package document refuses documents that need more than 16 MiB.
+// Document is [Bound] for f that reads TOML: the decoder allocates up to 256 bytes for each byte
+// of the document, and package document refuses documents that need more than 16 MiB.
 func Document(t testing.TB, message int, f func()) {
 	t.Helper()
 	Beside(t, min(256*uint64(message), 16<<20), message, f)

@@ -8,8 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Of returns the stream of a client's noise for a plan, by the client's place in the roster. It is
-// that of a simulation with as many clients and the same seed, and protects nobody.
+// Of returns the stream of a client's noise for a plan, by the client's place in the roster. A
+// simulation with as many clients and the same seed has the same stream. Its noise can be
+// predicted, so it protects nobody.
 func Of(st *study.Study, clients int, seed uint64, client, plan int) *dpmech.Stream {
 	passes, plans := 0, st.Inference.Rounds
 	if st.Standardisation != nil {

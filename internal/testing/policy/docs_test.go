@@ -37,7 +37,8 @@ func pages(t *testing.T) map[string]string {
 	return text
 }
 
-// Files and names that the pages link to exist.
+// The test checks that files exist to which the pages link, and that these files contain the names
+// that the pages mention.
 func TestPageLinksExist(t *testing.T) {
 	named := 0
 	for page, text := range pages(t) {
@@ -64,7 +65,7 @@ func TestPageLinksExist(t *testing.T) {
 	}
 }
 
-// Tests that the pages name exist.
+// The test checks that every test that a page names exists.
 func TestPagesNameExistingTests(t *testing.T) {
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)

@@ -85,7 +85,7 @@ func names(text string, pattern *regexp.Regexp) (all []string) {
 	return all
 }
 
-// The page for operators has the flags that there are, and no others.
+// The page for operators lists exactly the flags that the programs have.
 func TestOperationsHasTheFlags(t *testing.T) {
 	page := section(t, source(t, "docs", "use", "operations.md"), "Flags")
 	serve, run, ok := strings.Cut(page, "Flags of `client run`")
@@ -97,7 +97,7 @@ func TestOperationsHasTheFlags(t *testing.T) {
 	same(t, "client run", names(run, flag), flagsOf(t, source(t, "cmd", "client", "run.go"), "runCommand"))
 }
 
-// It has the metrics that there are, and no others.
+// The page for operators lists exactly the metrics that the programs have.
 func TestOperationsHasTheMetrics(t *testing.T) {
 	said := names(section(t, source(t, "docs", "use", "operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
 	var are []string
@@ -112,7 +112,7 @@ func TestOperationsHasTheMetrics(t *testing.T) {
 	same(t, "metrics", said, append(are, names(site, regexp.MustCompile(`"(fedpvi_client_[a-z_]+)"`))...))
 }
 
-// It has the files that the daemons keep, and no others.
+// The page for operators lists exactly the files that the daemons keep.
 func TestOperationsHasTheFiles(t *testing.T) {
 	said := names(section(t, source(t, "docs", "use", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json))`"))
 	var are []string

@@ -64,8 +64,9 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// floors lists the packages from the ground up: a package imports only from floors below its own.
-// Packages on one floor do not import each other, except those that beside lists.
+// floors lists the packages in layers, the lowest layer first. A package imports only packages of
+// lower layers. Packages of one layer do not import each other, except the packages that beside
+// lists.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/testing/memory", "internal/testing/manual"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -128,7 +129,7 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Tests may import a random source and programs from above.
+			// Tests may import a random source and test programs from higher layers.
 			if f.test && (room == "dpmech/seeded" || room == "internal/testing/programs") {
 				continue
 			}
@@ -190,8 +191,8 @@ var forbidden = []struct {
 	why     string
 }{
 	{
-		// transport draws pauses and the numbers of incidents at random, and demonet the times of
-		// kills.
+		// Package transport draws pauses and the numbers of incidents at random. Program demonet
+		// draws the times at which it kills processes.
 		"math/rand", func(f file) bool {
 			return f.test || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
 		},

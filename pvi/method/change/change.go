@@ -1,6 +1,6 @@
-// Package change is the method of studies whose privacy unit is the client: a client releases
-// the clipped change of its factor under its share of the noise, and the sum over the clients
-// that answered is opened. The local solver sees the records without noise.
+// Package change is the method of studies whose privacy unit is the client. A client releases
+// the clipped change of its factor plus its share of the noise, and the coordinator opens only
+// the sum over the clients that answered. The local solver uses the records without noise.
 package change
 
 import (
@@ -45,15 +45,16 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// doubt is the least ratio between the signal in each direction, if it is spread evenly, and the
-// amount by which noise may lower the precision in one direction. Below it outcomes are doubtful.
+// doubt is the smallest acceptable ratio between two amounts: the signal in each direction, if
+// the signal is spread evenly, and the amount by which noise may lower the precision in one
+// direction. A forecast below this ratio is doubtful.
 //
-// Noise of sd s on a d×d precision has eigenvalues down to −2s√d (on a diagonal one,
-// elements down to about −2s), and a signal of norm L has at most L/√d in every
-// direction. The noise of one round decides, since λ stays where it was until
-// a round is accepted. Measured on the demonstration (d = 7), with ε of 0.6, 0.8, 1 and
-// 1.5 and L of 1, 1.3, 1.6 and 2.3 times that, 42 %, 16 %, 4 % and 1 % of the rounds are
-// rejected, and none in the case study (d = 1) at L = 1.
+// Noise of sd s on a d×d precision has eigenvalues down to −2s√d (on a diagonal one, elements
+// down to about −2s), and a signal of norm L has at most L/√d in every direction. The noise of
+// one round decides, because λ does not move until a round is accepted. In the demonstration (d
+// = 7), with ε of 0.6, 0.8, 1 and 1.5 and L of 1, 1.3, 1.6 and 2.3 times that amount, 42 %, 16
+// %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no round is rejected at
+// L = 1.
 const doubt = 1.9
 
 // Forecast implements [method.Method].
@@ -97,7 +98,7 @@ type client struct {
 	exact  []int64 // the clipped change without noise
 }
 
-// Release implements [method.Client]. The client remembers the change without its noise.
+// Release implements [method.Client]. The client stores the clipped change without noise.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	if err := c.release(dst, t, src); err != nil {
 		return true, err

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A published method has clients remember the change with their own noise, and claims the
-// cost of the opened sums. See [PublishedMu] for the true cost.
+// A published method is a Method whose clients store the change with their own noise. It claims
+// the cost of the opened sums. See [PublishedMu] for the true cost.
 type published struct{ *Method }
 
 // Published implements [method.Unsound].
@@ -22,12 +22,12 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]: only the client's own noise is proved to hide its
-// change, because its factor holds the noise of earlier rounds, and later sums reveal it.
+// Proved implements [method.Unsound]. It returns 1, because only the client's own noise can be
+// proved to hide its change: the client's factor contains the noise of earlier rounds, and
+// later sums reveal that noise.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]. Like the claim, it assumes that only the fewest clients
-// answer.
+// Truth implements [method.Unsound]. Like the claim, it assumes that only U_min clients answer.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())
@@ -57,7 +57,7 @@ func (p published) NewSolverClient(s solver.Solver) method.Client {
 
 type publishedClient struct{ *client }
 
-// Release implements [method.Client]. The client remembers the change with its noise.
+// Release implements [method.Client]. The client stores the change with its noise.
 func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	if err := c.release(dst, t, src); err != nil {
 		return true, err

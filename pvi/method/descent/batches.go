@@ -6,10 +6,10 @@ import (
 	"fedpvi/pvi/method/steps"
 )
 
-// batches says how clients sample their records.
+// batches computes how clients sample their records.
 type batches struct{ *steps.Gradients }
 
-// stated returns the number of records for which the mechanism is stated.
+// stated returns the number of records for which the method states its cost.
 func (b batches) stated() int {
 	if b.Steps.Batch > 0 {
 		return b.Study.Federation.NominalRecords
@@ -17,12 +17,12 @@ func (b batches) stated() int {
 	return b.Study.Federation.MaxRecords
 }
 
-// sampling returns how a client with so many records samples them.
+// sampling returns the sampling of a client with the given number of records.
 //
-// A batch of a fixed size is the same share of the records of every client, rounded
-// down, so that it costs no client more than the study states. A client without records has
-// empty batches. Where the number of records is private the size is that
-// for the nominal number, which every client has (CheckShard).
+// A batch of a fixed size is the same share of every client's records, rounded down, so that no
+// client pays more than the cost that the study states. A client without records has empty
+// batches. If the number of records is private, the batch size is computed from the nominal
+// number of records. CheckShard ensures that every client has at least the nominal number.
 func (b batches) sampling(records int) dpmech.Sampling {
 	switch {
 	case b.Steps.Rate == 1:
@@ -33,7 +33,7 @@ func (b batches) sampling(records int) dpmech.Sampling {
 	return dpmech.Poisson{Rate: b.Steps.Rate}
 }
 
-// size returns the size of the batches of a client with so many records.
+// size returns the batch size of a client with the given number of records.
 func (b batches) size(records int) int {
 	if b.privateSize() {
 		return b.Steps.Batch
@@ -41,8 +41,9 @@ func (b batches) size(records int) int {
 	return int(int64(records) * int64(b.Steps.Batch) / int64(b.Study.Federation.NominalRecords))
 }
 
-// rate returns the probability with which a record of a client with so many is in a batch.
-// It depends on that number only if batches have a fixed size and the number is public.
+// rate returns the probability that a record is in a batch, for a client with the given number
+// of records. It depends on the number of records only if batches have a fixed size and the
+// number of records is public.
 func (b batches) rate(records int) float64 {
 	if b.fixed() && !b.privateSize() {
 		if size := b.size(records); size > 0 {
@@ -52,11 +53,11 @@ func (b batches) rate(records int) float64 {
 	return b.Steps.Rate
 }
 
-// fixed reports whether batches have a fixed size, below all records.
+// fixed reports whether batches have a fixed size and do not contain all records.
 func (b batches) fixed() bool { return b.Steps.Batch > 0 && b.Steps.Rate < 1 }
 
-// privateSize reports whether batches have a fixed size and the number of records is
-// private, as for a sampling as published.
+// privateSize reports whether batches have a fixed size while the number of records is private.
+// Only the published sampling allows this combination.
 func (b batches) privateSize() bool {
 	return b.fixed() && b.Study.Privacy.Adjacency != accountant.ReplaceOne
 }

@@ -20,7 +20,7 @@ func (m *Method) OnDevice() error {
 	if err := m.Model.OnDevice(); err != nil {
 		return err
 	}
-	// The solver knows the other reasons; it needs no records for that.
+	// The solver finds the other reasons. It needs no records for this check.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
 		return nil // the study needs records, and so does the answer: see OnDevice of the client

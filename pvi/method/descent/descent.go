@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the descent of clients by themselves.
+// A Method is gradient descent in which every client takes its steps by itself.
 type Method struct {
 	*steps.Base
 	method.Moves
@@ -55,10 +55,11 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 	return m, m.SetMessages(s.FactorMessages(0))
 }
 
-// newStart returns the mechanism of the statistics from which clients start, if they do,
-// beside gradients with a noise multiplier σ: T of them amount to about μ² = q²T/σ²
-// ([accountant]: exactly so for full batches), to which the statistics add their share.
-// Both are accounted as they are, and calibrated together.
+// newStart returns the mechanism of the statistics from which clients start, or nil if clients
+// do not start from statistics. T gradient steps with noise multiplier σ cost about μ² = q²T/σ²
+// (exactly for full batches, see [accountant]), and the statistics take their share of the
+// total μ². The accountant composes the exact costs of both, and the study calibrates them
+// together.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	share := m.Study.Inference.Descent.StartShare
 	if share == 0 {
@@ -84,7 +85,7 @@ func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 // Start implements [method.Stepped].
 func (m *Method) Start() (*dpmech.GaussianSum, bool) { return m.start, m.start != nil }
 
-// starts returns the number of releases before the first step.
+// starts returns the number of releases before the first step, 0 or 1.
 func (m *Method) starts() int {
 	if m.start != nil {
 		return 1
@@ -108,7 +109,7 @@ func (m *Method) Event(shares int, adjacency accountant.Adjacency, releases int)
 	return m.eventOf(m.Sampled(), shares, adjacency, releases)
 }
 
-// eventOf returns the cost of the first releases with steps of another mechanism.
+// eventOf returns the cost of the first releases if the steps use the given mechanism.
 func (m *Method) eventOf(sampled *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.start == nil || releases == 0 {
 		return steps.EventOf(sampled, shares, adjacency, releases)
@@ -127,9 +128,10 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 	return accountant.Composed{m.start.EventFor(1, adjacency), after}, err
 }
 
-// Adjacencies implements [method.Method]. If batches are a share of a client's records, their
-// size and the number by which their sums are divided depend on how many records there are:
-// under an adjacency that keeps this number private they have no cost.
+// Adjacencies implements [method.Method]. If batches are a share of a client's records, the
+// batch size and the divisor of the sums depend on the number of records. The cost is then
+// unknown under an adjacency that keeps this number private, so that only the study's own
+// adjacency is returned.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}
@@ -156,7 +158,7 @@ func (m *Method) CheckShard(s *shard.Shard) error {
 	return nil
 }
 
-// Options returns how a client with so many records descends.
+// Options returns the descent options of a client with the given number of records.
 func (m *Method) Options(records int) solver.DPSVIOptions {
 	return m.gradients.Options(m.Steps().Round, m.batches.rate(records))
 }

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A published descent draws batches of a fixed size and claims the cost of batches into
-// which records come independently, as d3p does.
+// A published descent draws batches of a fixed size but claims the cost of Poisson batches, in
+// which records are included independently. The library d3p makes this claim.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -22,7 +22,8 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// Published implements [method.Unsound]. The claim holds if every record is in every batch.
+// Published implements [method.Unsound]. It returns "" if every record is in every batch,
+// because the claim then holds.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling
@@ -38,8 +39,8 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 // Proved implements [method.Unsound].
 func (p published) Proved(shares int) int { return shares }
 
-// Truth implements [method.Unsound]: a bound from below on the cost of the batches that are
-// drawn.
+// Truth implements [method.Unsound]. It returns a lower bound on the cost of the batches that
+// are drawn.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth := e.Proved
 	truth.Epsilon, truth.Method = e.Lower, "from below, for batches without replacement"

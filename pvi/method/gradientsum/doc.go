@@ -1,6 +1,7 @@
-// Package gradientsum is the method of rounds that open one sum of clipped gradients over
-// all records of the clients that answered. Every machine moves q by the sum for itself.
+// Package gradientsum is the method in which every round opens one sum of clipped gradients
+// over all records of the clients that answered. The server and every client compute the new q
+// from the sum.
 //
-// A release is the only thing that a client computes from its records, so that nothing that
-// the sum hides shows elsewhere. Clients have no factors.
+// A client computes nothing from its records except the release, so that no other message can
+// reveal what the sum hides. Clients have no factors.
 package gradientsum

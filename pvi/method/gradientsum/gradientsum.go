@@ -11,11 +11,11 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// exponent is the precision of λ, which follows from a descent. It leaves 2^66 for its
-// elements.
+// exponent is the precision of λ: elements of λ are multiples of 2^-exponent. The elements can
+// be as large as 2^66.
 const exponent = 60
 
-// A Method is the descent of the federation by sums of gradients.
+// A Method is gradient descent by sums of gradients over all clients.
 type Method struct {
 	*steps.Base
 	gradients *steps.Gradients
@@ -54,7 +54,7 @@ func (m *Method) sampling(int) dpmech.Sampling {
 	return dpmech.FullBatch{}
 }
 
-// newDescent returns the descent that every machine follows.
+// newDescent returns the gradient descent that the server and every client compute.
 func newDescent(g *steps.Gradients) (*solver.SumDescent, error) {
 	none, err := g.Model.Records(shard.Design(g.Study, new(shard.Records)), 1)
 	if err != nil {
@@ -63,7 +63,8 @@ func newDescent(g *steps.Gradients) (*solver.SumDescent, error) {
 	return solver.NewSumDescent(none, g.Options(g.Steps.Total, g.Steps.Rate))
 }
 
-// Exact implements [method.Method]: λ follows from floating-point arithmetic.
+// Exact implements [method.Method]. It returns false, because λ is computed in floating-point
+// arithmetic.
 func (m *Method) Exact() bool { return false }
 
 // Forecast implements [method.Method].
@@ -99,20 +100,20 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, sums: sums}, nil
 }
 
-// A client releases sums of gradients, and remembers only how many.
+// A client releases sums of gradients, and stores only the number of its releases.
 type client struct {
 	method *Method
 	sums   *solver.GradientSum
 	spent  method.Spent
 }
 
-// Release implements [method.Client]. The task's walk is that of the same method.
+// Release implements [method.Client]. The task's Walk must come from the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	c.spent.Statistics++
 	return true, c.sums.Release(dst, t.Walk.(*walk).query(t.Number), src)
 }
 
-// Follow implements [method.Client]: there is no factor.
+// Follow implements [method.Client]. It does nothing, because the client has no factor.
 func (c *client) Follow(int64, []int64) {}
 
 // Spent implements [method.Client].

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A walk follows the descent by sums. λ is q's natural parameters minus those of the prior,
-// rounded.
+// A walk computes the gradient descent from the opened sums. λ is the natural parameters of q
+// minus the natural parameters of the prior, rounded to the lattice.
 type walk struct {
 	setting  *method.Setting
 	messages method.Messages
@@ -37,13 +37,14 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw writes the ε of a plan's step, which everybody can compute.
+// draw returns the standard normal draw ε of a plan's step, from which θ is computed. Everybody
+// can compute ε. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
 }
 
-// query returns where the gradients of a plan are taken.
+// query returns the point θ at which clients compute the gradients of a plan.
 func (w *walk) query(number int) *gpu.Query { return w.descent.Query(w.state, w.draw(number)) }
 
 // Step implements [method.Walk].
@@ -62,8 +63,9 @@ func (w *walk) Step(n int, _ int64, sum, _ []int64) method.Move {
 // Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.to(w.descent.Start(), false)} }
 
-// End implements [method.Walk]: the average of q takes the place of q. If q ran to and fro,
-// its average may be beyond the lattice; then q stays as it is.
+// End implements [method.Walk]. The first move replaces q by its average over the last steps.
+// If q oscillated, its average may not fit on the lattice. The second move then leaves q as it
+// is.
 func (w *walk) End() []method.Move {
 	return []method.Move{w.to(w.state, true), w.to(w.state, false)}
 }
@@ -96,8 +98,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// to returns the move to the λ of a state: of q as it is, or averaged; nil if it is beyond
-// the lattice.
+// to returns the move to the λ of a state, computed from the last q or from the averaged q. It
+// returns nil if λ does not fit on the lattice.
 func (w *walk) to(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}
@@ -110,7 +112,7 @@ func (w *walk) to(state []float64, averaged bool) method.Move {
 	return m
 }
 
-// A move makes a state of the descent that of the walk.
+// A move sets the walk to a state of the descent.
 type move struct {
 	walk           *walk
 	state          []float64

@@ -1,18 +1,17 @@
-// Package parts is the method of clients that deal their records to K disjoint parts, each
-// with a solver of its own, whose clipped changes add up to the client's (Heikkilä et al.,
-// "Differentially private partitioned variational inference", 2023, section 3:
-// "local averaging" and "virtual PVI clients").
+// Package parts is the method in which a client divides its records at random into K disjoint
+// parts. Each part has its own solver, and the client's change is the sum of the parts' clipped
+// changes (Heikkilä et al., "Differentially private partitioned variational inference", 2023,
+// section 3: "local averaging" and "virtual PVI clients").
 //
-// A part's change in a round is a function of its own records and of public numbers:
-// the plan, and the factor that it replaces, which follows from λ, from the client's own
-// releases, or from the part's own earlier changes before noise. So a record that comes
-// or goes turns one of the K clipped vectors of every round into another one and leaves
-// the others alone: the sensitivity is 2C (see [dpmech.Config.Aggregates]).
+// A part's change in a round is a function of its own records and of public numbers: the plan,
+// and the factor that the proposal replaces. This factor is computed from λ, from the client's
+// own releases, or from the part's own earlier changes before noise. So a record that is added
+// or removed changes one of the K clipped vectors of every round and no other vector. The
+// sensitivity is 2C (see [dpmech.Config.Aggregates]).
 //
-// The part of a record is drawn once for the whole study, for every record by
-// itself: given the parts of the others, which do not depend on the record, the above
-// holds, and a mixture over these draws of pairs of releases costs no more than the worst
-// pair.
+// The part of each record is drawn once for the whole study, independently of all other
+// records. Given the parts of the other records, the sensitivity is as above. Averaging over
+// the draws costs no more than the worst draw.
 package parts
 
 import (
@@ -109,8 +108,8 @@ type client struct {
 	kept, exact             []int64
 }
 
-// Release implements [method.Client]. The client remembers the noisy sum that it sends, beside its
-// parts' own changes.
+// Release implements [method.Client]. The client stores the noisy sum that it sends, and the
+// changes of its parts if they have factors of their own.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	m := c.method
 	c.spent.Changes++
@@ -123,7 +122,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal draws the part of every record, and makes the solvers.
+// deal draws the part of every record, and makes the solvers of the parts. Later calls keep the
+// parts.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -176,7 +176,7 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		}
 		_, err := s.Propose(c.target, c.problem(t), src)
 		if errors.Is(err, solver.ErrDiverged) {
-			// That the records lead nowhere is private: it counts as no change.
+			// A change of NaNs counts as no change. An error would reveal private information.
 			for i := range c.target {
 				c.target[i] = math.NaN()
 			}
@@ -200,8 +200,9 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced writes to current the factor that part k's proposal replaces: that of the
-// client if parts stand for it, or the part's own, or its share of the tied one.
+// replaced writes to current the factor that part k's proposal replaces: the client's factor if
+// the study averages over parts, the part's own factor if parts have factors, and otherwise the
+// part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -233,7 +234,7 @@ func (c *client) change(t *method.Task) []float64 {
 	return c.target
 }
 
-// keep returns the place for the clipped change of part k.
+// keep returns the slice in which the clipped change of part k is stored.
 func (c *client) keep(k int) []int64 {
 	if c.proposed == nil {
 		return c.kept
@@ -241,7 +242,7 @@ func (c *client) keep(k int) []int64 {
 	return c.proposed[k]
 }
 
-// Follow implements [method.Client]. The factors of virtual clients move by their proposals.
+// Follow implements [method.Client]. The factor of every part moves by the part's own proposal.
 func (c *client) Follow(alpha int64, centre []int64) {
 	c.own.Follow(alpha, centre)
 	for k, factor := range c.factors {

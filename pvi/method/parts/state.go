@@ -18,7 +18,7 @@ type state struct {
 	Proposed [][]int64
 }
 
-// Save implements [method.Client]. There are no parts before the first release.
+// Save implements [method.Client]. Before the first release there are no parts to save.
 func (c *client) Save(m *method.Memory) {
 	c.own.Save(m)
 	m.Spent = c.spent
@@ -41,8 +41,8 @@ func (c *client) Check(m *method.Memory, answered int) error {
 	return errors.Join(c.own.Check(m), method.CheckSpent(m.Spent, most, 0, answered > 0))
 }
 
-// Restore implements [method.Client]. The parts must be there if anything was released: with
-// other parts than those whose factors are remembered, a factor would depend on the records of
+// Restore implements [method.Client]. It returns an error if the client has released something
+// and m has no parts. With newly drawn parts, a stored factor would depend on the records of
 // two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {

@@ -1,6 +1,6 @@
-// Package plain is the method of studies without a privacy promise: a client sends the change
-// of its factor that its solver proposes, without noise. Such a study is for simulations, and
-// for records that are public.
+// Package plain is the method of studies without a privacy promise. A client sends the change
+// of its factor that its solver proposes, without noise. These studies are for simulations and
+// for public records.
 package plain
 
 import (
@@ -32,7 +32,7 @@ func New(s *method.Setting) (method.Draft, error) {
 // Messages implements [method.Method].
 func (m *Method) Messages() method.Messages { return m.messages }
 
-// Releases implements [method.Method]: nothing costs.
+// Releases implements [method.Method]. It returns 0, because no release costs privacy.
 func (m *Method) Releases() int { return 0 }
 
 // ReleasesAfter implements [method.Method].

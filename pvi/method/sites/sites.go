@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The rules for numbers that a study leaves open: passes of a client over its records in
-// the whole study, and least steps of one round.
+// The rules for settings that a study does not give, such as the number of passes of a client
+// over its records in the whole study and the smallest number of steps of a round.
 const (
 	passes        = 20 // times the number of coordinates that move together
 	leastSteps    = 2
@@ -25,9 +25,10 @@ const (
 	siteCost      = 10  // about how many times as long as a gradient a site takes
 )
 
-// reached is how far noise may take a coefficient that records have no say in, in sds of the
-// prior. On Abalone and Adult with seeds 101 and above, steps stop short on the one at 1, and
-// noise costs on the other at 5.
+// reached is the distance that noise may move a coefficient on which the records have no
+// information, in sds of the prior. In simulations on Abalone and Adult with seeds from 101, a
+// value of 1 makes the steps too short on one data set, and a value of 5 makes the noise too
+// costly on the other data set.
 const reached = 2
 
 // A Method is expectation propagation by steps.
@@ -68,7 +69,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// derive completes the steps that the study leaves open.
+// derive returns the steps. It computes the settings that the study does not give.
 func derive(s *method.Setting) (*method.Steps, error) {
 	in, nominal := s.Study.Inference, s.Study.Federation.NominalRecords
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Propagation.StepSize, InitialSD: in.Descent.InitialSD, Epoch: 1}
@@ -99,9 +100,10 @@ func derive(s *method.Setting) (*method.Steps, error) {
 	return d, deriveClip(s, d)
 }
 
-// deriveClip takes the typical site of a record: its precision times mean around
-// the mean of q is about as long as a gradient, and its precision is its curvature, of
-// which all elements count if they are released.
+// deriveClip sets the clip to a share of the norm of a record's typical site. Around the mean
+// of q, the site's precision times mean is about as long as the record's gradient. The site's
+// precision is the record's curvature, which adds to the norm if all of its elements are
+// released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -127,7 +129,7 @@ func isPublished(s *method.Setting) bool {
 	return s.Study.Inference.Descent.Sampling == study.PublishedSampling
 }
 
-// stated returns the number of records for which the mechanism is stated.
+// stated returns the number of records for which the method states its cost.
 func stated(s *method.Setting) int {
 	if isPublished(s) {
 		return s.Study.Federation.NominalRecords
@@ -148,7 +150,8 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap bounds how many coordinates of θ move together, each as if it moved alone.
+// overlap returns a bound on the number of coordinates of θ that move in the same step, each
+// without regard to the others.
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -156,15 +159,17 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of a client's q moves with momentum and is averaged: if
-// coordinates move together towards the one mode of a regression, and nothing else changes
-// in all of the steps.
+// glides reports whether the mean of a client's q moves with momentum and is averaged. This is
+// so if several coordinates move in the same step, the model is a regression, which has one
+// mode, and the study has one round, so that no other client's factor changes between the
+// steps.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap bounds how many coordinates of θ move together, each as if it moved alone.
+// Overlap returns a bound on the number of coordinates of θ that move in the same step, each
+// without regard to the others.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged.
@@ -173,7 +178,8 @@ func (m *Method) Glides() bool { return m.options.Glide }
 // Options returns how clients move their factors.
 func (m *Method) Options() ep.SEPOptions { return m.options }
 
-// startMean returns the mean at which records are first matched, nil for that of the prior.
+// startMean returns the mean of q at which the first sites are computed. It returns nil for the
+// mean of the prior.
 func startMean(s *method.Setting) ([]float64, error) {
 	how := s.Study.Inference.Propagation
 	switch {
@@ -185,7 +191,8 @@ func startMean(s *method.Setting) ([]float64, error) {
 	return nil, nil
 }
 
-// drawnStart returns a draw from the prior that follows from the identity of the protocol.
+// drawnStart returns a draw from the prior. The random numbers are computed from the digest of
+// the protocol, so that the draw is public.
 func drawnStart(s *method.Setting) []float64 {
 	at := make([]float64, s.Model.Dim())
 	dpmech.FillPublicNormal(at, "start of expectation propagation", s.Digest, 0)
@@ -195,7 +202,7 @@ func drawnStart(s *method.Setting) []float64 {
 	return at
 }
 
-// newOptions returns how clients move their factors.
+// newOptions computes the options with which clients move their factors.
 func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	d, how := m.Steps(), m.Study.Inference.Propagation
 	o := ep.SEPOptions{
@@ -272,8 +279,8 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 	return steps.NewClient(m, m.Base, s)
 }
 
-// A published method matches the records in the order of a permutation, and claims the cost
-// of one record that is drawn anew in every step.
+// A published method visits the records in the order of a random permutation, but claims the
+// cost of steps that draw one record each, independently of earlier steps.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -287,7 +294,8 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// Published implements [method.Unsound]. The claim holds for a single record.
+// Published implements [method.Unsound]. It returns "" if the client has a single record,
+// because the claim then holds.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling
@@ -310,7 +318,8 @@ func (p published) Truth(e method.Estimates) method.Cost {
 	return truth
 }
 
-// Adjacencies implements [method.Method]: the number of records, which are a step each, shows.
+// Adjacencies implements [method.Method]. It returns the study's adjacency only, because the
+// number of steps of a pass reveals the number of records.
 func (p published) Adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{p.Study.Privacy.Adjacency}
 }

@@ -1,7 +1,7 @@
-// Package statistics is the method of conjugate models at the unit of a record: a client
-// releases its records' clipped, noised statistics once (solver.ClippedAnalytical), and every
-// factor that it sends follows from them. Anyone may read the message. With factors as they
-// were published the client releases statistics anew in every round.
+// Package statistics is the method of conjugate models whose privacy unit is the record. A
+// client releases the clipped, noised statistics of its records once
+// (solver.ClippedAnalytical), and computes every factor that it sends from them. Anyone may
+// read the message. With published factors the client releases new statistics in every round.
 package statistics
 
 import (
@@ -45,8 +45,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns C: that of the study or, if it has none, half of the public bound on the norm
-// of a record's statistics.
+// clip returns C, the clip of the study. If the study gives no clip, C is half of the public
+// bound on the norm of a record's statistics.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -91,8 +91,8 @@ type client struct {
 	spent  method.Spent
 }
 
-// Release implements [method.Client]. The plan may be answered again after an error: the
-// statistics are kept.
+// Release implements [method.Client]. The client may answer the plan again after an error,
+// because it keeps the released statistics.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, &c.spent)
 	if err != nil {
@@ -107,7 +107,8 @@ func (c *client) Spent() method.Spent { return c.spent }
 // Ahead implements [method.Client].
 func (c *client) Ahead() int { return 1 }
 
-// Reuses implements [method.Client]: the statistics, if they are out.
+// Reuses implements [method.Client]. It returns true if every answer uses the statistics of the
+// first release.
 func (c *client) Reuses() bool { return !c.method.anew }
 
 // Save implements [method.Client].

@@ -9,45 +9,45 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Most is the largest number of noisy sums of a client.
+// Most is the largest number of noisy sums that a client may release.
 const Most = 10_000_000
 
-// Between LeastClip and MostClip there is a lattice for every noise.
+// LeastClip and MostClip bound the clip. For any clip in this range there is a lattice for
+// every noise multiplier.
 const LeastClip, MostClip = 1e-50, 1e50
 
-// SampledRate is the rate of batches that the rules choose where not all records are in
-// every batch.
+// SampledRate is the sampling rate that the rules choose if batches do not contain all records.
 const SampledRate = 0.1
 
-// Affordable is the number of products of a record and a coordinate of θ that a client
-// should have to compute in a study: some minutes on one core. Beyond, batches are
-// sampled.
+// Affordable is the largest number of products of a record and a coordinate of θ that a client
+// should compute in a study, which takes a few minutes on one core. If a study without sampling
+// needs more products, its batches are sampled.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of a round if the study has about total, or more if
-// every round must have at least least.
+// OfRound returns the number of steps of a round such that the study has at least total steps
+// and every round has at least least steps.
 func OfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }
 
-// A Config describes the mechanism of steps.
+// A Config describes the mechanism that hides the steps.
 type Config struct {
 	Steps *method.Steps
 	Dim   int // of a record's vector
 
-	// Releases is the number of clients whose noisy vectors a sum that anyone reads adds up.
+	// Releases is the number of clients whose noisy vectors are added up in one published sum.
 	Releases int
 
-	// Records is the number of records for which the mechanism is stated: the most of a
-	// client, because how many there are is private; but the nominal number if batches have a
-	// fixed size, which is then public.
+	// Records is the number of records for which the method states its cost. It is the largest
+	// number of records of a client if the number is private, and the nominal number if batches
+	// have a fixed size.
 	Records int
 
 	// Sampling returns how a client with so many records samples them.
 	Sampling func(records int) dpmech.Sampling
 }
 
-// A Base is the base of methods whose clients take private steps. It has their cost.
+// A Base is the base of methods whose clients take private steps. It computes their cost.
 type Base struct {
 	*method.Setting
 	config   Config
@@ -63,7 +63,7 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// By returns the mechanism for a sampling of so many records.
+// By returns the mechanism for the given sampling, number of records and noise multiplier.
 func (b *Base) By(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: b.config.Steps.Total,
@@ -72,8 +72,8 @@ func (b *Base) By(sampling dpmech.Sampling, records int, multiplier float64) (*d
 	})
 }
 
-// For returns the mechanism of a client with so many records. Only the sizes of its batches
-// depend on their number.
+// For returns the mechanism of a client with the given number of records. Only the sizes of the
+// batches depend on this number.
 func (b *Base) For(records int) (*dpmech.SampledSum, error) {
 	return b.By(b.config.Sampling(records), records, b.sampled.NoiseMultiplier())
 }
@@ -81,12 +81,13 @@ func (b *Base) For(records int) (*dpmech.SampledSum, error) {
 // Sampling returns how a client with so many records samples them.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
-// Claimed returns the mechanism for the sampling that a publication has an accountant for.
+// Claimed returns the mechanism for the sampling that a publication assumes in its privacy
+// claim.
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.By(sampling, b.config.Records, b.sampled.NoiseMultiplier())
 }
 
-// SetMessages completes the base.
+// SetMessages sets the description of the messages, which completes the base. It returns err.
 func (b *Base) SetMessages(m method.Messages, err error) error {
 	b.messages = m
 	return err
@@ -101,13 +102,14 @@ func (b *Base) Steps() *method.Steps { return b.config.Steps }
 // Sampled implements [method.Stepped].
 func (b *Base) Sampled() *dpmech.SampledSum { return b.sampled }
 
-// Start implements [method.Stepped]: clients start at the prior.
+// Start implements [method.Stepped]. It returns false, because clients do not start from
+// statistics.
 func (b *Base) Start() (*dpmech.GaussianSum, bool) { return nil, false }
 
 // Noise implements [method.Method].
 func (b *Base) Noise() method.Noise { return method.NoiseOf(b.sampled) }
 
-// Releases implements [method.Method]: a release is a step.
+// Releases implements [method.Method]. Every step is a release.
 func (b *Base) Releases() int { return b.config.Steps.Total }
 
 // ReleasesAfter implements [method.Method].
@@ -120,8 +122,8 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first steps of a mechanism. If batches are drawn by
-// epochs, the first step of an epoch pays for all of it.
+// EventOf returns the cost of the first steps of a mechanism. If batches are drawn for a whole
+// epoch at once, the first step of the epoch pays for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -152,8 +154,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
-// NewForecast returns the forecast for an averaged noise. The clip is on all draws
-// together.
+// NewForecast returns the forecast for the sd of a client's averaged noise. The clip applies to
+// the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

@@ -17,7 +17,7 @@ type Client struct {
 	spent method.Spent
 }
 
-// NewClient returns the half of a client of a method with that base.
+// NewClient returns the client's half of the method of, whose base is b.
 func NewClient(of method.Stepped, b *Base, s solver.Solver) *Client {
 	return &Client{Refiner: b.NewRefiner(of.Messages().Exponent, s), of: of, base: b}
 }
@@ -35,13 +35,13 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return drawn, c.SendFactor(dst, change, m)
 }
 
-// shorten makes a change of a factor of d coordinates fit into a message, in which there is
-// room for so much in each element. Steps under much noise may end far from where any records
-// lead, at a mean or a precision beyond the room of the study's lattice. Such a coordinate goes
-// as far towards there as the message allows: the natural parameters of one coordinate shrink by
-// one factor, so that the factor lies between the present and the proposed one, and is proper if
-// they are. If coordinates depend on each other, all shrink by one factor. The shortened change
-// is a function of the releases.
+// shorten scales down the change of a factor of d coordinates so that no element exceeds room,
+// the largest value that fits into a message. With much noise the steps may end at a mean or a
+// precision that does not fit on the study's lattice. If the precision is diagonal, shorten
+// multiplies both natural parameters of such a coordinate by one number below 1. The new factor
+// then lies between the present and the proposed factor, and is proper if both are. Otherwise
+// shorten multiplies all coordinates by one number. The shortened change is a function of the
+// releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)
@@ -80,7 +80,7 @@ func (c *Client) Ahead() int {
 	return next
 }
 
-// Reuses implements [method.Client]: every answer costs.
+// Reuses implements [method.Client]. It returns false, because every answer costs privacy.
 func (c *Client) Reuses() bool { return false }
 
 // Save implements [method.Client].

@@ -1,4 +1,4 @@
-// Package steps has the parts that methods share whose clients take private steps over
-// batches of their records: descent, sites and gradientsum. [Base] has the mechanism and
-// the cost, and [Gradients] derives the steps of a gradient descent.
+// Package steps has the code that the packages descent, sites and gradientsum share. In these
+// methods clients take private steps over batches of their records. [Base] has the mechanism
+// and the cost, and [Gradients] computes the settings of a gradient descent.
 package steps

@@ -12,41 +12,45 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The rules by which numbers that a study leaves open are derived. They are settings on a
-// plateau of simulations on the Adult, Abalone and breast cancer data, with ε from 0.3
-// to 4.
+// The rules for settings that a study does not give. The constants were chosen in simulations
+// on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where neighbouring values
+// gave equally good results.
 const (
-	// Steps of a client in the whole study, and least steps of one round: if every record
-	// is in every batch, and if batches are sampled.
+	// The number of steps of a client in the whole study and the smallest number of steps of a
+	// round. The first pair is for batches of all records, the second for sampled batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// The travel of clients together: the sum over all visits of all clients.
+	// The travel (step size times number of steps) of all clients together, summed over all
+	// visits of all clients.
 	sequentialTravel, synchronousTravel = 80, 60
 
 	// largestStep is the most that one step should change the logarithm of an sd.
 	largestStep = 0.4
 
-	// clipIntervals is the clip, as a share of a typical gradient, where
-	// intervals are wanted: clipping moves estimates, and no interval accounts for it.
+	// clipIntervals is the clip, as a share of a typical gradient, for studies that ask for
+	// noise-aware intervals. Clipping moves estimates, and the intervals do not account for
+	// this bias.
 	clipIntervals = 0.9
 
-	// manyRecords is where the pace changes, in records of the whole federation.
+	// manyRecords is the number of records of all clients at which the pace changes.
 	manyRecords = 10_000
 
-	// If few records have less signal than clearSignal, clip and travel shrink with it,
-	// to leastPace at the least.
+	// For a study with few records and a signal below clearSignal, the clip and the travel are
+	// multiplied by signal/clearSignal, but by no less than leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace depends on the number of records. If they are few the noise costs
-// most, and a smaller clip with longer steps serves best, unless the noise is such that long
-// steps carry little else. If they are many the bias of the clip and the jitter of the
-// last steps cost most, and a larger clip with shorter steps serves best.
+// A pace is the travel and the clip of a study, chosen by its number of records. With few
+// records the noise is the largest error, and a smaller clip with longer steps is best, unless
+// the noise is so large that long steps consist mostly of noise. With many records the bias of
+// the clip and the jitter of the last steps are the largest errors, and a larger clip with
+// shorter steps is best.
 type pace struct {
-	// travel is the most that step size times steps of a client may be. Adam moves a
-	// coordinate by half a step size a step on average, with steps that fall to nothing:
-	// it is the distance that a coordinate may have to travel, whatever ε and the dimension are.
+	// travel is the largest allowed product of the step size and a client's number of steps.
+	// With a step size that falls linearly to zero, Adam moves a coordinate by half of the
+	// first step size per step on average. So travel is proportional to the distance that a
+	// coordinate can move, whatever ε and the dimension are.
 	travel float64
 	clip   float64 // as a share of a typical gradient
 }
@@ -55,20 +59,21 @@ var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// If sums over many records move q there is less noise beside the signal.
+	// A sum over many records has less noise in proportion to its signal.
 	summed: pace{10, 0.84},
 }
 
-// A Gradients derives the steps of a gradient descent.
+// A Gradients computes the settings of the steps of a gradient descent.
 type Gradients struct {
 	*method.Setting
 	Steps *method.Steps
 
-	// Summed says that opened sums over all clients move q.
+	// Summed is true if opened sums over all clients move q.
 	Summed bool
 }
 
-// NewGradients completes the steps that the study leaves open.
+// NewGradients returns the steps of a study. It computes the settings that the study does not
+// give.
 func NewGradients(s *method.Setting, summed bool) (*Gradients, error) {
 	in := s.Study.Inference
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize, Epoch: 1}
@@ -106,7 +111,7 @@ func NewGradients(s *method.Setting, summed bool) (*Gradients, error) {
 	return g, g.deriveClip()
 }
 
-// CheckTotal returns an error for more steps than are possible.
+// CheckTotal returns an error if the study has more than [Most] steps.
 func CheckTotal(d *method.Steps, rounds int) error {
 	if d.Total > Most {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", rounds, d.Round, d.Total, Most)
@@ -114,7 +119,7 @@ func CheckTotal(d *method.Steps, rounds int) error {
 	return nil
 }
 
-// deriveBatch finds the size of batches that have a fixed size.
+// deriveBatch sets the batch size and rate if batches have a fixed size.
 func (g *Gradients) deriveBatch() error {
 	if g.Study.Inference.Descent.Sampling == study.PoissonSampling {
 		return nil
@@ -129,7 +134,7 @@ func (g *Gradients) deriveBatch() error {
 	return nil
 }
 
-// pace returns the pace of the study, by its nominal number of records.
+// pace returns the pace for the study's nominal number of records.
 func (g *Gradients) pace() pace {
 	switch n := g.Study.Federation.NominalRecords * g.Clients; {
 	case n == 0:
@@ -143,12 +148,12 @@ func (g *Gradients) pace() pace {
 	return paces.many
 }
 
-// signal returns how many times as long as the noise the sum of all records' gradients is, in
-// one coordinate and over all steps of the study together, if gradients are as long as the
-// clip and agree: N μ / √(d M), for N nominal records, d coefficients and M clients with
-// noise of their own. An ε is worth noise of sd C/μ beside sums of the whole study,
-// however many steps there are (Gaussian differential privacy; for sampled batches with
-// much noise: Dong, Roth and Su 2022, theorem 11).
+// signal returns the ratio of the sum of all records' gradients to its noise, in one coordinate
+// and over all steps of the study together. It assumes that all gradients have the norm of the
+// clip and the same direction. The ratio is N μ / √(d M), for N nominal records, d coefficients
+// and M clients that each add their own noise. An ε corresponds to noise of sd C/μ on the sum
+// over the whole study, whatever the number of steps (Gaussian differential privacy; for
+// sampled batches with much noise: Dong, Roth and Su 2022, theorem 11).
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
@@ -163,8 +168,9 @@ func (g *Gradients) signal() float64 {
 	return n * mu / math.Sqrt(float64(g.Model.Dim())*noises)
 }
 
-// travel returns step size times steps of a client. Every visit of every client moves
-// q, in a synchronous round by α; or every sum over all of them does.
+// travel returns the product of step size and steps of a client. If sums over all clients move
+// q, it is the travel of the pace. Otherwise every visit of every client moves q, by the factor
+// α in a synchronous round, and the travel of all clients together is bounded.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -176,8 +182,9 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns about the sds of the posterior. With sums it is small whatever
-// they are: there are few steps, each of one draw of θ, and a wide q shakes them.
+// initialSD returns the first sd of q, which is roughly that of the posterior. If opened sums
+// move q, it is small for every study, because there are few steps with one draw of θ each, and
+// a wide q makes them noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -185,8 +192,8 @@ func (g *Gradients) initialSD() float64 {
 	return 0.1
 }
 
-// ErrNoClip is returned for a study that has no clip for gradients, of a model for which
-// there is no rule.
+// ErrNoClip is the error for a study that gives no clip for gradients and whose model has no
+// rule for the clip.
 var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
 
 func (g *Gradients) deriveClip() error {
@@ -209,9 +216,10 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns how many times longer than one gradient a record's whole contribution
-// to a step is: draws of independent directions add their squares, and so does a
-// preconditioned gradient in the spread, which is as long as that in the mean.
+// contribution returns the norm of a record's whole contribution to a step, in units of the
+// norm of one gradient. The squared norms of the gradients of independent draws add up. A
+// preconditioned gradient has a second half, for the spread of q, which is as long as the half
+// for the mean.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
 	if d.Gradients == study.Preconditioned {
@@ -229,7 +237,7 @@ func (g *Gradients) Size() int {
 	return size
 }
 
-// Options returns the options of a descent of so many steps, over batches of a rate.
+// Options returns the options of a descent with the given number of steps and sampling rate.
 func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	d, in := g.Steps, g.Study.Inference.Descent
 	return solver.DPSVIOptions{
@@ -240,15 +248,15 @@ func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	}
 }
 
-// AveragedNoise returns the sd of a client's noise of the given sd in each step, averaged over
-// all steps and their draws.
+// AveragedNoise returns the sd of the average of a client's noise over all steps and their
+// draws, if the noise of each step has the given sd.
 func (g *Gradients) AveragedNoise(sd float64) float64 {
 	draws := g.Steps.Total * g.Study.Inference.Descent.Draws
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last of so many steps:
-// clients propose the average of these.
+// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last part of
+// the given number of steps. Clients propose the average of q over this part.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)

@@ -7,8 +7,9 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A coordinate that has no room in a message shrinks and keeps its
-// direction; a coordinate that has room stays as it is.
+// TestChangesBeyondAMessageAreShortened checks that a coordinate that does not fit into a
+// message is scaled down and keeps its direction, and that a coordinate that fits does not
+// change.
 func TestChangesBeyondAMessageAreShortened(t *testing.T) {
 	lattice, err := dpmech.NewLattice(30)
 	if err != nil {

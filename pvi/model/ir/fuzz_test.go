@@ -20,7 +20,7 @@ func (r *reader) byte() int {
 	return int(b)
 }
 
-// int returns a small number, or one of those that often go wrong.
+// int returns a small number, or a number from a list of values that often cause errors.
 func (r *reader) int() int {
 	b := r.byte()
 	odd := []int{-1, math.MaxInt, math.MinInt, 1 << 20, 1 << 32, MaxConstants, 257, 1000}

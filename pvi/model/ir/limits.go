@@ -1,6 +1,7 @@
 package ir
 
-// These are the limits of a program. Exceeding one is an error that names it.
+// These are the limits of a program. Verify returns an error that names the limit if a
+// program exceeds a limit.
 const (
 	MaxNodes        = 20_000  // operations
 	MaxColumns      = 1_024   // columns
@@ -15,6 +16,6 @@ const (
 	MaxName         = 256     // bytes
 )
 
-// Block is the number of rows that an evaluator works on at a time; MaxBlockBytes
-// counts a value and an adjoint for each.
+// Block is the number of rows that an evaluator computes at a time. MaxBlockBytes counts a
+// value and an adjoint for each row.
 const Block = 64

@@ -10,8 +10,8 @@ import (
 )
 
 // Names are the names of the elements of a column or of a parameter, in order. They are
-// immutable. A program may have a million: parameters with similar elements share one list,
-// and each has its own prefix.
+// immutable. A program may have a million names. To save memory, parameters with similar
+// elements share one list, and each parameter has its own prefix.
 type Names struct {
 	front string
 	list  *list // nil if there are none
@@ -73,8 +73,8 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error for an empty, invalid or repeated name. Names of a list that is
-// known to differ also differ with a prefix.
+// check returns an error for an empty, invalid or repeated name. If the names of a list are
+// known to differ, they also differ with a prefix, and check does not compare them again.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil

@@ -14,7 +14,7 @@ const (
 	Col   // column Ref of the row
 	Param // parameter Ref, constrained
 
-	// These are the only ways from parameters into records. t depends on parameters or
+	// Only these operations bring parameters into records. t depends on parameters or
 	// constants alone, and i is an integer column.
 	Global    // t itself, for every record
 	Gather    // t[i], t a vector

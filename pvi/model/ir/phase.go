@@ -19,8 +19,8 @@ func (p Phase) String() string {
 	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
 }
 
-// Join returns the phase of a node with arguments of phases a and b, and whether there is
-// one.
+// Join returns the phase of a node with arguments of phases a and b. It reports false if
+// the phases have no join.
 func Join(a, b Phase) (Phase, bool) {
 	switch {
 	case a == b || b == Fixed:

@@ -1,7 +1,7 @@
 package ir
 
-// Program is a model as data: it can be printed, hashed, sent and verified, and it holds no
-// code.
+// Program is a model as data. A program can be printed, hashed, sent and verified, and it
+// contains no code.
 type Program struct {
 	Name       string
 	Columns    []Column
@@ -15,13 +15,14 @@ type Program struct {
 	Prediction Prediction
 }
 
-// Column is a column that a program reads: one number of a row, or one for each entry.
+// Column is a column that a program reads. A row has one number in the column, or one
+// number for each entry.
 type Column struct {
 	Name string
 	// Entries names the numbers of a vector. It is empty for a single number.
 	Entries Names
-	// Lower and Upper are public bounds, both possible values. They may be infinite.
-	// Loading refuses data outside.
+	// Lower and Upper are public bounds. The bounds themselves are possible values. They
+	// may be infinite. Loading refuses values outside the bounds.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
 	Integer bool
@@ -75,8 +76,8 @@ type Constraint struct {
 type Node struct {
 	Op   Op
 	Args []int // earlier nodes
-	// Ref is the column, the parameter, the element, the first row or the density that Op
-	// needs.
+	// Ref is a number that Op needs: the index of a column, of a parameter or of an
+	// element, the first row of a slice, or a density.
 	Ref int
 	// Rows and Cols are the shape of a constant or of a slice.
 	Rows, Cols int
@@ -84,8 +85,8 @@ type Node struct {
 	Values []float64
 }
 
-// Prior gives the elements of a parameter, independently, a density with arguments that are
-// constants or parameters declared earlier.
+// Prior is the density of the elements of a parameter, which are independent. The arguments
+// of the density are constants or parameters declared earlier.
 type Prior struct {
 	Parameter int
 	Density   Density

@@ -1,13 +1,13 @@
 package ir
 
-// This file decides which programs run. It can be read on its own. A program passes if
-// every node uses only earlier nodes, has the arguments that its operation needs, and stays
-// within the limits; if every index into a table of parameters is a column with bounds
-// inside the table; if the log density of a record is a scalar of the record phase; and if
-// the priors are proper.
+// This file decides which programs may run, and can be read without the other files. A
+// program passes if every node uses only earlier nodes, has the arguments that its
+// operation needs, and stays within the limits; if every index into a table of parameters
+// is a column with bounds inside the table; if the log density of a record is a scalar of
+// the record phase; and if the priors are proper.
 //
-// Records cannot interfere because no operation lets them. The only operation that reads
-// data is Col. It has no argument that could select a row, and reads the current one.
+// No record can affect the value of another record, because the only operation that reads
+// data is Col. Col has no argument that could select a row, and reads the current row.
 //
 // This file has the rules about phases. Shapes, limits and declarations are in
 // verify_parts.go, densities in verify_density.go, priors in verify_priors.go.
@@ -82,7 +82,7 @@ func (v *Verified) nodes() error {
 	return nil
 }
 
-// A typed has the derived properties of a node.
+// A typed value has the properties of a node that the verifier derives.
 type typed struct {
 	phase    Phase
 	shape    Shape
@@ -143,7 +143,7 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 	}
 }
 
-// bridge types the operations that bring parameters into records.
+// bridge returns the type of an operation that brings parameters into records.
 func (v *Verified) bridge(n *Node) (typed, error) {
 	t := n.Args[0]
 	if n.Op == Linear {
@@ -203,7 +203,7 @@ func (v *Verified) likelihood() error {
 	return nil
 }
 
-// phase joins the phases of the arguments.
+// phase returns the join of the phases of the arguments, or an error if there is none.
 func (v *Verified) phase(args []int) (Phase, error) {
 	phase := Fixed
 	for _, a := range args {

@@ -2,9 +2,9 @@ package ir
 
 import "fmt"
 
-// priors checks that the parameters have a proper joint density. Each has one density given
-// earlier parameters, so the joint density is a product of conditional ones, each with an
-// integral of at most 1 over the parameter's set.
+// priors checks that the parameters have a proper joint density. Each parameter has one
+// density given earlier parameters. So the joint density is a product of conditional
+// densities, each of which has an integral of at most 1 over the parameter's set.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))

@@ -133,8 +133,8 @@ func (m *Machine) binaryBackward(i, n int) {
 // isSettled reports whether argument k of node i has its adjoint already.
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
-// leftBackward adds g·∂(x op y)/∂x to dst. At a tie of max or min the left
-// argument takes all.
+// leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the
+// left argument has the whole derivative.
 func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {

@@ -40,8 +40,9 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick takes from a stick of length 1 the shares σ(u_k − log(K−k)) of the rest, k =
-// 1..K−1, so that u = 0 gives equal pieces (the transform of Stan up to release 2.36).
+// breakStick breaks a stick of length 1 into K pieces. Piece k, for k = 1..K−1, is the
+// share σ(u_k − log(K−k)) of the stick that is left, so u = 0 gives equal pieces (the
+// transform of Stan up to release 2.36).
 func breakStick(x, u []float64) (logJacobian float64) {
 	left := 0. // log of the rest
 	for k, v := range u {

@@ -67,7 +67,7 @@ func (m *Machine) densityBackward(i, n int) {
 	}
 }
 
-// normal: −z²/2 − log σ − log √2π with z = (y−μ)/σ.
+// normal computes −z²/2 − log σ − log √2π with z = (y−μ)/σ.
 func normal(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, mu, sd := t.out, t.y[:n], t.a[0][:n], t.a[1][:n]
@@ -102,8 +102,8 @@ func normal(t *term, s *scratch) {
 	}
 }
 
-// studentT with ν degrees of freedom: −(ν+1)/2·log1p(z²/ν) − log σ and the
-// normaliser.
+// studentT computes −(ν+1)/2·log1p(z²/ν) − log σ plus the normaliser, for ν degrees of
+// freedom.
 func studentT(t *term, s *scratch) {
 	n := len(t.out)
 	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
@@ -151,7 +151,7 @@ func studentNorm(nu float64) (value, slope float64) {
 	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
 }
 
-// bernoulliLogit: yη − log(1+e^η).
+// bernoulliLogit computes yη − log(1+e^η).
 func bernoulliLogit(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, eta, soft := t.out, t.y[:n], t.a[0][:n], s.one[:n]
@@ -166,7 +166,7 @@ func bernoulliLogit(t *term, s *scratch) {
 	}
 }
 
-// bernoulliProbit: log Φ(±η).
+// bernoulliProbit computes log Φ(η) for outcome 1 and log Φ(−η) for outcome 0.
 func bernoulliProbit(t *term, _ *scratch) {
 	for l := range t.out {
 		sign := 2*t.y[l] - 1
@@ -178,7 +178,7 @@ func bernoulliProbit(t *term, _ *scratch) {
 	}
 }
 
-// poissonLog: kη − e^η − log k!.
+// poissonLog computes kη − e^η − log k!.
 func poissonLog(t *term, s *scratch) {
 	n := len(t.out)
 	e, eta := s.one[:n], t.a[0][:n]
@@ -192,8 +192,8 @@ func poissonLog(t *term, s *scratch) {
 	}
 }
 
-// negBinomialLog, with s = softplus(η − log φ):
-// k(η−log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k!.
+// negBinomialLog computes k(η−log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k!, with s =
+// softplus(η − log φ).
 func negBinomialLog(t *term, sc *scratch) {
 	n := len(t.out)
 	eta, phi := t.a[0][:n], t.a[1][:n]
@@ -222,7 +222,7 @@ func negBinomialLog(t *term, sc *scratch) {
 	}
 }
 
-// categorical: η_y − log Σ exp η.
+// categorical computes η_y − log Σ exp η.
 func (m *Machine) categorical(i, n int) {
 	args := m.nodes[i].Args
 	y, eta, size := m.Value[args[0]][:n], args[1], m.size[args[1]]
@@ -282,8 +282,8 @@ func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) 
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes writes only the derivatives, if that is less work than the densities, and reports
-// whether it did. A derivative is NaN if the density is not finite.
+// RunSlopes writes only the derivatives, if they need less work than the densities, and
+// reports whether it wrote them. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false
@@ -293,7 +293,7 @@ func (d *DensityLanes) RunSlopes(y []float64) bool {
 	return true
 }
 
-// bernoulliLogitSlope: y − 1/(1+e^−η).
+// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative in η.
 func bernoulliLogitSlope(t *term) {
 	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
 	special.InvLogitAll(slope, eta)

@@ -10,7 +10,8 @@ var hasLanes = cpu.X86.HasAVX
 //go:noescape
 func dotRowsAVX(dst []float64, rows []int32, x *float64, v []float64)
 
-// dotFours writes the products of as many rows as make fours, and returns how many.
+// dotFours writes the products of the rows in groups of four, and leaves out the last rows
+// that do not fill a group. It returns the number of rows that it has computed.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	if !hasLanes || len(v) == 0 {
 		return dotFoursOneByOne(dst, x, rows, v)

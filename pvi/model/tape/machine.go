@@ -8,8 +8,8 @@ type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint have a buffer for each node, nil for nodes that the machine does not
-	// hold.
+	// Value and Adjoint have a buffer for each node. The buffer is nil for nodes that the
+	// machine does not hold.
 	Value, Adjoint [][]float64
 	// partial has, for each density node, the derivative in each argument.
 	partial [][][]float64
@@ -21,8 +21,8 @@ type Machine struct {
 	// active marks nodes that carry adjoints.
 	active               []bool
 	work, scratch, third []float64 // of one lane block
-	// settled reports, for each node and argument, that the argument has its adjoint already;
-	// nil if none has.
+	// settled reports, for each node and argument, that the adjoint of the argument is
+	// already computed. It is nil for a node without such arguments.
 	settled [][]bool
 	// term and temporary are fields because they would escape from the stack.
 	term      term

@@ -7,9 +7,10 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorTerm returns the log density of one element and its derivatives in the variate and in up
-// to three arguments. Densities are those on the whole support: a parameter with a further
-// constraint, such as a half-Cauchy one, has the same density up to a constant.
+// priorTerm returns the log density of one element and its derivatives in the variate and
+// in up to three arguments. The density is normalised on its whole support. A parameter
+// with a further constraint, such as a half-Cauchy parameter, has the same density up to a
+// constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:

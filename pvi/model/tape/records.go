@@ -16,8 +16,8 @@ type Records struct {
 	sweeps []int       // nodes of the backward sweep, in forward order
 }
 
-// NewRecords prepares to compute the target node, in blocks of at most lanes rows,
-// with adjoints if asked for.
+// NewRecords returns a Records that computes the target node, in blocks of at most lanes
+// rows. It also computes adjoints if adjoints is true.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()
@@ -48,8 +48,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors marks the nodes that the target needs, and those of its data and constants that
-// must be copied into lanes.
+// ancestors marks the nodes that the target needs. It also marks the data and constant
+// nodes among them that must be copied into lanes.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -143,7 +143,7 @@ func (r *Records) load(i int) {
 	}
 }
 
-// bridge copies shared values into records.
+// bridge computes node i, an operation that brings shared values into records.
 func (r *Records) bridge(i int) {
 	n := &r.nodes[i]
 	out, size := r.Value[i], r.size[i]
@@ -190,7 +190,8 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward moves adjoints through the table to the vector.
+// matVecBackward adds the adjoint of a product of a table and a vector, multiplied by the
+// transposed table, to the adjoint of the vector.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

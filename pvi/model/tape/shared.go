@@ -6,9 +6,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Shared computes the values that are the same for all records: constants once, and at each
-// point of the parameter space the constrained parameters, the nodes made of them, and the
-// prior. It is not safe for concurrent use.
+// Shared computes the values that are the same for all records. It computes constants once.
+// At each point of the parameter space it computes the constrained parameters, the nodes
+// that depend on them, and the prior. A Shared is not safe for concurrent use.
 type Shared struct {
 	*Machine
 	values, adjoints [][]float64 // constrained, for each parameter
@@ -177,7 +177,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll moves adjoints from nodes to parameters to unconstrained coordinates.
+// pullAll propagates adjoints from nodes to parameters, and from parameters to
+// unconstrained coordinates, and adds the result to grad.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

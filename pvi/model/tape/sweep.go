@@ -6,9 +6,10 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep plans the backward sweep and avoids copies. A node that only one sum uses has the
-// adjoint of the sum, so both share a buffer. An argument that only the target uses, if the
-// target is a density, has the density's derivative as its adjoint.
+// planSweep plans the backward sweep and avoids copies. If a node is an argument of one sum
+// only, its adjoint equals the adjoint of the sum, so both share a buffer. If the target is
+// a density and an argument is used by the target only, the adjoint of the argument is the
+// density's derivative.
 func (r *Records) planSweep() {
 	uses := r.uses()
 	shared := make([]bool, len(r.nodes)) // uses another node's buffer

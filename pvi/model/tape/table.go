@@ -11,16 +11,16 @@ import (
 // use.
 type Table struct {
 	Rows int
-	// Nodes has the values of a node for all rows, a row's values side by side; nil if no
-	// record needs them.
+	// Nodes has the values of each node for all rows, with the values of a row side by
+	// side. The entry of a node is nil if no record needs its values.
 	Nodes [][]float64
-	// Squares has |x|² for every row, for vectors that multiply a table.
+	// Squares has |x|² for every row of each node x that is multiplied with a table.
 	Squares [][]float64
 }
 
-// Load checks rows against the program's columns and computes the data phase.
-// columns[k] has the values of column k for all rows, a row's values side by side.
-// Values outside the public bounds are an error that names the column only.
+// Load checks rows against the program's columns and computes the data phase. columns[k]
+// has the values of column k for all rows, a row's values side by side. Load returns an
+// error for values outside the public bounds. The error names the column but not the value.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {

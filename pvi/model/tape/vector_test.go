@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A row's product has the same bits in lanes, one by one and at any place among others.
+// The product of a row has the same bits whether it is computed in lanes or alone, and at
+// any position among the rows.
 func TestRowsProductsAgree(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	const table = 20

@@ -1,4 +1,4 @@
-// Package header contains only an #error for the C compiler. It tells how to build programs
-// with the tag cuda when the header of CUDA's driver is not found; gorgonia.org/cu, which also
-// fails then, does not.
+// Package header contains only an #error for the C compiler. If the header of CUDA's driver is
+// not found, the message tells how to build programs with the tag cuda. The package exists
+// because gorgonia.org/cu fails in this case without such a message.
 package header
