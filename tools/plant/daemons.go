@@ -26,14 +26,14 @@ var daemonFaults = []fault{
 		around("client/ledger/chain.go", "answers-twice", "\tif before, ok := c.answered[key]; ok {\n\t\treturn nil, fmt.Errorf(\"it pays for a second answer to plan %d of a study: entry %d paid for one\", e.Charge.Ask, before)\n\t}\n"),
 	}},
 	{"loses-answers", "a paid answer is lost when its client restarts", []edit{
-		before("client/ledger/store.go", "loses-answers", "\treturn s, nil\n}\n\n// openFile locks the file.\n", `		_ = s.db.Update(func(tx *bbolt.Tx) error {
+		before("client/ledger/store.go", "loses-answers", "\treturn s, nil\n}\n\n// openFile opens and locks the file. It waits at most lockWait for the lock.\n", `		_ = s.db.Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(outboxBucket)
 			return b.ForEach(func(k, _ []byte) error { return b.Delete(k) })
 		})`),
 	}},
 	{"refunds", "a late answer is not charged", []edit{
 		before("client/participant.go", "refunds", "\treturn a.client.store.Save(change)\n", "\t\ta.client.store.Refund()"),
-		{file: "client/ledger/change.go", anchor: "// next returns the entry after the last, with its common fields.\n", before: `
+		{file: "client/ledger/change.go", anchor: "// next returns a new entry that follows the last entry, with the fields that budgets and charges\n", before: `
 // Refund takes the last charge back.
 func (s *Store) Refund() {
 	<-s.guard
