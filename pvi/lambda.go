@@ -69,11 +69,11 @@ func (q *posterior) moments(m *moments) (proper bool) {
 	return m.known
 }
 
-// try computes the λ to which the sum that was opened for plan number n leads, in
-// coordinates around centre, and reports whether it is a proper distribution. The posterior
-// stays as it is until commit.
-func (q *posterior) try(n int, sum, centre []int64) (proper bool) {
-	return q.tryMove(q.walk.Step(n, q.protocol.damping(n), sum, centre))
+// try computes the λ to which the sum of so many answers that was opened for plan number n
+// leads, in coordinates around centre, and reports whether it is a proper distribution. The
+// posterior stays as it is until commit.
+func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
+	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
 
 func (q *posterior) tryMove(move method.Move) (proper bool) {

@@ -172,7 +172,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		}
 		outcome.Sum = r.Sum
 		outcome.Verdict = Rejected
-		if s.q.try(number, r.Sum, r.Centre) {
+		if s.q.try(number, len(r.Answered), r.Sum, r.Centre) {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {

@@ -16,7 +16,7 @@ type Moves struct {
 func (m Moves) NewWalk() Walk { return m }
 
 // Step implements [Walk].
-func (m Moves) Step(_ int, alpha int64, sum, centre []int64) Move {
+func (m Moves) Step(_, _ int, alpha int64, sum, centre []int64) Move {
 	return &change{m.Coordinates, sum, centre, alpha}
 }
 

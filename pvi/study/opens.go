@@ -28,8 +28,11 @@ func readOpens(s *Study, federation, inference *document.Table) {
 // readSummed sets the options that are determined if each round opens one sum of gradients.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
+	if in.Solver == Scoring {
+		return
+	}
 	if in.Solver != DPSVI {
-		federation.Errorf("opens", `%q hides records in a sum of gradients: write inference.solver = %q, or opens = %q`, OpenSums, DPSVI, OpenMessages)
+		federation.Errorf("opens", `%q hides records in a sum of gradients: write inference.solver = %q or %q, or opens = %q`, OpenSums, Scoring, DPSVI, OpenMessages)
 		return
 	}
 	if in.Schedule != Synchronous {

@@ -9,8 +9,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the version of the study language that this package reads.
-const Version = 1
+// Version is the newest version of the study language. Versions 1 and 2 are read. They differ
+// in the default solver: since version 2 it is [Scoring], where the model allows it.
+const Version = 2
 
 const (
 	maxRounds     = 1_000_000
@@ -30,6 +31,7 @@ func read(s *Study, root *document.Table) {
 	readFederation(s, federation)
 	readOpens(s, federation, inference)
 	readPrivacy(s, privacy)
+	refuseForScoring(s, inference, privacy)
 	checkDescent(s, inference)
 	checkPropagation(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
@@ -38,9 +40,11 @@ func read(s *Study, root *document.Table) {
 }
 
 func readStudy(s *Study, t *document.Table) {
-	t.Require("version", "write version = 1, the version of the study language")
-	if v, ok := t.Int("version"); ok && v != Version {
-		t.Errorf("version", "version %d of the study language is not known here: this program reads version %d", v, Version)
+	t.Require("version", "write version = 2, the version of the study language")
+	if v, ok := t.Int("version"); ok {
+		if s.Version = v; v < 1 || v > Version {
+			t.Errorf("version", "version %d of the study language is not known here: this program reads versions 1 to %d", v, Version)
+		}
 	}
 	t.Require("name", `write name = "blood-pressure", in lower-case letters, digits and dashes`)
 	s.Name, _ = t.String("name")
@@ -188,7 +192,6 @@ func readInference(s *Study, t *document.Table) {
 	in := &s.Inference
 	in.Schedule = Synchronous
 	readChoice(t, "schedule", &in.Schedule, Synchronous, Sequential, Asynchronous)
-	t.Require("rounds", "write how many rounds are run, rounds = 10")
 	readCount(t, "rounds", &in.Rounds, maxRounds)
 	readPartitions(s, t)
 	in.Factors = Exact
@@ -198,6 +201,11 @@ func readInference(s *Study, t *document.Table) {
 	readChoice(t, "factors", &in.Factors, Tied, Exact, Published)
 	checkPartitions(s, t)
 	readSolver(s, t)
+	if in.Solver == Scoring && !t.Has("rounds") {
+		in.Rounds = DefaultScoringRounds
+	} else {
+		t.Require("rounds", "write how many rounds are run, rounds = 10")
+	}
 	readCovariance(s, t)
 	readDamping(s, t)
 	readLocalPrior(s, t)

@@ -8,9 +8,17 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Fitting returns the solvers that a family can use under a privacy unit, the default
-// first.
+// Fitting returns the solvers that a family can use under a privacy unit, the default in
+// version 1 of the study language first. Since version 2 the default is [Scoring] if it is
+// among them.
 func Fitting(m *Model, unit Unit) []Solver {
+	if m.scores(unit) {
+		return append(fitting(m, unit), Scoring)
+	}
+	return fitting(m, unit)
+}
+
+func fitting(m *Model, unit Unit) []Solver {
 	switch {
 	case unit == Record && m.Conjugate():
 		return []Solver{ClippedAnalytical, DPSVI, DPSEP}
@@ -34,7 +42,10 @@ func readSolver(s *Study, t *document.Table) {
 		fitting = Fitting(&s.Model, None) // parts are fitted without noise
 	}
 	in.Solver = fitting[0]
-	if readChoice(t, "solver", &in.Solver, Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI, DPSEP) {
+	if s.Version > 1 && slices.Contains(fitting, Scoring) {
+		in.Solver = Scoring
+	}
+	if readChoice(t, "solver", &in.Solver, Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI, DPSEP, Scoring) {
 		checkSolver(s, t, fitting)
 	}
 	refuseUnused(s, t)

@@ -19,6 +19,8 @@ type Study struct {
 	Digest Digest
 	Source []byte // the bytes with this Digest
 
+	Version int // of the study language
+
 	Name  string // lower-case letters, digits and dashes
 	Title string // one line for people; default Name
 
@@ -130,6 +132,9 @@ const (
 	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
 	// noisy sum of the records' gradients.
 	DPSVI Solver = "dp-svi"
+	// Scoring releases, at points that follow from earlier releases, sums of clipped scores
+	// and of their curvature, and computes the posterior that all sums imply.
+	Scoring Solver = "scoring"
 	// DPSEP is stochastic expectation propagation, each step from a clipped, noisy sum of
 	// the records' sites.
 	DPSEP Solver = "dp-sep"

@@ -48,7 +48,7 @@ func (w *walk) draw(number int) []float64 {
 func (w *walk) query(number int) *gpu.Query { return w.descent.Query(w.state, w.draw(number)) }
 
 // Step implements [method.Walk].
-func (w *walk) Step(n int, _ int64, sum, _ []int64) method.Move {
+func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 	unit := w.messages.Lattice.Step()
 	for i, x := range sum {
 		w.sum[i] = unit * float64(x)

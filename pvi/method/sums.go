@@ -1,0 +1,90 @@
+package method
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/shard"
+)
+
+// Sums is the base of methods that make one release in each round, each hidden by a
+// [dpmech.GaussianSum] of its own. Rounds may cost different shares of the budget. A round whose
+// clip is w and whose noise multiplier is σ/w has the same noise as every other round, and costs
+// w² times as much as a round of clip 1, in units of the squared parameter of a Gaussian release.
+// Sums computes the cost of all rounds.
+type Sums struct {
+	*Setting
+	mechanisms []*dpmech.GaussianSum // by round; their lattices are equal
+	dearest    []*dpmech.GaussianSum // the same, by falling cost
+	messages   Messages
+}
+
+// NewSums returns the base of a method with a mechanism for each round. configs must have the
+// same noise, Clip·NoiseMultiplier, in every round.
+func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) {
+	b := &Sums{Setting: s, messages: Messages{Exponent: exponent}}
+	for _, cfg := range configs {
+		cfg.Adjacency = s.Study.Privacy.Adjacency
+		m, err := dpmech.NewGaussianSum(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("%w (a release is a client's answer in a round)", err)
+		}
+		b.mechanisms = append(b.mechanisms, m)
+		b.messages.Size = max(b.messages.Size, m.Dim())
+		b.messages.Limit = max(b.messages.Limit, m.MaxTotal()/int64(s.Clients))
+		b.messages.Lattice = m.Lattice()
+	}
+	for _, m := range b.mechanisms {
+		if m.Lattice() != b.messages.Lattice {
+			return nil, errors.New("the rounds have different noise")
+		}
+	}
+	b.dearest = slices.Clone(b.mechanisms)
+	slices.SortStableFunc(b.dearest, func(x, y *dpmech.GaussianSum) int { return cmp.Compare(y.Clip(), x.Clip()) })
+	return b, nil
+}
+
+// Mechanism returns the mechanism of a round, from 1.
+func (s *Sums) Mechanism(round int) *dpmech.GaussianSum { return s.mechanisms[round-1] }
+
+// Messages implements [Method].
+func (s *Sums) Messages() Messages { return s.messages }
+
+// Exact implements [Method]. It returns false, because λ is computed in floating-point
+// arithmetic.
+func (s *Sums) Exact() bool { return false }
+
+// Noise implements [Method]. It returns the noise of the last round.
+func (s *Sums) Noise() Noise { return NoiseOf(s.mechanisms[len(s.mechanisms)-1]) }
+
+// Forecast implements [Method].
+func (s *Sums) Forecast() Forecast { return s.NewForecast(s.Noise()) }
+
+// Releases implements [Method].
+func (s *Sums) Releases() int { return len(s.mechanisms) }
+
+// ReleasesAfter implements [Method].
+func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
+
+// Event implements [Method]. It is the cost of the dearest rounds, so that it covers a client
+// that missed any of the others.
+func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	return s.Increment(shares, adjacency, 0, releases)
+}
+
+// Increment implements [Method]. Release number k is charged like the round of rank k by cost,
+// whatever its round was: then no set of releases costs more than its charges.
+func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
+	all := accountant.Composed{}
+	for _, m := range s.dearest[from:to] {
+		all = append(all, m.EventFor(shares, adjacency))
+	}
+	return all, nil
+}
+
+// CheckShard implements [Method].
+func (s *Sums) CheckShard(*shard.Shard) error { return nil }
