@@ -14,22 +14,22 @@ import (
 type informative interface {
 	Response
 
-	// information writes the information at eta to w, by rows.
-	information(eta, w []float64)
+	// Information writes the information at eta to w, by rows.
+	Information(eta, w []float64)
 
 	// most returns the largest Frobenius norm of the information.
 	most() float64
 }
 
-func (logit) information(eta, w []float64) {
+func (logit) Information(eta, w []float64) {
 	e := math.Exp(-math.Abs(eta[0]))
 	w[0] = e / ((1 + e) * (1 + e))
 }
 
 func (logit) most() float64 { return 1. / 4 }
 
-// information is φ²/(Φ(1−Φ)), at most 2/π.
-func (probit) information(eta, w []float64) {
+// Information is φ²/(Φ(1−Φ)), at most 2/π.
+func (probit) Information(eta, w []float64) {
 	_, above := logNormalCDF(eta[0])
 	_, below := logNormalCDF(-eta[0])
 	w[0] = above * below
@@ -37,12 +37,12 @@ func (probit) information(eta, w []float64) {
 
 func (probit) most() float64 { return 2 / math.Pi }
 
-func (k knownNormal) information(_, w []float64) { w[0] = 1 / k.variance }
+func (k knownNormal) Information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// information is diag(p) − ppᵀ of all classes but the first.
-func (s softmax) information(eta, w []float64) {
+// Information is diag(p) − ppᵀ of all classes but the first.
+func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
 	var largest float64 // the baseline's
 	for _, e := range eta {
@@ -126,7 +126,7 @@ func (r *Regression) EachInformation(theta []float64, add func([]float64) error)
 	for i := range r.y {
 		clear(packed)
 		r.Predictors(eta, i, theta)
-		response.information(eta, w)
+		response.Information(eta, w)
 		for a := range k {
 			indexA, valueA := r.design.Row(i*k + a)
 			for b := range k {

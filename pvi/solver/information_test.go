@@ -28,7 +28,7 @@ func TestInformation(t *testing.T) {
 				k := c.of.Size()
 				eta := rapid.SliceOfN(rapid.Float64Range(-6, 6), k, k).Draw(t, "η")
 				w, g, h := make([]float64, k*k), make([]float64, k), make([]float64, k*k)
-				c.of.information(eta, w)
+				c.of.Information(eta, w)
 				want := make([]float64, k*k)
 				for _, y := range c.outcomes {
 					p := math.Exp(c.of.Eval(y, eta, g, h))

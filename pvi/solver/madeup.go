@@ -1,0 +1,131 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/internal/special"
+)
+
+// A Described response has a Fisher information and a distribution of outcomes, from which public
+// numbers about typical records follow before any record is read. All responses of regressions
+// without groups are described.
+type Described interface {
+	Response
+
+	// Information writes the Fisher information at eta to w, by rows: the negative second
+	// derivative of the log likelihood in the predictors, in expectation over outcomes.
+	Information(eta, w []float64)
+
+	// Outcome returns the outcome at eta that two standard normal numbers stand for. If they
+	// are random, the outcome has the distribution of the response. It changes little if eta
+	// or a number changes little, but for the steps of discrete outcomes.
+	Outcome(eta []float64, z [2]float64) float64
+}
+
+// Described returns the log likelihood of an outcome. It returns an error if the outcome depends
+// on effects that vary between groups.
+func (o Outcome) Described() (Described, error) {
+	r, ok := o.Response().(Described)
+	if !ok {
+		return nil, fmt.Errorf("the information of a record of a %s model with groups is not known", o.Family)
+	}
+	return r, nil
+}
+
+func (logit) Outcome(eta []float64, z [2]float64) float64 {
+	return indicator(special.Phi(z[0]) < special.InvLogit(eta[0]))
+}
+
+func (probit) Outcome(eta []float64, z [2]float64) float64 { return indicator(z[0] < eta[0]) }
+
+func indicator(positive bool) float64 {
+	if positive {
+		return 1
+	}
+	return 0
+}
+
+func (k knownNormal) Outcome(eta []float64, z [2]float64) float64 {
+	return eta[0] + math.Sqrt(k.variance)*z[0]
+}
+
+func (normal) Outcome(eta []float64, z [2]float64) float64 { return eta[0] + math.Exp(eta[1])*z[0] }
+
+func (normal) Information(eta, w []float64) {
+	w[0], w[1], w[2], w[3] = math.Exp(-2*eta[1]), 0, 0, 2
+}
+
+func (s student) Outcome(eta []float64, z [2]float64) float64 {
+	return eta[0] + math.Exp(eta[1])*distuv.StudentsT{Sigma: 1, Nu: s.nu}.Quantile(special.Phi(z[0]))
+}
+
+// Information is that of Lange, Little and Taylor, "Robust Statistical Modeling Using the t
+// Distribution" (1989), appendix B.
+func (s student) Information(eta, w []float64) {
+	w[0], w[1], w[2], w[3] = (s.nu+1)/(s.nu+3)*math.Exp(-2*eta[1]), 0, 0, 2*s.nu/(s.nu+3)
+}
+
+func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
+
+func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
+
+// poissonAt returns the quantile Φ(z) of a Poisson distribution. Above a mean of a thousand it is
+// that of the normal distribution with the same mean and variance.
+func poissonAt(mean, z float64) float64 {
+	const many = 1000
+	if mean > many {
+		return math.Max(0, math.Round(mean+math.Sqrt(mean)*z))
+	}
+	u, y := special.Phi(z), 0.0
+	for p := math.Exp(-mean); u >= p && y < 2*many; p *= mean / y {
+		u -= p
+		y++
+	}
+	return y
+}
+
+// Information has no closed form in the dispersion: it is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ). The
+// expectation is summed over counts until what is left cannot change it by 10⁻⁶.
+func (negativeBinomial) Information(eta, w []float64) {
+	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
+	share := mean / (mean + phi)
+	w[0], w[1], w[2] = phi*share, 0, 0
+	const most = 1 << 14
+	p := math.Exp(-phi * math.Log1p(mean/phi)) // of the count y
+	left, gap, sum := 1.0, 0.0, 0.0            // probability of counts from y on; φ²(ψ′(φ) − ψ′(φ+y))
+	for y := 0.0; left > 1e-6 && y < most; y++ {
+		sum += p * gap
+		left -= p
+		gap += phi * phi / ((phi + y) * (phi + y))
+		p *= share * (phi + y) / (y + 1)
+	}
+	w[3] = max(sum+max(left, 0)*gap-phi*share, 0)
+}
+
+func (negativeBinomial) Outcome(eta []float64, z [2]float64) float64 {
+	phi := math.Exp(eta[1])
+	u := min(max(special.Phi(z[1]), 1e-12), 1-1e-12)
+	return poissonAt(math.Exp(eta[0])*distuv.Gamma{Alpha: phi, Beta: phi}.Quantile(u), z[0])
+}
+
+func (s softmax) Outcome(eta []float64, z [2]float64) float64 {
+	var largest float64 // the baseline's
+	for _, e := range eta {
+		largest = max(largest, e)
+	}
+	total := math.Exp(-largest)
+	for _, e := range eta {
+		total += math.Exp(e - largest)
+	}
+	u := special.Phi(z[0])*total - math.Exp(-largest)
+	for k, e := range eta {
+		if u < 0 {
+			return float64(k)
+		}
+		u -= math.Exp(e - largest)
+	}
+	return float64(len(eta))
+}

@@ -1,0 +1,78 @@
+package solver_test
+
+import (
+	"math"
+	"testing"
+
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// The information of every response is the variance of its score, and made-up outcomes have a
+// score of mean zero: both hold for the true distribution of outcomes alone. Outcomes are made
+// from the points of a grid of normal quantiles.
+func TestMadeUpOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		solver.Outcome
+		eta []float64
+	}{
+		{"logistic", solver.Outcome{Family: study.Logistic}, []float64{-0.7}},
+		{"probit", solver.Outcome{Family: study.Probit}, []float64{0.4}},
+		{"linear", solver.Outcome{Family: study.Linear, NoiseSD: 0.6}, []float64{1.2}},
+		{"learned noise", solver.Outcome{Family: study.Linear}, []float64{1.2, -0.4}},
+		{"robust", solver.Outcome{Family: study.Robust, DegreesOfFreedom: 4}, []float64{0.3, 0.2}},
+		{"poisson", solver.Outcome{Family: study.Poisson}, []float64{1.1}},
+		{"poisson, large", solver.Outcome{Family: study.Poisson}, []float64{7.5}},
+		{"negative binomial", solver.Outcome{Family: study.NegativeBinomial}, []float64{1.5, 0.3}},
+		{"negative binomial, heavy", solver.Outcome{Family: study.NegativeBinomial}, []float64{2.5, -1}},
+		{"softmax", solver.Outcome{Family: study.Softmax, Classes: 3}, []float64{0.4, -0.9}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := c.Described()
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := r.Size()
+			g, h := make([]float64, k), make([]float64, k*k)
+			mean, variance, want := make([]float64, k), make([]float64, k*k), make([]float64, k*k)
+			n, points := 1200, 1
+			if c.Family == study.NegativeBinomial {
+				n, points = 250, 250
+			}
+			for i := range n {
+				for j := range points {
+					z := [2]float64{quantile(i, n), quantile(j, points)}
+					y := r.Outcome(c.eta, z)
+					r.Eval(y, c.eta, g, h)
+					for a := range k {
+						mean[a] += g[a] / float64(n*points)
+						for b := range k {
+							variance[a*k+b] += g[a] * g[b] / float64(n*points)
+						}
+					}
+				}
+			}
+			r.Information(c.eta, want)
+			for a := range k {
+				sd := math.Sqrt(want[a*k+a])
+				if math.Abs(mean[a]) > 0.02*sd {
+					t.Errorf("mean of score %d is %g, of sd %g", a, mean[a], sd)
+				}
+				for b := range k {
+					if scale := math.Sqrt(want[a*k+a] * want[b*k+b]); math.Abs(variance[a*k+b]-want[a*k+b]) > 0.05*scale {
+						t.Errorf("covariance of scores %d and %d is %g, the information %g", a, b, variance[a*k+b], want[a*k+b])
+					}
+				}
+			}
+		})
+	}
+	if _, err := (solver.Outcome{Family: study.Poisson, Effects: 1}).Described(); err == nil {
+		t.Error("a model with groups has a known information")
+	}
+}
+
+// quantile returns quantile (i + ½)/n of the standard normal distribution.
+func quantile(i, n int) float64 {
+	return math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/float64(n)-1)
+}
