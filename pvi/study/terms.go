@@ -109,7 +109,7 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 // columns. The last column varies fastest. products reports whether yield wants more.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
-		return yield(Coefficient{s.productName(chosen), slices.Clone(chosen)})
+		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
 	}
 	for _, part := range of[0] {
 		if !s.products(of[1:], append(chosen, part), yield) {
@@ -119,7 +119,8 @@ func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) boo
 	return true
 }
 
-func (s *Study) productName(parts []Part) string {
+// ProductName returns the name of the coefficient of a product of parts.
+func (s *Study) ProductName(parts []Part) string {
 	if len(parts) == 0 {
 		return Intercept
 	}
@@ -157,10 +158,8 @@ func (s *Study) partName(p Part) string {
 // Scale maps a value of a numerical column to the scale of the model. A value beyond bounds
 // that a standardisation found is moved to the nearest bound.
 func (s *Study) Scale(c *Column, value float64) float64 {
-	if !s.Model.Standardise {
-		return c.Transform.Of(value)
-	}
-	scaled := (c.Transform.Of(value) - c.Middle()) / c.Half()
+	zero, unit := s.Line(c)
+	scaled := (c.Transform.Of(value) - zero) / unit
 	if c.Found != nil {
 		return min(max(scaled, -1), 1)
 	}
@@ -169,10 +168,17 @@ func (s *Study) Scale(c *Column, value float64) float64 {
 
 // Unscale is the inverse of Scale.
 func (s *Study) Unscale(c *Column, scaled float64) float64 {
+	zero, unit := s.Line(c)
+	return c.Transform.inverse(zero + unit*scaled)
+}
+
+// Line returns the transformed value that Scale maps to 0, and the difference of
+// transformed values that it maps to 1.
+func (s *Study) Line(c *Column) (zero, unit float64) {
 	if !s.Model.Standardise {
-		return c.Transform.inverse(scaled)
+		return 0, 1
 	}
-	return c.Transform.inverse(c.Middle() + c.Half()*scaled)
+	return c.Middle(), c.Half()
 }
 
 // maxAbs returns the largest absolute value of a numerical column on the model's scale.
@@ -259,11 +265,12 @@ func (s *Study) OutcomeBound() float64 {
 // OutcomeUnit returns the length of one unit of the model's scale in the outcome's own
 // unit.
 func (s *Study) OutcomeUnit() float64 {
-	if !s.Model.Standardise || s.Model.Kind() != Measured {
+	if s.Model.Kind() != Measured {
 		return 1
 	}
 	c, _ := s.Column(s.Model.Outcome)
-	return c.Half()
+	_, unit := s.Line(c)
+	return unit
 }
 
 // validName reports whether a column's name can stand in a term.

@@ -1,0 +1,310 @@
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/study"
+)
+
+// Units is the linear map from θ to coordinates in natural units: one row for each
+// coordinate. A coefficient in natural units belongs to a regressor of raw values, after
+// the transforms of the columns, and to the raw outcome. A coordinate that is the logarithm
+// of a parameter remains one.
+//
+// If model.max_norm shortens a record's regressors, or a value is beyond bounds that a
+// standardisation found, the predictor of the record is not that of its raw values.
+type Units []Row
+
+// A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
+type Row struct {
+	From    []int     `json:"from"`
+	Weights []float64 `json:"weights"`
+	Shift   float64   `json:"shift"`
+	Log     bool      `json:"-"` // the coordinate is the logarithm of the parameter
+
+	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", empty
+	// if it has none. Ratio is the unit of exp(parameter) if that is a ratio of odds or
+	// rates.
+	Unit  string `json:"-"`
+	Ratio string `json:"-"`
+}
+
+// Natural is the posterior of a parameter in natural units: its mean, its sd and its middle
+// 95 %.
+type Natural struct {
+	Mean  float64 `json:"natural_mean"`
+	SD    float64 `json:"natural_sd"`
+	Low   float64 `json:"natural_low"`
+	High  float64 `json:"natural_high"`
+	Unit  string  `json:"unit"`
+	Ratio string  `json:"ratio_unit,omitempty"`
+}
+
+// Normal95 is the 97.5 % point of the standard normal distribution.
+const Normal95 = 1.959963984540054
+
+// Units returns the map of the model. Weights of a neural network remain on the model's
+// scale.
+func (m *Model) Units() Units {
+	rows := make(Units, m.Dim())
+	for i, p := range m.Parameters.All() {
+		rows[i] = Row{From: []int{i}, Weights: []float64{1}, Log: p.Log}
+	}
+	switch m.Study.Model.Family {
+	case study.NeuralNetwork:
+		for i := range rows {
+			rows[i].Unit = "model's scale"
+		}
+	case study.Mixture:
+		m.clusterUnits(rows)
+	default:
+		m.coefficientUnits(rows)
+		m.spreadUnits(rows)
+	}
+	return rows
+}
+
+// clusterUnits sets the rows of the means and sds of a mixture's clusters, which follow the
+// coordinates of the weights.
+func (m *Model) clusterUnits(rows Units) {
+	st := m.Study
+	of := st.Model.Components
+	next := len(rows) - 2*of*len(st.Model.Variables)
+	if st.Model.ClusterSD > 0 {
+		next = 0
+	}
+	for _, name := range st.Model.Variables {
+		c, _ := st.Column(name)
+		zero, unit := st.Line(c)
+		for range of {
+			rows[next].Weights[0], rows[next].Shift, rows[next].Unit = unit, zero, quantity(c)
+			next++
+		}
+		if st.Model.ClusterSD > 0 {
+			continue
+		}
+		for range of {
+			rows[next].Shift, rows[next].Unit = math.Log(unit), quantity(c)
+			next++
+		}
+	}
+}
+
+// coefficientUnits sets the rows of the coefficients. A product of scaled columns is a sum of
+// products of raw columns of the same and of lower order:
+//
+//	Π (x_k − z_k)/u_k = Π 1/u_k · Σ_S Π_{k∉S} x_k · Π_{k∈S} −z_k.
+//
+// If a term of lower order is not in the model, the coefficient remains that of the scaled
+// product. Without an intercept, a measured outcome is counted from the zero of its scale.
+func (m *Model) coefficientUnits(rows Units) {
+	st := m.Study
+	var coefficients []study.Coefficient
+	places := map[string]int{}
+	for c := range st.Coefficients() {
+		places[key(c.Parts)] = len(coefficients)
+		coefficients = append(coefficients, c)
+	}
+	zero, outcome := 0.0, 1.0
+	unit, ratio := m.predictorUnit()
+	if st.Model.Kind() == study.Measured {
+		c, _ := st.Column(st.Model.Outcome)
+		zero, outcome = st.Line(c)
+	}
+	for class := range m.layout.classes {
+		first := class * len(coefficients)
+		for j := range coefficients {
+			rows[first+j].From, rows[first+j].Weights = nil, nil
+		}
+		for j, c := range coefficients {
+			row := &rows[first+j]
+			row.Unit, row.Ratio = unit, ratio
+			if len(c.Parts) == 0 {
+				row.Shift = zero
+				row.Ratio, _, _ = strings.Cut(ratio, " ratio")
+			}
+			for _, p := range c.Parts {
+				if p.Level < 0 {
+					row.Unit += " per " + quantity(&st.Columns[p.Column])
+				}
+			}
+			if row.Ratio != "" {
+				row.Ratio += strings.TrimPrefix(row.Unit, unit)
+			}
+			expanded := m.expand(c.Parts)
+			if missing := slices.IndexFunc(expanded, func(p product) bool { _, ok := places[key(p.parts)]; return !ok }); missing >= 0 {
+				row.Unit = fmt.Sprintf("%s on the model's scale: %s is not a term", unit, m.Study.ProductName(expanded[missing].parts))
+				row.Ratio = ""
+				expanded = []product{{c.Parts, 1}}
+			}
+			for _, p := range expanded {
+				to := &rows[first+places[key(p.parts)]]
+				to.From, to.Weights = append(to.From, first+j), append(to.Weights, outcome*p.factor)
+			}
+		}
+	}
+}
+
+// A product is a product of raw columns and indicators, times a factor.
+type product struct {
+	parts  []study.Part
+	factor float64
+}
+
+// expand returns the products of raw columns whose sum is the product of the scaled columns.
+// The first has all parts.
+func (m *Model) expand(parts []study.Part) []product {
+	sum := []product{{factor: 1}}
+	for _, p := range parts {
+		zero, unit := 0.0, 1.0
+		if p.Level < 0 {
+			zero, unit = m.Study.Line(&m.Study.Columns[p.Column])
+		}
+		n := len(sum)
+		for i := range n {
+			if zero != 0 {
+				sum = append(sum, product{sum[i].parts, -sum[i].factor * zero / unit})
+			}
+			sum[i] = product{append(slices.Clip(sum[i].parts), p), sum[i].factor / unit}
+		}
+	}
+	return sum
+}
+
+// key returns the same text for the same parts in any order.
+func key(parts []study.Part) string {
+	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
+}
+
+// spreadUnits sets the rows of the learned scale of the outcome and of the groups. The
+// effect of a group's slope is a multiple of its column's distance from the zero of the
+// model's scale, where the spread of the group's intercepts is the one that is reported.
+func (m *Model) spreadUnits(rows Units) {
+	st := m.Study
+	unit, _ := m.predictorUnit()
+	shift := math.Log(st.OutcomeUnit())
+	if at := m.layout.scale; at >= 0 && st.Model.Kind() == study.Measured {
+		rows[at].Shift, rows[at].Unit = shift, unit
+	}
+	for g, w := range m.layout.groups {
+		var where []string
+		for e, effect := range st.Model.Groups[g].Effects() {
+			row := &rows[w.spread[e]]
+			row.Shift, row.Unit = shift, unit
+			if effect == study.Intercept {
+				continue
+			}
+			c, _ := st.Column(effect)
+			zero, length := st.Line(c)
+			row.Shift -= math.Log(length)
+			row.Unit += " per " + quantity(c)
+			if zero != 0 {
+				where = append(where, fmt.Sprintf("%s = %.4g", quantity(c), zero))
+			}
+		}
+		if st.Model.Groups[g].Intercept && len(where) > 0 {
+			rows[w.spread[0]].Unit += " at " + strings.Join(where, ", ")
+		}
+		c, _ := st.Column(st.Model.Groups[g].By)
+		for _, first := range w.first {
+			for k := range c.Levels {
+				rows[first+k].Unit = "sds"
+			}
+		}
+	}
+}
+
+// predictorUnit returns the unit of the predictor, and the name of a ratio of exponentials of
+// predictors, empty if it has none.
+func (m *Model) predictorUnit() (unit, ratio string) {
+	switch st := m.Study; st.Model.Family {
+	case study.Logistic, study.Softmax:
+		return "log odds", "odds ratio"
+	case study.Probit:
+		return "probits", ""
+	case study.Poisson, study.NegativeBinomial:
+		return "log rate", "rate ratio"
+	default:
+		c, _ := st.Column(st.Model.Outcome)
+		return quantity(c), ""
+	}
+}
+
+// quantity returns the name of a column's transformed value with its unit.
+func quantity(c *study.Column) string {
+	name := c.Name
+	if c.Unit != "" {
+		name += " [" + c.Unit + "]"
+	}
+	switch c.Transform {
+	case study.Log:
+		return "log(" + name + ")"
+	case study.Log1p:
+		return "log(1 + " + name + ")"
+	}
+	return name
+}
+
+// Identity reports whether every coordinate in natural units is the coordinate of θ.
+func (u Units) Identity() bool {
+	for i, row := range u {
+		if row.Shift != 0 || len(row.From) != 1 || row.From[0] != i || row.Weights[0] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// Map writes the coordinates in natural units of θ to out.
+func (u Units) Map(out, theta []float64) {
+	for i, row := range u {
+		out[i] = row.Shift
+		for k, j := range row.From {
+			out[i] += row.Weights[k] * theta[j]
+		}
+	}
+}
+
+// Covariance returns the covariance of the coordinates in natural units.
+func (u Units) Covariance(cov mat.Symmetric) *mat.SymDense {
+	out := mat.NewSymDense(len(u), nil)
+	for i := range u {
+		for j := range i + 1 {
+			out.SetSym(i, j, u.covariance(i, j, cov))
+		}
+	}
+	return out
+}
+
+func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
+	a, b := &u[i], &u[j]
+	for k, from := range a.From {
+		for l, to := range b.From {
+			sum += a.Weights[k] * b.Weights[l] * cov.At(from, to)
+		}
+	}
+	return sum
+}
+
+// Marginals returns the posterior of every parameter in natural units, from the mean and the
+// covariance of θ.
+func (u Units) Marginals(mean []float64, cov mat.Symmetric) []Natural {
+	out, at := make([]Natural, len(u)), make([]float64, len(u))
+	u.Map(at, mean)
+	for i, row := range u {
+		m, sd := at[i], math.Sqrt(u.covariance(i, i, cov))
+		p := Parameter{Log: row.Log}
+		out[i] = Natural{m, sd, p.Back(m - Normal95*sd), p.Back(m + Normal95*sd), row.Unit, row.Ratio}
+		if row.Log {
+			out[i].Mean = math.Exp(m + sd*sd/2)
+			out[i].SD = out[i].Mean * math.Sqrt(math.Expm1(sd*sd))
+		}
+	}
+	return out
+}
