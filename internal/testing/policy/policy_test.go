@@ -74,7 +74,7 @@ var floors = [][]string{
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
-	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
+	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep", "pvi/population"},
 	{"internal/testing/noise", "internal/testing/programs"},
 	{"gpu"},
 	{"gpu/cuda"},

@@ -1,0 +1,154 @@
+package population
+
+import (
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// A cell is a summary of replications of a federation.
+type cell struct {
+	quantiles, moments float64 // share of 90 % intervals that hold the truth: those of the mixture, and mean ± 1.645 sd
+	pooled             float64 // mean share of the draws of the pooled posterior that they hold
+	width              float64 // median over replications of the geometric mean of sd over the ideal sd
+	divergence         float64 // median KL to the pooled posterior
+	between            float64 // median over replications of the median root mean square sd between clients
+	alike              float64 // share of replications in which its 5 % point is 0
+}
+
+func (f federation) replicate(t *testing.T, replications int, seed uint64) cell {
+	var c cell
+	var widths, divergences, spreads []float64
+	for k := range uint64(replications) {
+		f.draw(1000*seed + k)
+		s := f.run(t, k)
+		q := s.Posterior()
+		mean, covariance := q.Mean(), q.Covariance()
+		pooledMean, pooledCovariance := f.fit()
+		ideal := f.ideal()
+		var width float64
+		for i, truth := range f.theta {
+			low, high := q.Quantile(i, .05), q.Quantile(i, .95)
+			each := 1 / float64(replications*f.d)
+			if low < truth && truth < high {
+				c.quantiles += each
+			}
+			if math.Abs(truth-mean[i]) < 1.6449*math.Sqrt(covariance.At(i, i)) {
+				c.moments += each
+			}
+			sd := math.Sqrt(pooledCovariance.At(i, i))
+			c.pooled += each * (phi((high-pooledMean[i])/sd) - phi((low-pooledMean[i])/sd))
+			width += math.Log((high-low)/2/1.6449/math.Sqrt(ideal.At(i, i))) / float64(f.d)
+		}
+		widths = append(widths, math.Exp(width))
+		divergences = append(divergences, divergence(mean, covariance, pooledMean, pooledCovariance))
+		spreads = append(spreads, s.Spread(.5))
+		if s.Spread(.05) == 0 {
+			c.alike += 1 / float64(replications)
+		}
+	}
+	c.width, c.divergence, c.between = median(widths), median(divergences), median(spreads)
+	return c
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return stat.Quantile(.5, stat.Empirical, x, nil)
+}
+
+// linear is a federation of linear models as in the tests of coverage.
+func linear(f federation) federation {
+	f.records, f.priorSD, f.family = 40, 3, "linear"
+	return f
+}
+
+// The bounds allow for about two standard errors of a coverage of .91 to .92 over 200 intervals.
+func TestCoverage(t *testing.T) {
+	replications := 100
+	if testing.Short() {
+		replications = 25
+	}
+	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, replications, 1)
+	if c.quantiles < .86 || c.quantiles > .97 {
+		t.Errorf("90 %% intervals hold the truth in %.3f of cases, want .86 to .97", c.quantiles)
+	}
+	if c.width > 1.3 {
+		t.Errorf("intervals are %.2f times as wide as the ideal ones, want at most 1.3", c.width)
+	}
+	if c.alike < .9 {
+		t.Errorf("the 5 %% point of the spread is 0 in %.2f of federations whose clients do not differ, want .9", c.alike)
+	}
+}
+
+func TestClientsThatDiffer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 federations")
+	}
+	c := linear(federation{d: 3, clients: 100, epsilon: 4, differ: .5}).replicate(t, 40, 2)
+	if c.quantiles < .83 {
+		t.Errorf("90 %% intervals hold the mean of the population in %.3f of cases", c.quantiles)
+	}
+	if c.between < .4 || c.between > .7 {
+		t.Errorf("the sd between clients is .5, and is found as %.3f", c.between)
+	}
+	c = linear(federation{d: 3, clients: 100, epsilon: 4, missing: .3}).replicate(t, 40, 3)
+	if c.quantiles < .87 {
+		t.Errorf("90 %% intervals hold the truth in %.3f of cases if 30 %% of the clients are missing in every round", c.quantiles)
+	}
+	c = linear(federation{d: 3, clients: 100, epsilon: 4, missing: .3, pooled: true}).replicate(t, 20, 4)
+	if c.pooled < .87 {
+		t.Errorf("90 %% intervals hold %.3f of the draws of the pooled posterior if 30 %% of the clients are missing in every round", c.pooled)
+	}
+}
+
+// Without noise, and with a clip that no client reaches, q is the pooled posterior.
+func TestWithoutNoise(t *testing.T) {
+	f := linear(federation{d: 3, clients: 50, pooled: true})
+	f.draw(5)
+	s, _ := New(f.setting(5))
+	s.rules.early, s.rules.late, s.rules.two = 100, 100, true
+	s.query = s.rules.first()
+	s = f.advance(t, s)
+	q := s.Posterior()
+	mean, covariance := f.fit()
+	if kl := divergence(q.Mean(), q.Covariance(), mean, covariance); !(kl < 1e-3) {
+		t.Errorf("KL to the pooled posterior is %g", kl)
+	}
+}
+
+// With FEDPVI_LONG=1 the test prints the table in docs/use/clients.md.
+func TestGrid(t *testing.T) {
+	if os.Getenv("FEDPVI_LONG") == "" {
+		t.Skip("a minute: set FEDPVI_LONG=1")
+	}
+	for _, f := range []federation{
+		{d: 2, clients: 20, epsilon: 4},
+		{d: 2, clients: 100, epsilon: 1},
+		{d: 2, clients: 100, epsilon: 4},
+		{d: 7, clients: 20, epsilon: 4},
+		{d: 7, clients: 100, epsilon: 1},
+		{d: 7, clients: 100, epsilon: 4},
+		{d: 7, clients: 100, epsilon: 10},
+		{d: 3, clients: 100, epsilon: 4, differ: .5},
+		{d: 3, clients: 100, epsilon: 4, differ: .5, unequal: true},
+		{d: 3, clients: 100, epsilon: 4, differ: .5, pooled: true},
+		{d: 3, clients: 100, epsilon: 4, missing: .3},
+		{d: 3, clients: 100, epsilon: 4, differ: .5, missing: .3},
+		{d: 4, clients: 100, epsilon: 4, family: "logistic"},
+		{d: 4, clients: 100, epsilon: 4, family: "Poisson"},
+	} {
+		family := f.family
+		f = linear(f)
+		switch family {
+		case "logistic":
+			f.family, f.priorSD = family, 1
+		case "Poisson":
+			f.family, f.priorSD = family, .5
+		}
+		c := f.replicate(t, 40, 7)
+		t.Logf("%-8s d %d M %3d ε %g differ %g unequal %v pooled %v missing %g: %+.3v", f.family, f.d, f.clients, f.epsilon, f.differ, f.unequal, f.pooled, f.missing, c)
+	}
+}

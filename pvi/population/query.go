@@ -1,0 +1,100 @@
+package population
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// shares are the shares a of the blocks of a vector in the budget of a round.
+var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
+
+// Size returns the length of the vector that a client releases in a round, for d coordinates.
+func Size(d int) int { return d + 2*packedSize(d) + 2 }
+
+// A Query has the public numbers with which a client computes its vector in a round, in public
+// units.
+type Query struct {
+	Point         []float64     // θ_t
+	Clip          float64       // C, the bound on the norm of a gradient
+	Curvature     *mat.SymDense // Ā
+	CurvatureClip float64       // K, the bound on the norm of W − Ā
+	Kappa         float64       // κ; infinite if F = I
+}
+
+// blocks are the parts of a vector.
+type blocks struct{ gradient, curvature, outer, size, slope []float64 }
+
+func split(v []float64, d int) blocks {
+	n := packedSize(d)
+	return blocks{v[:d], v[d : d+n], v[d+n : d+2*n], v[d+2*n : d+2*n+1], v[d+2*n+1:]}
+}
+
+// Vector writes to dst the vector of a client with the given gradient and information at the
+// query's point. Its norm is at most 1, up to rounding. It is zero if a number is not finite.
+func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
+	q.write(dst, gradient, information)
+	if !finite(dst) {
+		clear(dst)
+	}
+}
+
+func (q *Query) write(dst, gradient []float64, information *mat.SymDense) {
+	d := len(gradient)
+	b := split(dst, d)
+	g, w := q.shrink(gradient, information)
+	length := floats.Norm(g, 2)
+	kept := 1.0
+	b.slope[0] = math.Sqrt(shares.slope)
+	if !(length <= q.Clip) {
+		kept = q.Clip / length
+		b.slope[0] *= kept * (1 - 1/float64(d))
+	}
+	for i, x := range g {
+		g[i] = x * kept / q.Clip
+	}
+	for i, x := range g {
+		b.gradient[i] = math.Sqrt(shares.gradient) * x
+	}
+	outer := mat.NewSymDense(d, nil)
+	outer.SymOuterK(math.Sqrt(shares.outer), mat.NewDense(d, 1, g))
+	pack(b.outer, outer)
+
+	deviation := plus(w, -1, q.Curvature)
+	ratio := norm(deviation) / q.CurvatureClip
+	bounded := math.Min(ratio, 1) // NaN stays
+	b.size[0] = math.Sqrt(shares.size) * bounded * bounded
+	pack(b.curvature, deviation)
+	floats.Scale(math.Sqrt(shares.curvature)/(q.CurvatureClip*math.Max(ratio, 1)), b.curvature)
+}
+
+// shrink returns g = F∇ℓ and W = κ(I − F). They are NaN if the information is not a positive
+// semidefinite matrix.
+func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64, *mat.SymDense) {
+	d := len(gradient)
+	g := mat.NewVecDense(d, nil)
+	g.CopyVec(mat.NewVecDense(d, gradient))
+	if math.IsInf(q.Kappa, 1) {
+		return g.RawVector().Data, information
+	}
+	// κI + Λ = κ(I + Λ/κ), so that F = (I + Λ/κ)⁻¹.
+	var root mat.Cholesky
+	f := mat.NewSymDense(d, nil)
+	if !finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||
+		root.InverseTo(f) != nil {
+		g.SetVec(0, math.NaN())
+		return g.RawVector().Data, information
+	}
+	g.MulVec(f, mat.NewVecDense(d, gradient))
+	return g.RawVector().Data, plus(scaledUnit(d, q.Kappa), -q.Kappa, f)
+}
+
+func finite(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,190 @@
+package population
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
+
+	"fedpvi/dpmech"
+)
+
+// A Setting has the public numbers from which a posterior is computed, in public units.
+type Setting struct {
+	Mean      []float64     // of the prior
+	Precision *mat.SymDense // of the prior
+	Records   float64       // n, the nominal number of records of a client
+	Clients   int           // in the roster
+	Weights   []float64     // w_t of each round: its vectors have norm at most w_t; the largest is 1
+	Noise     float64       // sd of the noise that one client adds to each element of a sum
+
+	// Pooled makes q approximate the posterior of all clients' records in one place, in which
+	// clients do not differ.
+	Pooled bool
+
+	// Skewed says that gradients of records may be skewed. The clip is then never below twice their
+	// root mean square once the mode is near, because a lower clip moves the mode.
+	Skewed bool
+
+	Digest [32]byte // of the protocol, from which draws follow
+}
+
+// These constants were chosen on simulated federations of linear, logistic and Poisson models with
+// other seeds than those that tests use.
+const (
+	draws     = 100 // of curvature, spread and slope in a round
+	lastDraws = 250 // the same in the last round
+
+	typical    = .7  // prior mean of a client's curvature, in units of the nominal curvature
+	typicalSD  = .7  // its relative sd
+	leastShare = .03 // least eigenvalue of a curvature, in units of its prior mean
+
+	slopeSD    = .15 // prior sd of the slope of the clip
+	leastSlope = .3  // least slope, in units of its prior mean
+
+	likeClip   = 1.3 // rounds are alike if their clips differ by at most this factor
+	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
+	farthest   = 4.  // prior sds that θ_t may lie away from the prior mean, in every direction
+	deviations = .9  // curvature clip, in units of the root mean square size of deviations
+	leastClip  = .15 // least curvature clip, in units of the first
+)
+
+// curvatureSDs and spreadSDs are the relative sds that deviations of curvature and of spread from
+// their means may have.
+var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
+
+// rules are the numbers that follow from a setting.
+type rules struct {
+	*Setting
+	dim     int
+	kappa   float64 // κ
+	nominal float64 // W₀, the curvature of a client of n made-up records
+	priorSD float64 // root mean square prior sd
+
+	covariance *mat.SymDense // of the prior
+
+	// early and late are the clips in units of the root mean square norm of gradients. The late
+	// clip is used from the middle of the rounds on, where two is true. Otherwise the two are equal.
+	early, late float64
+	two         bool
+}
+
+func newRules(s *Setting) (*rules, bool) {
+	d := len(s.Mean)
+	r := &rules{Setting: s, dim: d, kappa: s.Records, nominal: s.Records / 2}
+	if s.Pooled {
+		r.kappa, r.nominal = math.Inf(1), s.Records
+	}
+	var root mat.Cholesky
+	r.covariance = mat.NewSymDense(d, nil)
+	if !root.Factorize(s.Precision) || root.InverseTo(r.covariance) != nil {
+		return nil, false
+	}
+	r.priorSD = math.Sqrt(mat.Trace(r.covariance) / float64(d))
+	r.chooseClips()
+	return r, true
+}
+
+// chooseClips chooses the clips by the signal that the noise leaves. A clip of c root mean square
+// norms lets noise in proportion to c in; below 1 it cuts most clients.
+func (r *rules) chooseClips() {
+	var squares float64
+	for _, w := range r.Weights {
+		squares += w * w
+	}
+	clients, d := float64(r.Clients), float64(r.dim)
+	mu := math.Sqrt(squares/clients) / r.Noise // of the Gaussian release to which a client's vectors in all rounds are equivalent
+	signal := clients * mu / math.Sqrt(d)
+	r.early = within(.6*math.Pow(signal/10, .22), .6, 1.4)
+	r.late = math.Min(.35*mu*math.Sqrt(clients/d), math.Sqrt(.15*mu*math.Sqrt(shares.outer)*clients/math.Sqrt(d)))
+	if r.Skewed {
+		r.late = within(r.late, 2, 3)
+	} else {
+		r.late = math.Min(1.5, r.late)
+	}
+	if r.two = r.late >= 1.4; !r.two {
+		r.late = r.early
+	}
+}
+
+// clip returns the clip in units of the root mean square norm.
+func (r *rules) clip(late bool) float64 {
+	if late {
+		return r.late
+	}
+	return r.early
+}
+
+// first returns the query of the first round.
+func (r *rules) first() *Query {
+	rootD := math.Sqrt(float64(r.dim))
+	return &Query{
+		Point: r.Mean, Clip: typical * r.early * rootD * r.priorSD * r.nominal,
+		Curvature: scaledUnit(r.dim, typical*r.nominal), CurvatureClip: r.nominal * rootD, Kappa: r.kappa,
+	}
+}
+
+// normals returns n public standard normal numbers for a round.
+func (r *rules) normals(round, n int) *source {
+	s := &source{make([]float64, n)}
+	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)
+	return s
+}
+
+// A source gives the numbers of a list one after the other.
+type source struct{ rest []float64 }
+
+func (s *source) next() float64 {
+	x := s.rest[0]
+	s.rest = s.rest[1:]
+	return x
+}
+
+// fill replaces dst by the next numbers.
+func (s *source) fill(dst []float64) {
+	s.rest = s.rest[copy(dst, s.rest):]
+}
+
+// choose returns an index, each with the probability in weights, which sum to 1.
+func (s *source) choose(weights []float64) int {
+	left := math.Erfc(-s.next()/math.Sqrt2) / 2
+	for i, w := range weights {
+		if left -= w; left < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}
+
+// guessedSlope returns the mean slope of clipped vectors with independent standard normal
+// coordinates, at a clip of c root mean square norms. If x is chi-distributed with d degrees of
+// freedom, the mean is P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x > c√d].
+func guessedSlope(c float64, d int) float64 {
+	half, at := float64(d)/2, c*c*float64(d)/2
+	slope := mathext.GammaIncReg(half, at)
+	if d > 1 {
+		above, _ := math.Lgamma(half - .5)
+		below, _ := math.Lgamma(half)
+		slope += (1 - 1/float64(d)) * math.Sqrt(at) * math.Exp(above-below) * mathext.GammaIncRegComp(half-.5, at)
+	}
+	return slope
+}
+
+func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
+
+// proportions returns weights that sum to 1, given their logarithms, which it overwrites.
+func proportions(logs []float64) []float64 {
+	most := math.Inf(-1)
+	for _, x := range logs {
+		most = math.Max(most, x)
+	}
+	var total float64
+	for i, x := range logs {
+		logs[i] = math.Exp(x - most)
+		total += logs[i]
+	}
+	for i := range logs {
+		logs[i] /= total
+	}
+	return logs
+}

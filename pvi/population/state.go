@@ -1,0 +1,372 @@
+package population
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// A State is everything that is known after a number of rounds. It is immutable.
+type State struct {
+	rules  *rules
+	rounds []*round
+	query  *Query
+	late   bool // the query has the late clip
+
+	posterior *Mixture        // in public units
+	between   []*mat.SymDense // draws of the covariance of θ between clients; eigenvalues may be negative
+	slope     Estimate
+}
+
+// An Estimate is a number that was released with noise.
+type Estimate struct{ Mean, SD float64 }
+
+// New returns the state before the first round, in which q is the prior. It returns false if the
+// prior is not proper in public units.
+func New(s *Setting) (*State, bool) {
+	r, ok := newRules(s)
+	if !ok {
+		return nil, false
+	}
+	return &State{
+		rules: r, query: r.first(), slope: Estimate{Mean: 1},
+		posterior: &Mixture{[][]float64{s.Mean}, []*mat.SymDense{r.covariance}},
+	}, true
+}
+
+// Query returns the query of the next round. It is not a copy.
+func (s *State) Query() *Query { return s.query }
+
+// Posterior returns q in public units.
+func (s *State) Posterior() *Mixture { return s.posterior }
+
+// Slope returns the mean slope of the clip in rounds with a clip like the last one's. It is 1 if no
+// gradient is clipped, and about the share of clients whose gradient is not clipped.
+func (s *State) Slope() Estimate { return s.slope }
+
+// Spread returns a quantile of the root mean square sd of θ between clients over the coordinates of
+// public units. It is 0 before the first round.
+func (s *State) Spread(p float64) float64 {
+	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
+}
+
+// SpreadAlong returns a quantile of the sd of xᵀθ between clients, for a vector x. It is 0 before
+// the first round.
+func (s *State) SpreadAlong(x []float64, p float64) float64 {
+	v := mat.NewVecDense(len(x), x)
+	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
+}
+
+// quantile returns a quantile of the root of the positive part of a number of each draw.
+func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
+	if len(s.between) == 0 {
+		return 0
+	}
+	var sds []float64
+	for _, b := range s.between {
+		sds = append(sds, math.Sqrt(math.Max(variance(b), 0)))
+	}
+	slices.Sort(sds)
+	return stat.Quantile(p, stat.Empirical, sds, nil)
+}
+
+// Next returns the state after the sum of a round was opened, numbered from 1. It returns false if
+// the result is not finite. Rounds must come in order; some may be missing.
+func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
+	r := s.rules
+	now := s.open(number, answers, sum)
+	next := &State{rules: r, rounds: append(slices.Clip(s.rounds), now)}
+	n := draws
+	if number == len(r.Weights) {
+		n = lastDraws
+	}
+	from := r.normals(number, n*(3+2*packedSize(r.dim)+1))
+
+	like := next.like()
+	var slopes []float64
+	next.slope, slopes = r.slopes(like, from, n)
+	obs := r.effective(next.rounds, like, next.slope.Mean)
+	curvatures, ok := r.drawCurvature(next.rounds, obs, from, n)
+	if !ok {
+		return nil, false
+	}
+	j, ok := r.spreads(like, curvatures, slopes, from)
+	if !ok {
+		return nil, false
+	}
+	if now.late {
+		obs = slices.DeleteFunc(obs, func(o effective) bool { return !o.like })
+	}
+	if next.posterior, ok = r.mix(obs, curvatures, j, slopes, next.slope.Mean, fewest(like)); !ok {
+		return nil, false
+	}
+	if next.between, ok = between(curvatures, j.excess); !ok {
+		return nil, false
+	}
+	next.ask(number, curvatures, j)
+	return next, finite(next.query.Point)
+}
+
+// A round is what was opened in a round: estimates of means over clients, and the sds of their
+// noise.
+type round struct {
+	query            *Query
+	late             bool
+	answers          int
+	gradient         []float64
+	curvature, outer *mat.SymDense // outer is centred, without the noise of the gradient
+	size             float64       // mean square norm of D
+	slope            Estimate
+
+	gradientSD, curvatureSD, outerSD, sizeSD float64
+}
+
+// open decodes the sum of a round.
+func (s *State) open(number, answers int, sum []float64) *round {
+	r, q := s.rules, s.query
+	clients := r.Weights[number-1] * float64(answers)
+	sd := r.Noise * math.Sqrt(float64(answers)) / clients
+	of := func(share, scale float64) float64 { return scale / math.Sqrt(share) }
+	b := split(sum, r.dim)
+	gradient, curvature := of(shares.gradient, q.Clip), of(shares.curvature, q.CurvatureClip)
+	outer, size := of(shares.outer, q.Clip*q.Clip), of(shares.size, q.CurvatureClip*q.CurvatureClip)
+	slope := of(shares.slope, 1)
+	o := &round{
+		query: q, late: s.late, answers: answers, gradient: make([]float64, r.dim),
+		size: b.size[0] * size / clients, slope: Estimate{b.slope[0] * slope / clients, slope * sd},
+		gradientSD: gradient * sd, curvatureSD: curvature * sd, outerSD: outer * sd, sizeSD: size * sd,
+	}
+	floats.AddScaled(o.gradient, gradient/clients, b.gradient)
+	o.curvature = plus(q.Curvature, 1, unpack(r.dim, b.curvature, curvature/clients))
+	o.outer = plus(unpack(r.dim, b.outer, outer/clients), o.gradientSD*o.gradientSD, scaledUnit(r.dim, 1))
+	o.outer.SymRankOne(o.outer, -1, mat.NewVecDense(r.dim, o.gradient))
+	return o
+}
+
+// like returns the rounds whose clip is like the last round's, the last included.
+func (s *State) like() []*round {
+	last := s.rounds[len(s.rounds)-1].query.Clip
+	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
+		return o.query.Clip > likeClip*last || s.rules.two && o.query.Clip < last/likeClip
+	})
+}
+
+// fewest returns the smallest number of answers of a round.
+func fewest(rounds []*round) int {
+	n := rounds[0].answers
+	for _, o := range rounds {
+		n = min(n, o.answers)
+	}
+	return n
+}
+
+// slopes returns the slope of the clip, and draws of it.
+func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64) {
+	guess := guessedSlope(r.clip(like[len(like)-1].late), r.dim)
+	precision := 1 / (slopeSD * slopeSD)
+	sum := guess * precision
+	for _, o := range like {
+		weight := 1 / (o.slope.SD * o.slope.SD)
+		precision += weight
+		sum += weight * o.slope.Mean
+	}
+	e := Estimate{sum / precision, 1 / math.Sqrt(precision)}
+	all := make([]float64, n)
+	for k := range all {
+		all[k] = within(e.Mean+e.SD*from.next(), leastSlope*guess, 1)
+	}
+	e.Mean = within(e.Mean, leastSlope*guess, 1)
+	return e, all
+}
+
+// effective is a round's mean gradient, corrected for the slope of the clip, and the sd of its
+// error.
+type effective struct {
+	gradient, point []float64
+	sd              float64
+	like            bool
+}
+
+// effective returns the rounds' gradients. Those of rounds with another clip are not corrected.
+func (r *rules) effective(rounds, like []*round, slope float64) []effective {
+	all := make([]effective, len(rounds))
+	for t, o := range rounds {
+		e := effective{slices.Clone(o.gradient), o.query.Point, o.gradientSD, slices.Contains(like, o)}
+		if e.like {
+			floats.Scale(1/slope, e.gradient)
+			e.sd /= slope
+		}
+		e.sd = math.Hypot(e.sd, nonlinear*floats.Norm(e.gradient, 2)/math.Sqrt(float64(r.dim)))
+		all[t] = e
+	}
+	return all
+}
+
+// average returns the mean gradient and the mean point, weighted by precision, and the sd of the
+// gradient.
+func average(obs []effective) (gradient, point []float64, sd float64) {
+	gradient, point = make([]float64, len(obs[0].point)), make([]float64, len(obs[0].point))
+	var precision float64
+	for _, o := range obs {
+		weight := 1 / (o.sd * o.sd)
+		precision += weight
+		floats.AddScaled(gradient, weight, o.gradient)
+		floats.AddScaled(point, weight, o.point)
+	}
+	floats.Scale(1/precision, gradient)
+	floats.Scale(1/precision, point)
+	return gradient, point, 1 / math.Sqrt(precision)
+}
+
+// A spread describes the covariance J of clients' gradients.
+type spread struct {
+	released      *mat.SymDense // mean over rounds of like clip, with its noise
+	releasedSD    float64
+	alike         *mat.SymDense   // J if clients do not differ
+	excess, draws []*mat.SymDense // of J − alike, and of J, in which the excess is positive semidefinite
+}
+
+// spreads returns the covariance of clients' gradients. If clients do not differ, J is W − W²/κ.
+func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
+	mean := meanOf(curvatures)
+	j.alike = mean
+	if !r.Pooled {
+		square := congruent(mean, scaledUnit(r.dim, 1))
+		if j.alike, ok = raised(plus(mean, -1/r.kappa, square), .05*mat.Trace(mean)/float64(r.dim)); !ok {
+			return j, false
+		}
+	}
+	var precision float64
+	j.released = mat.NewSymDense(r.dim, nil)
+	for _, o := range like {
+		weight := 1 / (o.outerSD * o.outerSD)
+		precision += weight
+		j.released = plus(j.released, weight, o.outer)
+	}
+	j.released.ScaleSym(1/precision, j.released)
+	j.releasedSD = 1 / math.Sqrt(precision)
+	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
+		x.ScaleSym(1/(slopes[k]*slopes[k]), x)
+		excess := plus(x, -1, j.alike)
+		positive, ok := raised(excess, 0)
+		if !ok {
+			return j, false
+		}
+		j.excess = append(j.excess, excess)
+		j.draws = append(j.draws, plus(j.alike, 1, positive))
+	}
+	return j, true
+}
+
+// mix returns q: for each draw of curvature W, spread J and slope, the posterior of θ given the
+// averaged gradient ḡ = W(θ − θ̄) + N(0, S).
+//
+// S is the covariance of the mean over the clients that answered, plus noise: J/U. The pooled
+// posterior is that of all M clients in the roster, whose records imply W/M. Clients that did not
+// answer add (1/U − 1/M)J.
+func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope float64, answers int) (*Mixture, bool) {
+	gradient, point, sd := average(obs)
+	fromPrior := mat.NewVecDense(r.dim, nil)
+	fromPrior.SubVec(mat.NewVecDense(r.dim, r.Mean), mat.NewVecDense(r.dim, point))
+	fromPrior.MulVec(r.Precision, fromPrior)
+	m := new(Mixture)
+	for k, w := range curvatures {
+		stretch := slope / slopes[k]
+		s := plus(scaledUnit(r.dim, sd*sd*stretch*stretch), 1/float64(answers), j.draws[k])
+		if r.Pooled {
+			all := 1 / float64(r.Clients)
+			s = plus(plus(scaledUnit(r.dim, sd*sd*stretch*stretch), all, w), 1/float64(answers)-all, j.draws[k])
+		}
+		mean, covariance, ok := r.solve(w, s, gradient, stretch, fromPrior)
+		if !ok {
+			return nil, false
+		}
+		floats.Add(mean, point)
+		m.means, m.covariances = append(m.means, mean), append(m.covariances, covariance)
+	}
+	return m, true
+}
+
+// solve returns the mean of θ − θ̄ and its covariance B⁻¹, with B = WS⁻¹W + P and B·mean =
+// WS⁻¹·stretch·ḡ + P(θ₀ − θ̄), given the last term.
+func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
+	var root mat.Cholesky
+	var weighted, square mat.Dense // S⁻¹W, WS⁻¹W
+	if !root.Factorize(s) || root.SolveTo(&weighted, w) != nil {
+		return nil, nil, false
+	}
+	square.Mul(w, &weighted)
+	right, mean := mat.NewVecDense(r.dim, nil), mat.NewVecDense(r.dim, nil)
+	right.MulVec(weighted.T(), mat.NewVecDense(r.dim, gradient))
+	right.AddScaledVec(fromPrior, stretch, right)
+	covariance := mat.NewSymDense(r.dim, nil)
+	if !root.Factorize(plus(symmetric(&square), 1, r.Precision)) || root.SolveVecTo(mean, right) != nil || root.InverseTo(covariance) != nil {
+		return nil, nil, false
+	}
+	return mean.RawVector().Data, covariance, true
+}
+
+// between returns W⁻¹(J − alike)W⁻¹ of every draw.
+func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
+	all := make([]*mat.SymDense, len(excess))
+	for k, x := range excess {
+		var root mat.Cholesky
+		inverse := mat.NewSymDense(x.SymmetricDim(), nil)
+		if !root.Factorize(curvatures[k]) || root.InverseTo(inverse) != nil {
+			return nil, false
+		}
+		all[k] = congruent(inverse, x)
+	}
+	return all, true
+}
+
+// ask chooses the query of the next round.
+func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
+	r, last := s.rules, s.rounds[len(s.rounds)-1]
+	s.late = r.two && number >= len(r.Weights)/2
+	point := s.posterior.Mean()
+	for i, x := range point {
+		point[i] = within(x, r.Mean[i]-farthest*r.priorSD, r.Mean[i]+farthest*r.priorSD)
+	}
+	mean := meanOf(curvatures)
+
+	size := math.Max((mat.Trace(j.released)+math.Sqrt(float64(r.dim))*j.releasedSD/2)/(s.slope.Mean*s.slope.Mean), mat.Trace(j.alike))
+	clip := r.clip(s.late) * math.Sqrt(size+s.posterior.distance(point, curvatures))
+	if s.late == last.late {
+		clip = math.Min(clip, last.query.Clip)
+	}
+
+	var uncertainty float64
+	for _, w := range curvatures {
+		gap := norm(plus(w, -1, mean))
+		uncertainty += gap * gap / float64(len(curvatures))
+	}
+	first := r.nominal * math.Sqrt(float64(r.dim))
+	curvatureClip := math.Max(deviations*math.Sqrt(math.Max(last.size, 0)+last.sizeSD/2+uncertainty), leastClip*first)
+	s.query = &Query{point, clip, mean, math.Min(curvatureClip, last.query.CurvatureClip), r.kappa}
+}
+
+// distance returns the median over draws of the expected ‖W(θ − point)‖².
+func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 {
+	all := make([]float64, len(m.means))
+	for k, x := range m.means {
+		gap := slices.Clone(x)
+		floats.Sub(gap, point)
+		size := floats.Norm(times(curvatures[k], gap), 2)
+		all[k] = size*size + mat.Trace(congruent(curvatures[k], m.covariances[k]))
+	}
+	slices.Sort(all)
+	return stat.Quantile(.5, stat.LinInterp, all, nil)
+}
+
+// meanOf returns the mean of matrices.
+func meanOf(all []*mat.SymDense) *mat.SymDense {
+	mean := mat.NewSymDense(all[0].SymmetricDim(), nil)
+	for _, x := range all {
+		mean = plus(mean, 1/float64(len(all)), x)
+	}
+	return mean
+}

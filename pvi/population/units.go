@@ -1,0 +1,71 @@
+package population
+
+import (
+	"errors"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Units are public units: coordinates θ̃ = Rᵀθ in which a public information RRᵀ is the unit
+// matrix. Units are immutable.
+type Units struct {
+	root, inverse *mat.Dense // R, a lower triangle, and R⁻¹
+}
+
+// NewUnits returns the units in which the given information is the unit matrix. It returns an error
+// if the information is not positive definite.
+func NewUnits(information mat.Symmetric) (*Units, error) {
+	var c mat.Cholesky
+	if !c.Factorize(information) {
+		return nil, errors.New("the information of made-up records is not positive definite")
+	}
+	var lower, inverse mat.TriDense
+	c.LTo(&lower)
+	if err := inverse.InverseTri(&lower); err != nil {
+		return nil, errors.New("the information of made-up records is singular to working accuracy")
+	}
+	return &Units{mat.DenseCopyOf(&lower), mat.DenseCopyOf(&inverse)}, nil
+}
+
+// To returns the public units θ̃ of a point θ.
+func (u *Units) To(theta []float64) []float64 { return times(u.root.T(), theta) }
+
+// From returns the point θ whose public units are given.
+func (u *Units) From(public []float64) []float64 { return times(u.inverse.T(), public) }
+
+// Gradient returns a gradient in public units, given the gradient in θ.
+func (u *Units) Gradient(g []float64) []float64 { return times(u.inverse, g) }
+
+// Information returns an information in public units, given the information in θ.
+func (u *Units) Information(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse, of) }
+
+// Covariance returns the covariance of θ, given the covariance of its public units.
+func (u *Units) Covariance(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse.T(), of) }
+
+// times returns Ax.
+func times(a mat.Matrix, x []float64) []float64 {
+	y := mat.NewVecDense(len(x), nil)
+	y.MulVec(a, mat.NewVecDense(len(x), slices.Clone(x)))
+	return y.RawVector().Data
+}
+
+// congruent returns ASAᵀ.
+func congruent(a mat.Matrix, s mat.Symmetric) *mat.SymDense {
+	var half, whole mat.Dense
+	half.Mul(a, s)
+	whole.Mul(&half, a.T())
+	return symmetric(&whole)
+}
+
+// symmetric returns the symmetric part of a square matrix.
+func symmetric(a *mat.Dense) *mat.SymDense {
+	d, _ := a.Dims()
+	s := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := range i + 1 {
+			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
+		}
+	}
+	return s
+}
