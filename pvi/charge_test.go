@@ -29,7 +29,7 @@ func TestRecordsPayOnce(t *testing.T) {
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
-		st.Prior.Mean = 1e12 // a diagonal factor around such a mean does not fit
+		st.Prior.Mean = 1e12 // so large that the numbers of a diagonal factor overflow a message
 		h := newHouse(t, st, 3, 1)
 		plan, _ := h.server.Next()
 		r := new(Release)
@@ -44,7 +44,7 @@ func TestErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// failing is a solver that releases and then fails.
+// failing is a solver whose Propose makes its releases and then returns an error.
 type failing struct{ solver.Solver }
 
 func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
@@ -52,12 +52,12 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// If a solver fails, its releases are charged, and so is the noise that was drawn for the
-// change. A state that was saved afterwards can be restored.
+// If a solver fails, the site is charged for the solver's releases and for the noise that it
+// drew for the change. A state saved afterwards can be restored.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
-		refused            bool // the second attempt
+		refused            bool // whether Propose refuses the second attempt
 		want               int
 	}{
 		{recordPrivacy, "", false, 1},
@@ -89,12 +89,12 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that checks that noise has been drawn from its stream before its
+// drawn is a solver that fails the test if no noise has been drawn from its stream before its
 // first problem.
 type drawn struct {
 	solver.Solver
 	t      *testing.T
-	before uint64 // the first number of the stream
+	before uint64 // first number of the stream
 }
 
 func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {

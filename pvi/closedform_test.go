@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The closed form of the variance is 1/b + τ²/b², where τ is the noise of both clients
-// averaged over half of the steps: a factor √2 for the clients and √2 for the half.
+// ClosedForm returns variances 1/b + τ²/b², where b is a precision and τ is computed from the
+// noise of one step. τ has a factor √2 because two clients add noise, and another factor √2
+// because it is averaged over half of the steps.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
 	n := p.method.Noise()

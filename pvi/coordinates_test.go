@@ -5,12 +5,11 @@ import (
 	"testing"
 )
 
-// If nothing is clipped, one round leads to the same q in raw and in centred coordinates:
-// that of a study without noise, plus noise of the size that the protocol states, in every
-// element of the coordinates in which it was added. The prior's mean, which is the first
-// centre, is not the origin: a program that confuses the two moves λ by hundreds of sds.
-// The test allows 6 sds for 18 elements: with other seeds it fails for 4 of 10^8 correct
-// programs.
+// If nothing is clipped, one round leads to the same q in raw and in centred coordinates: the q
+// of a study without noise, plus the stated noise in each element. The test adds the noise in
+// the coordinates of the study. The prior's mean, the first centre, is not the origin, so a
+// program that confuses the coordinates moves λ by hundreds of sds. The test allows 6 sds for 18
+// elements. With other seeds it fails for 4 of 10^8 correct programs.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -28,7 +27,8 @@ func TestCoordinates(t *testing.T) {
 			for i, x := range h.server.Posterior() {
 				noise[i] = x - exact[i]
 			}
-			// Noise in Λ also moves h, by its product with the centre.
+			// In centred coordinates, noise in Λ also changes h, by the product of noise and
+			// centre.
 			if d := p.family.Dim(); coordinates == "centred" {
 				for k, at := range p.family.Precision() {
 					noise[at[0]] -= start * noise[d+k]
@@ -52,7 +52,7 @@ func TestCoordinates(t *testing.T) {
 			}
 		}
 		if q == "diagonal" {
-			continue // takes more rounds to where the pooled posterior is
+			continue // A diagonal q needs more rounds to reach the pooled posterior.
 		}
 		for i, want := range run(q, noPrivacy).pooled() {
 			if math.Abs(exact[i]-want) > 1e-6*(1+math.Abs(want)) {

@@ -11,13 +11,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Releases returns the number of a client's releases that cost privacy: the releases of the
-// rounds, and one release for the last round. A release is a message, or a noisy sum from which
-// a message is computed.
+// Releases returns the number of a client's releases that cost privacy: all releases of the
+// rounds, and one release of the last round if there is one. A release is a message, or a noisy
+// sum from which a message is computed.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
-// Views returns the observers against whom a study's cost is stated. The observer of the
-// study's privacy target comes first. The list is empty for a study without a privacy promise.
+// Views returns the observers for which a study states its cost, the observer of the privacy
+// target first. It returns an empty list for a study without a privacy promise.
 func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
@@ -36,19 +36,19 @@ func (p *Protocol) Views() []method.View {
 	}
 }
 
-// Adjacencies returns the adjacencies under which a study's cost is stated. The study's own
-// adjacency comes first.
+// Adjacencies returns the adjacencies for which a study states its cost, the study's own
+// adjacency first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost of the given number of a client's releases, as an event that
-// can be composed with the cost of other releases. It includes the scale phase if the study has
-// one. The study must have a privacy promise.
+// Event returns the proved cost of the given number of a client's releases, and of the scale
+// phase if the study has one, as an event that can be composed with other events. The study must
+// have a privacy promise.
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with Shares set to the number of noise shares that can be proved to
-// hide a release of the rounds from this observer.
+// proved replaces view.Shares by the number of noise shares for which a proof exists that they
+// hide a client's releases in the rounds from this observer.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -60,7 +60,7 @@ func (p *Protocol) proved(view method.View) method.View {
 // returns the proved cost, and [method.Claimed] returns the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the cost of finding the scale, of the rounds and of the last round.
+// eventOf composes the costs of the scale phase, the rounds and the last round.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -88,13 +88,14 @@ func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, f
 	return p.method.Increment(view.Shares, adjacency, from, to)
 }
 
-// Cost returns the cost whose event [Protocol.Event] returns.
+// Cost returns the proved cost of the given number of a client's releases, as an upper bound on
+// ε. [Protocol.Event] returns the same cost as an event.
 func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, error) {
 	c, _, err := p.costOf(method.Method.Event, p.proved(view), adjacency, releases)
 	return c, err
 }
 
-// costOf returns a cost and a lower bound on its ε.
+// costOf returns the cost of releases, with an upper bound on ε, and a lower bound on ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -108,13 +109,13 @@ func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant
 	epsilon, err := profile.Epsilon(delta)
 	c := method.Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
 	if profile.Gaussian() {
-		c.Mu = profile.Mu() // otherwise it is that of a part
+		c.Mu = profile.Mu() // for other profiles, Mu is that of a part of the cost
 	}
 	return c, epsilon.Lower, err
 }
 
 // Costs returns the cost of the given number of a client's releases for every view and
-// adjacency. The costs for the view of the study's target and the study's adjacency come first.
+// adjacency. The first element is for the view of the study's target and the study's adjacency.
 func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	var costs []method.Cost
 	for _, view := range p.Views() {
@@ -172,7 +173,7 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 }
 
 // ClosedForm returns the mean and the covariance of q with the given natural parameters. It
-// widens the variances for the noise of private steps, of which it uses only the sd. The method
+// widens the variances to account for the noise of private steps, whose sd it uses. The method
 // must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
@@ -186,7 +187,7 @@ func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDe
 	return mean, cov, nil
 }
 
-// OnDevice returns nil if a device can take the private steps of the study's clients, and
+// OnDevice returns nil if the clients can take the study's private steps on a device, and
 // otherwise an error with the reason. The result depends on public numbers only.
 func (p *Protocol) OnDevice() error {
 	if m, ok := p.method.(method.Device); ok {
@@ -195,8 +196,8 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// ReleasesAfter returns the number of a client's releases that cost privacy after the given
-// number of plans of the rounds, if the client took all of their steps.
+// ReleasesAfter returns the number of releases that cost privacy for a client that answered the
+// given number of plans and took all of their steps.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

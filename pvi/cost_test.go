@@ -18,15 +18,16 @@ func protocolOf(t *testing.T, clients int, privacy, inference, federation string
 
 func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
-// An observer does not know some of the noise shares of a sum: with clip C, multiplier σ, U_min answers and t colluders a share has variance
-// σ²C²/(U_min − t), and T rounds cost μ = √T·C/(share·√shares).
+// The cost for an observer depends on the noise shares that the observer cannot subtract. With
+// clip C, multiplier σ, U_min answers and t colluders a share has variance σ²C²/(U_min − t). T
+// rounds cost μ = √T·C/(share·√shares).
 func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
 		name, privacy, federation string
-		shares                    map[string]int // that each view cannot subtract, the study's own first
+		shares                    map[string]int // noise shares that each view cannot subtract
 		first                     string
-		want                      float64 // shares that the noise multiplier is about
+		want                      float64 // noise shares to which the noise multiplier refers
 	}{
 		{"all", "client", "", map[string]int{"outside": 10, "coordinator": 1}, "outside", 10},
 		{"fewest", "client", "min_clients = 7", map[string]int{"outside": 7, "coordinator": 1}, "outside", 7},
@@ -99,7 +100,7 @@ func TestOutsideCosts(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference, federation string
 		sound                          bool
-		fewest, shares                 int // of a sum, and those that σ is about
+		fewest, shares                 int // clients in the smallest sum; noise shares to which σ refers
 		factor                         float64
 	}{
 		{client, "factors = \"tied\"", "", true, 8, 8, 1},
@@ -116,7 +117,7 @@ func TestOutsideCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // noise of a sum of the fewest, in clips
+		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in clips
 		want := struct{ claimed, truth, sound float64 }{claimed: c.factor * math.Sqrt(rounds) / total}
 		want.truth, want.sound = want.claimed, want.claimed
 		if !c.sound {
@@ -131,7 +132,7 @@ func TestOutsideCosts(t *testing.T) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}
 		}
-		// For every observer the stated cost is the proved one, not the claimed one.
+		// For every observer, Cost returns the proved cost and not the claimed cost.
 		for _, v := range p.Views() {
 			if charged, err := p.Cost(v, p.study.Privacy.Adjacency, rounds); err != nil || !c.sound && !close9(charged.Mu, want.sound) {
 				t.Errorf("%q: %s is charged μ = %g, %v; want %g", c.inference, v.Name, charged.Mu, err, want.sound)
@@ -140,7 +141,8 @@ func TestOutsideCosts(t *testing.T) {
 	}
 }
 
-// A δ is too large if a mechanism could publish one record or client outright and meet it.
+// NewProtocol refuses a large δ, because a mechanism that publishes one record or client
+// outright would satisfy it.
 func TestDeltaIsSmall(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	for _, c := range []struct{ privacy, federation, want string }{

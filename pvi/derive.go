@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// checkShard returns an error for records that no client of the study can have. An empty shard
-// is an error unless the privacy unit is the record. With that unit it is private whether the
-// client has any records, and a client without records releases noise.
+// checkShard returns an error for records that no client of the study can have. It accepts an
+// empty shard only if the privacy unit is the record. In that case the existence of records is
+// private, and a client without records releases noise.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
 		return errors.New("the shard has no records")

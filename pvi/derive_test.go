@@ -10,11 +10,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol makes no long list for a model of many coefficients. Names and priors are
-// computed when they are needed. All allocations together, garbage included, are a few bytes
-// for each coefficient.
+// NewProtocol allocates only a few bytes for each coefficient, garbage included, because names
+// and priors are computed when they are needed.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
-	const coefficients, each = 1_000_000, 24 // bytes
+	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each
 	levels := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -62,7 +62,7 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// Nothing but the size of a client's batches depends on the number of its records.
+// A client's number of records changes the size of its batches and no other setting.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -128,7 +128,7 @@ func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
-	// The model has an intercept and one regressor, spread evenly over [−1, 1].
+	// The model has an intercept and one regressor that is uniform on [−1, 1].
 	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
@@ -145,7 +145,8 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
-	// With two clients, an intercept and a slope, the signal is μ × records; μ = 0.268051 at ε = 1.
+	// With two clients, an intercept and a slope, the signal is μ times the number of records. μ
+	// is 0.268051 at ε = 1.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
 		d = stepsOf(descentProtocol(t, few...))
@@ -167,8 +168,8 @@ func TestDescentDefaults(t *testing.T) {
 	}
 }
 
-// A site that is killed and restored before and after every answer releases the same
-// bytes. Its state never counts fewer releases than it made.
+// A site that is killed and restored before and after every answer releases the same bytes as a
+// site that runs on. Its state never counts fewer releases than it made.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
@@ -275,7 +276,7 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	}
 }
 
-// A visit that fails is charged, and the site does not answer its plan again.
+// If a visit fails, its releases are charged, and the site does not answer its plan again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
 	s, err := p.NewSolver(descentShard(p, 50))
@@ -306,7 +307,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	}
 }
 
-// A site that has taken all steps that the study pays for refuses a plan.
+// A site refuses a plan after it has taken all steps that the study's budget covers.
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
 	s, err := p.NewSolver(descentShard(p, 50))

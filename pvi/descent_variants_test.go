@@ -14,7 +14,7 @@ import (
 
 func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// With K draws a record has K gradients: the mechanism hides all of them as one vector, with
+// With K draws, each record has K gradients. The mechanism hides them as one vector, which has
 // one clip.
 func TestDescentOfSeveralDraws(t *testing.T) {
 	one := descentProtocol(t)
@@ -22,7 +22,7 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 		gradients string
 		draws     int
 		size      int
-		longer    float64 // than one gradient
+		longer    float64 // norm relative to one gradient
 	}{
 		{"aligned", 4, 8, 2},
 		{"joint", 1, 4, 1},
@@ -54,9 +54,9 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// Batches of a fixed size cost more than the Poisson batches that are claimed. The figures
-// are those of the notes on d3p: the claim is ε = 1.83 under add-remove and 2.84 under
-// replace-one, and the true cost at least 13.4.
+// Batches of a fixed size cost more than the claimed cost, which is for Poisson batches. The
+// expected values are from the notes on d3p. The claim is ε = 1.83 under add-remove and 2.84
+// under replace-one, and the true cost is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -84,9 +84,8 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// Under add-remove the published batches, and the number by which their sums are divided,
-// do not depend on the number of records. A client with fewer records than the cost is
-// stated for is refused.
+// Under add-remove, the published batches and the divisor of their sums do not depend on the
+// number of records. NewSite refuses a client with fewer records than the accounted number.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -109,7 +108,7 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// Batches without replacement have the accountant's cost for them.
+// The cost of batches without replacement is the accountant's cost for this sampling.
 func TestSamplingWithoutReplacement(t *testing.T) {
 	p := fixedBatches(t, "without-replacement", "replace-one")
 	cost, err := p.Cost(p.Views()[0], accountant.ReplaceOne, p.Releases())
@@ -127,12 +126,13 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
-	// The nominal number of records decides: ten of 1,099 records are a smaller share.
+	// The cost depends on the nominal number of records only. Ten of 1,099 records would be a
+	// smaller share.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// No client has a larger share of its records in a batch than the accounted one.
+	// No client puts a larger share of its records in a batch than the share in the accounting.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {
@@ -168,7 +168,7 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, startStudy, overrides...)
 }
 
-// The statistics and all steps together meet the target, in the shares that the study gives.
+// The statistics and all steps together meet the target. The study sets the share of each.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))

@@ -24,12 +24,12 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// OnDevice decides from public numbers alone, and not from a client's number of records, if a
-// device can take a study's steps.
+// OnDevice decides whether a device can take a study's steps from public numbers only. Its
+// answer does not depend on a client's number of records.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
-		want      string // of the reason; empty if there is none
+		want      string // part of the expected error; empty if there is none
 	}{
 		"full batches":    {[]study.Override{set("inference.sampling_rate", "1.0")}, ""},
 		"poisson batches": {[]study.Override{set("inference.sampling_rate", "0.1")}, ""},
@@ -61,7 +61,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 			s := descentShard(p, n)
 			site, err := p.NewSite("a", s)
 			if err != nil {
-				continue // where the study needs more records
+				continue // The study needs more than n records.
 			}
 			for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
 				if err := site.OnDevice(s, solver.Accelerator{Selection: selection}); err != nil {
@@ -72,8 +72,8 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 	}
 }
 
-// A site whose device fails makes the same number of releases, at the same cost, and follows
-// the study to its end.
+// A site whose device fails makes the same number of releases at the same cost as a site without
+// a device, and completes the study.
 func TestSiteWithoutItsDevice(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate))
@@ -82,7 +82,7 @@ func TestSiteWithoutItsDevice(t *testing.T) {
 			server := NewServer(p)
 			var sites []*Site
 			for m, id := range p.Roster() {
-				s := descentShard(p, 30*m) // one has none
+				s := descentShard(p, 30*m) // The first client has no records.
 				site, err := p.NewSite(id, s)
 				if err != nil {
 					t.Fatal(err)

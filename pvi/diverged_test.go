@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// diverging is a solver that fails to converge; still is one that proposes no change.
+// diverging is a solver that returns ErrDiverged. still is a solver that proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -28,9 +28,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// The convergence of a client's solver is private. If the privacy unit is the client, a client
+// Whether a client's solver converges is private. If the privacy unit is the client, a client
 // whose solver diverges answers as if its factor did not change, and is charged. In a study
-// without a privacy promise Propose returns an error.
+// without a privacy promise Propose returns the solver's error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

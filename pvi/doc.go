@@ -1,27 +1,27 @@
-// Package pvi is partitioned variational inference (Bui et al. 2018; Ashman et
-// al. 2022) with differential privacy, as two state machines: [Server], which
-// owns the posterior, and [Site], which owns one client's records and factor.
+// Package pvi is partitioned variational inference (Bui et al. 2018; Ashman et al. 2022) with
+// differential privacy. It has two state machines: [Server] owns the posterior, and [Site] owns
+// one client's records and factor.
 //
-// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), one factor t_m per client. In natural
-// parameters λ = λ_prior + Σ λ_m. A round is
+// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), with one factor t_m per client. Its natural parameters
+// are λ = λ_prior + Σ λ_m. A round has three messages:
 //
 //	plan    server → clients   the clients that answer it, and the λ that they work on
 //	release client → server    the numbers that the client releases
 //	outcome server → clients   the sum of the releases, and whether λ moved
 //
-// [Protocol] derives from a study and a roster everything that both sides must
-// agree on: family, prior, method, lattice, damping, costs.
+// A [Protocol] has everything on which both sides must agree: family, prior, method, lattice,
+// damping and costs. It is derived from a study and a roster.
 //
-// Nothing here reads a file, a socket or a clock, and randomness is an argument. The state of
-// both machines is a value that marshals to bytes: a machine that was saved and restored
-// continues like a machine that never stopped. The coordinator, the clients and the simulator
-// call the same code.
+// This package reads no file, socket or clock, and randomness is an argument. The state of both
+// machines is a value that marshals to bytes. A machine that was saved and restored continues
+// like a machine that never stopped. The coordinator, the clients and the simulator call the
+// same code.
 //
 // # The packages
 //
 // This package has the rounds: their plans, their outcomes and λ. The other packages are
 //
-//	fedpvi/pvi/method      the releases of clients in a round: one package below it for each kind
+//	fedpvi/pvi/method      the releases of clients in a round, with a subpackage for each kind
 //	fedpvi/pvi/lambda      the arithmetic of λ
 //	fedpvi/pvi/scale       the phase before the rounds, which finds the scale of columns
 //	fedpvi/pvi/lastround   the phase after the rounds, which finds a one-step posterior
@@ -32,16 +32,15 @@
 //
 // # The lattice
 //
-// Changes travel as integers, and λ and every λ_m are sums of integers times the
-// damping, which is a whole multiple of 2⁻²⁰. Sums of integers are exact, so the
-// invariant λ = λ_prior + Σ λ_m (+ λ_noise) holds to the last bit on every
-// machine, in whatever order messages come.
+// Changes travel as integers. λ and every λ_m are sums of integers times the damping, which is a
+// whole multiple of 2⁻²⁰. Sums of integers are exact, so the invariant λ = λ_prior + Σ λ_m (+
+// λ_noise) holds to the last bit on every machine, for any order of messages.
 //
 // # The memory of a client
 //
 // A release may depend on the client's records, on published numbers, and on randomness that
 // never hid a release. Tied and exact factors obey this rule. Published factors break it,
-// because they contain the client's own noise: later releases of the other clients correct
-// their earlier noise, and an observer of the sums can use these corrections to uncover the
-// victim's releases. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
+// because they contain the client's own noise. Later releases of the other clients correct for
+// this noise, and an observer of the sums can use the corrections to uncover the client's
+// releases. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
 package pvi

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// An Encoding is the state of a machine, ready to be written. The state may have many
+// An Encoding is the state of a machine, to be marshalled later. The state may have many
 // megabytes. The caller must write it before the machine changes.
 type Encoding struct {
-	Size  int // in bytes
+	Size  int // number of bytes
 	Write func(io.Writer) error
 }
 

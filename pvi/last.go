@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds derives the last round for the noise multiplier of the rounds' steps. The list is
-// empty if the study has no last round.
+// lastRounds returns the last round of the study, for the noise multiplier of the steps in the
+// rounds. The list is empty if the study has no last round.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil
@@ -29,8 +29,8 @@ var (
 	errTooEarly    = errors.New("the last round comes after all others, some of which have no outcome yet")
 )
 
-// LastRound returns the server of the last round. Every plan of the rounds must have an
-// outcome.
+// LastRound returns the server of the last round. The server must have an outcome for every plan
+// of the rounds.
 func (s *Server) LastRound() (*lastround.Server, error) {
 	for _, r := range s.protocol.after {
 		if !s.Done() {
@@ -41,8 +41,8 @@ func (s *Server) LastRound() (*lastround.Server, error) {
 	return nil, errNoLastRound
 }
 
-// LastRound returns the site of the last round, with the client's records. The site must
-// have followed the outcome of every plan of the rounds.
+// LastRound returns the site of the last round for the client's records. The site must have
+// settled the outcome of every plan of the rounds.
 func (s *Site) LastRound(records *shard.Shard) (*lastround.Site, error) {
 	p := s.protocol
 	for _, r := range p.after {

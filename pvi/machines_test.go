@@ -19,7 +19,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings lists combinations of privacy unit, kind of factors and schedule.
+// bookkeepings are combinations of privacy settings and inference settings.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -37,9 +37,9 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// After every outcome λ = λ_prior + Σ λ_m (+ λ_noise) to the last bit, in every order of
-// messages, with late and missing answers and void rounds. The test draws the noise a second
-// time, outside the mechanism.
+// After every outcome λ = λ_prior + Σ λ_m (+ λ_noise) holds to the last bit, for every order of
+// messages, with late and missing answers and void rounds. The test computes λ_noise by drawing
+// the noise again outside the mechanism.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -49,7 +49,7 @@ func TestInvariant(t *testing.T) {
 				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
 				p := h.protocol
 				noise := make([]Wide, p.family.Size()) // λ_noise
-				flying := map[int][]*Release{}         // by plan: answers on the way
+				flying := map[int][]*Release{}         // answers that are sent but not collected, by plan
 				for !h.server.Done() {
 					if plan, ok := h.server.Next(); ok {
 						for m, s := range h.sites {
@@ -88,7 +88,7 @@ func TestInvariant(t *testing.T) {
 	}
 }
 
-// addNoise draws the noise of an outcome's releases again and adds it to noise.
+// addNoise draws the noise of the outcome's releases a second time and adds it to noise.
 func addNoise(h *house, noise []Wide, o *Outcome) {
 	p := h.protocol
 	if p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Exact {
@@ -123,7 +123,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
-		return // λ_m is λ − λ_prior times a weight, and the weights add up to one
+		return // A tied λ_m is λ − λ_prior times a weight. The weights add up to one.
 	}
 	if !slices.Equal(total, h.server.Lambda()) {
 		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
@@ -174,7 +174,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// The result is the same to the bit for every order of answers and for all names of clients.
+// The result has the same bits for every order of answers and for all names of clients.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")
@@ -193,7 +193,7 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// A machine that is saved and restored at any step goes on like one that never stopped.
+// A machine that is saved and restored at any step continues like a machine that never stopped.
 func TestSavedStateContinues(t *testing.T) {
 	for _, b := range bookkeepings {
 		st := planeStudy(t, b.privacy, b.inference, "min_clients = 2")
@@ -215,7 +215,7 @@ func TestSavedStateContinues(t *testing.T) {
 	}
 }
 
-// runRestarting is run with every machine saved and restored before every step.
+// runRestarting is like run, but saves and restores every machine before every step.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {
@@ -263,7 +263,7 @@ func (h *house) runRestarting() {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// Each case has a new house refuse a message.
+	// In each case a new house refuses one message.
 	for _, c := range []struct {
 		name string
 		want string
@@ -310,7 +310,7 @@ func TestRefusals(t *testing.T) {
 		{"outcome with an answer to another plan", "that client \"c00\" did not give", func(h *house, p *Plan) error {
 			next := *p
 			next.Number = 2
-			h.propose(0, &next) // the client missed plan 1
+			h.propose(0, &next) // The client has not answered plan 1.
 			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Centre: p.Centre, Participants: []ClientID{"c00"}})
 		}},
 		{"outcome with another centre", "another centre than the plan", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Centre = []int64{1, 2} }) }},
@@ -332,7 +332,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// answer has site m answer the plan and checks that a refusal changes nothing.
+// answer makes site m answer the plan, and checks that a refusal changes nothing.
 func (h *house) answer(m int, plan *Plan) error {
 	before, _ := h.sites[m].MarshalBinary()
 	err := h.sites[m].Propose(new(Release), plan, seeded.Stream(1, "refused"))
@@ -342,7 +342,7 @@ func (h *house) answer(m int, plan *Plan) error {
 	return err
 }
 
-// collect has the server collect an answer of site 0 that change has edited.
+// collect makes the server collect an answer of site 0 after change has edited it.
 func (h *house) collect(plan *Plan, change func(*Release)) error {
 	r := h.propose(0, plan)
 	if change != nil {
@@ -364,7 +364,7 @@ func (h *house) deliver(r *Release) error {
 	return err
 }
 
-// follow has site 0 settle the plan's outcome that change has edited.
+// follow makes site 0 settle the plan's outcome after change has edited it.
 func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	var outcome *Outcome
 	for m := range h.sites {
@@ -384,7 +384,7 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return err
 }
 
-// With fewer than U_min answers no sum is opened, privacy is spent, and the study goes on.
+// With fewer than U_min answers no sum is opened, privacy is spent, and the study continues.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -413,11 +413,11 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If rounding decides whether λ is proper, a client accepts either verdict. For any other λ it
-// accepts only the right verdict, however close λ is to improper.
+// If λ is so close to improper that rounding decides, a client accepts either verdict. For any
+// other λ it accepts only the right verdict.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
-		precision float64 // of a coordinate of q that the outcome leads to
+		precision float64 // precision of a coordinate of q after the outcome
 		verdict   Verdict
 		followed  bool
 	}{
@@ -435,7 +435,7 @@ func TestBorderline(t *testing.T) {
 				h.propose(m, &plan)
 			}
 			o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: c.verdict, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
-			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.messages.Lattice.Exponent())) // the prior has precision 1
+			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.messages.Lattice.Exponent())) // the prior's precision is 1
 			if back := math.Ldexp(float64(o.Sum[2]), -h.protocol.messages.Lattice.Exponent()); back != c.precision-1 {
 				t.Fatalf("the lattice has %g for %g", back, c.precision-1)
 			}
@@ -466,7 +466,8 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If rounding decided that λ is proper, its mean is the centre of the next plan, also after a restart.
+// If λ counted as proper only because of rounding, its mean is still the centre of the next
+// plan, also after a restart.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -476,7 +477,7 @@ func TestBorderlineCentre(t *testing.T) {
 		}
 		o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: Accepted, Centre: plan.Centre, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
 		alpha := float64(h.protocol.damping(1)) / (1 << method.DampingBits)
-		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.messages.Lattice.Exponent())) // the prior has precision 1
+		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.messages.Lattice.Exponent())) // the prior's precision is 1
 		s := h.sites[0]
 		if err := s.Settle(o); err != nil {
 			t.Fatalf("%s: %v", q, err)
@@ -499,7 +500,7 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// The sum has no room for more records than the study allows.
+// NewSite refuses more records than the study's largest number, for which the sum is sized.
 func TestMaxRecords(t *testing.T) {
 	for _, privacy := range []string{noPrivacy, recordPrivacy, clientPrivacy} {
 		st := planeStudy(t, privacy, "", "")
@@ -516,10 +517,10 @@ func TestMaxRecords(t *testing.T) {
 	}
 }
 
-// A coordinator that plans for one client alone gets no more releases from it than the study
-// pays for.
+// A client makes at most as many releases as the study pays for, even if the coordinator's plans
+// name this client only.
 //
-//abuse:case A02 a client answers as often as the study pays for, whoever asks
+// abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "factors = \"published\"\nschedule = \"sequential\"", ""), 5, 1)
 	s := h.sites[0]
@@ -544,9 +545,9 @@ func TestReleasesAreCapped(t *testing.T) {
 	}
 }
 
-// A client whose change overflows answers like any other client, and is charged.
+// A client whose change overflows answers and is charged like any other client.
 //
-//abuse:case A13 it takes part like any other and pays: no error tells
+// abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
 	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]").
 		Replace(string(linestudy.Document(linestudy.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))
@@ -572,8 +573,8 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// If the privacy unit is the record, it is private whether a client has any records. A client
-// without records sends noise.
+// If the privacy unit is the record, the existence of records is private. A client without
+// records sends noise.
 func TestEmptyShard(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "", ""), 3, 1)
 	h.shards[0] = shard.Design(h.protocol.study, new(shard.Records))

@@ -2,14 +2,14 @@ package pvi
 
 import "fedpvi/pvi/phase"
 
-// Types that all phases of a study share.
+// These types are shared by all phases of a study.
 type (
 	Digest  = phase.Digest
 	Verdict = phase.Verdict
 	Refused = phase.Refused
 )
 
-// The verdicts on a plan.
+// These are the verdicts on a plan.
 const (
 	Accepted = phase.Accepted
 	Rejected = phase.Rejected
@@ -19,32 +19,31 @@ const (
 // A Plan is the coordinator's request to clients for a release. Its slices must not be changed.
 type Plan struct {
 	Protocol     Digest
-	Number       int        // of the plan, from 1
+	Number       int        // number of the plan, from 1
 	Lambda       []Wide     // λ − λ_prior, on the lattice
-	Centre       []int64    // of clipping coordinates, in units of 2^-16; nil if they are not centred
-	Participants []ClientID // the clients that are to answer, in order
+	Centre       []int64    // centre of clipping coordinates, in units of 2^-16; nil if they are not centred
+	Participants []ClientID // clients that must answer, in order
 }
 
-// A Release is the change of its factor that a client proposes, in lattice
-// steps. It passed the gate: the observers that the
-// study names may read it.
+// A Release is the change of a client's factor, in lattice steps. The observers that the study
+// names may read it.
 type Release struct {
 	Protocol Digest
-	Number   int // of the plan that it answers
+	Number   int // number of the plan
 	Client   ClientID
 	Change   []int64
 }
 
-// An Outcome ends a round. Privacy is spent whatever the verdict. Its slices must
-// not be changed.
+// An Outcome ends a round. The clients' privacy is spent whatever the verdict is. The slices
+// must not be changed.
 type Outcome struct {
 	Protocol     Digest
-	Sequence     int // 1 for the first outcome of a study, and so on
-	Number       int // of the plan
+	Sequence     int // position among the study's outcomes, from 1
+	Number       int // number of the plan
 	Verdict      Verdict
-	Centre       []int64    // of the plan
-	Participants []ClientID // whose changes are in Sum, in order
-	Sum          []int64    // in lattice steps; nil if void
+	Centre       []int64    // centre of the plan
+	Participants []ClientID // clients whose changes are in Sum, in order
+	Sum          []int64    // sum of changes, in lattice steps; nil if void
 }
 
 func refuse(format string, args ...any) error { return phase.Refuse(format, args...) }

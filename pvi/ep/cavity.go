@@ -23,7 +23,7 @@ func shift(natural, by []float64, entries [][2]int) {
 	}
 }
 
-// A cavity is a [solver.Approximation] that is set many times without allocating.
+// A cavity is a [solver.Approximation] that can be set many times without allocating memory.
 type cavity struct {
 	solver.Approximation
 	symmetric blas64.Symmetric // shares its data with Covariance

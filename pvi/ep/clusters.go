@@ -7,33 +7,32 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Clusters is a mixture of K normal clusters with independent variables, whose weights,
-// means and sds are learned. θ has K − 1 sticks u_j, and then for each variable K means and
-// K log sds. From j = 0 on, cluster j has the share σ(u_j − log(K−1−j)) of the weight that
-// the clusters before it leave, so that u = 0 stands for equal weights.
+// Clusters is a mixture of K normal clusters with independent variables, whose weights, means
+// and sds are learned. θ has K − 1 sticks u_j, and then for each variable K means and K log sds.
+// From j = 0 on, cluster j has the share σ(u_j − log(K−1−j)) of the weight that the clusters
+// before it leave, so that u = 0 stands for equal weights.
 //
-// Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v
-// E[N(x_v | μ_kv, s_kv²)]. Given k, coordinates are independent: the likelihood of a stick
-// is the share that the stick takes or leaves, and the likelihood of a mean and a log sd is
-// the density of one variable of the record. So all moments of the tilted distribution are
-// mixtures, over k, of integrals over one log sd or one stick, which a Gauss–Hermite rule
-// approximates.
+// Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
+// μ_kv, s_kv²)]. Given k, coordinates are independent. The likelihood of a stick is the share
+// that the stick takes or leaves. The likelihood of a mean and a log sd is the density of one
+// variable of the record. So each moment of the tilted distribution is a mixture, over k, of
+// integrals over one log sd or one stick, which a Gauss–Hermite rule approximates.
 type Clusters struct {
 	weighted
 	clusters, variables int
-	x                   []float64 // by records
-	share               float64   // this client's power of the prior of the weights
+	x                   []float64 // values of variables, record after record
+	share               float64   // power to which this client takes the prior of the weights
 
-	spreads []*spreadRule // by variables and clusters
+	spreads []*spreadRule // rules of log sds, by variable and cluster
 	sticks  []stick
-	weights []float64 // log E[w]
-	chance  []float64 // r
+	weights []float64 // log E[w_k], by cluster
+	chance  []float64 // probability r_k, by cluster
 	beyond  []float64 // probability of the clusters after each stick
 }
 
-// NewClusters returns Clusters for the records x, rows of the given number of variables, in
-// a diagonal family. Precisions are multiplied by weight. The weights of the clusters have
-// a uniform prior, and q begins with normal sticks of mean 0 and the given sd. The client
+// NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
+// number of variables. Precisions are multiplied by weight. The weights of the clusters have a
+// uniform prior, but q begins with normal sticks of mean 0 and the given sd. So the client
 // multiplies its likelihood by the ratio of the uniform and the normal prior, to the power
 // share. If the shares of all clients add up to 1, the posterior has the uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
@@ -104,7 +103,7 @@ func (t *Clusters) Site(dst []float64, record int) {
 	}
 }
 
-// match writes to dst the site of coordinate i whose tilted distribution has the given
+// match writes to dst the site that gives coordinate i a tilted distribution with the given
 // first and second moments around the cavity's mean.
 func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
@@ -112,7 +111,8 @@ func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign sets the probability of every cluster, and of the clusters after each stick.
+// assign computes the record's probability of each cluster, and of the clusters after each
+// stick.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// clusters returns log p(x|θ) of a mixture by its definition. θ has the sticks, then the
-// means and log sds of each variable.
+// clusters returns log p(x|θ) of a mixture, computed from the definition. θ has the sticks, then
+// the means and log sds of each variable.
 func clusters(k int, x, theta []float64) float64 {
 	left, total := 1.0, 0.0
 	for c := range k {
@@ -32,7 +32,7 @@ func clusters(k int, x, theta []float64) float64 {
 	return math.Log(total)
 }
 
-// independent returns a diagonal cavity.
+// independent returns a diagonal cavity with the given means and sds.
 func independent(t *testing.T, mean, sd []float64) *solver.Approximation {
 	t.Helper()
 	natural := make([]float64, 2*len(mean))
@@ -56,8 +56,8 @@ func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
 	return (f(up) - f(down)) / (2 * h)
 }
 
-// tiltedByBruteForce returns the mean and variance of every coordinate of a diagonal cavity
-// times a likelihood, by a product rule with n points along each coordinate.
+// tiltedByBruteForce returns the mean and variance of every coordinate under the product of a
+// diagonal cavity and a likelihood. It uses a product rule with n points for each coordinate.
 func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64) float64) (mean, variance []float64) {
 	const reach = 4.5
 	d := len(q.Mean)
@@ -91,8 +91,8 @@ func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64
 	return mean, variance
 }
 
-// matchedBy returns the mean and variance of every coordinate of a diagonal cavity times a
-// site.
+// matchedBy returns the mean and variance of every coordinate under the product of a diagonal
+// cavity and a site.
 func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, variance []float64) {
 	d := len(q.Mean)
 	natural := make([]float64, 2*d)
@@ -104,8 +104,8 @@ func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, va
 	return mean, variance
 }
 
-// The site of a record takes a cavity to the moments of the tilted distribution, which the
-// test finds by brute force over all five coordinates.
+// The cavity times a record's site has the moments of the tilted distribution. The test finds
+// these by brute force over all five coordinates.
 func TestClusterSitesMatchMoments(t *testing.T) {
 	for _, x := range []float64{-1.6, 0.2} {
 		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})
@@ -123,8 +123,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// Under a narrow cavity, a site's precisions times means are the gradient of the record's
-// log likelihood. There are three clusters of two variables.
+// Under a narrow cavity, the precisions times means of a site are the gradient of the record's
+// log likelihood. The test has three clusters of two variables.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -179,7 +179,7 @@ func TestClustersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	posterior := func(theta []float64) float64 {
-		share := special.InvLogit(theta[0]) // uniform prior and Jacobian
+		share := special.InvLogit(theta[0]) // density of the weight: uniform prior times Jacobian
 		log := math.Log(share) + math.Log(1-share)
 		for i, m := range prior.Mean[1:] {
 			log -= (theta[1+i] - m) * (theta[1+i] - m) / (2 * prior.Variance[1+i])

@@ -10,40 +10,39 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// DPSEP is private stochastic expectation propagation (Vinaroz and Park, "Differentially
-// Private Stochastic Expectation Propagation", 2022, made sound). A visit is a number of
-// steps. Each step matches the records of a random batch against the cavity and releases
-// the noisy sum of their clipped sites through a [dpmech.SampledSum]. The client's factor
-// is an average of those sums (see [SEPOptions]).
+// DPSEP is private stochastic expectation propagation (Vinaroz and Park, "Differentially Private
+// Stochastic Expectation Propagation", 2022, made sound). A visit consists of steps. Each step
+// computes the sites of a random batch of records and releases the noisy sum of the clipped
+// sites through a [dpmech.SampledSum]. The client's factor is an average of those sums (see
+// [SEPOptions]).
 //
-// Everything that DPSEP remembers or proposes is a function of released sums. A step that
-// leads to an improper factor has noise and a charge like every other step, because the
-// factor is repaired after the noise is added.
+// All numbers that DPSEP keeps or proposes are functions of released sums. The factor is
+// repaired after the noise is added, so a step that leads to an improper factor has noise and a
+// charge like every other step.
 //
 // DPSEP is not safe for concurrent use.
 type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
-	steps     int                 // in a visit
-	cost      accountant.Event    // of one epoch of batches
+	steps     int                 // number of steps in a visit
+	cost      accountant.Event    // cost of one epoch of batches
 	free      accountant.Composed // cost of each step of an epoch after its first
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // nil if the records are no Fetcher
+	fetch   Fetcher // nil if the Tilted is not a Fetcher
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 
-	outer []float64 // natural parameters of the prior times the others' factors
+	outer []float64 // natural parameters of the prior times the other clients' factors
 	noisy []int64
 	total []float64
-	sites []float64           // of records that are matched together
-	query dpmech.SampledQuery // bound once, so that a step allocates nothing
+	sites []float64           // sites of a group of records
+	query dpmech.SampledQuery // kept here so that a step allocates no memory
 }
 
-// NewDPSEP returns a solver for the records of t that takes the given number of steps in a
-// visit. The mechanism must be for the number of records of t and for vectors of t.Size()
-// numbers.
+// NewDPSEP returns a solver for the records of t. A visit takes the given number of steps. The
+// mechanism must be for the number of records of t and for vectors of t.Size() numbers.
 func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {
 	switch err := o.check(t.Family().Dim()); {
 	case err != nil:
@@ -51,7 +50,7 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	case m.Dim() != t.Size():
 		return nil, fmt.Errorf("dp-sep: the mechanism is for vectors of %d numbers, want %d", m.Dim(), t.Size())
 	case m.Records() != t.Records():
-		return nil, errors.New("dp-sep: the mechanism is for another number of records") // the number is private
+		return nil, errors.New("dp-sep: the mechanism is for another number of records") // The error omits the number, which is private.
 	case steps < 1 || m.Steps()%steps != 0:
 		return nil, fmt.Errorf("dp-sep: %d steps in all are not a whole number of visits of %d steps", m.Steps(), steps)
 	case steps%m.Epoch() != 0:
@@ -71,7 +70,7 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	return s, nil
 }
 
-// Taken returns the number of steps that were taken and charged.
+// Taken returns the number of steps that DPSEP has taken and charged.
 func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
 // Releases returns the number of released sums.
@@ -112,8 +111,7 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 	return spent, nil
 }
 
-// check returns an error for a problem that Propose cannot solve, before anything is
-// released.
+// check returns an error if Propose cannot solve the problem. It runs before any release.
 func (s *DPSEP) check(p solver.Problem) error {
 	family := s.factor.tilted.Family()
 	if p.Family.Name() != family.Name() || p.Family.Dim() != family.Dim() {
@@ -161,5 +159,5 @@ func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 }
 
 // Released returns the last noisy sum, in steps of the mechanism's lattice. The privacy
-// guarantee covers everybody who reads it. The slice is not a copy.
+// guarantee holds even if everybody reads it. The slice is not a copy.
 func (s *DPSEP) Released() []int64 { return s.noisy }

@@ -7,14 +7,13 @@ import (
 	"math"
 )
 
-// dpsepState is the state of a [DPSEP]. Vectors are little-endian float64s, which may be
-// any values.
+// dpsepState is the state of a [DPSEP]. Vectors are little-endian float64s.
 type dpsepState struct {
-	Taken, Since     int // steps in all and in the average
+	Taken, Since     int // number of steps in total; number of steps in the average
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 
-	Velocity, Average []byte // of q's mean
+	Velocity, Average []byte // velocity and average of the mean of q
 }
 
 // State implements [solver.Solver]. The state holds the number of charged steps and the
@@ -30,7 +29,7 @@ func (s *DPSEP) State() []byte {
 		Velocity: floatBytes(f.glide.velocity), Average: floatBytes(f.glide.average),
 	})
 	if err != nil {
-		panic("ep: " + err.Error()) // unreachable: bytes and a share in [0, 1] marshal
+		panic("ep: " + err.Error()) // unreachable: bytes and finite numbers always marshal
 	}
 	return state
 }

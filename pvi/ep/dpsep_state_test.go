@@ -13,9 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A solver that stops between any two visits and is restored then gives the same bits as a
-// solver that does not stop. It charges every step once, and takes no step beyond the
-// planned number.
+// A solver that is saved and restored between two visits gives the same bits as a solver that
+// does not stop. It charges every step once, and takes no step beyond the planned number.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -68,14 +67,14 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 	r := outcomes(t, study.Probit, 10, 2, 1)
 	s := private(t, r, "diagonal", dpmech.SampledConfig{Sampling: dpmech.RandomAllocation{Steps: 2, Picks: 1}, Steps: 4, Clip: 1, NoiseMultiplier: 1}, sepOptions(10, 0.5), 2)
-	four := `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="` // four zeros
+	four := `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="` // four float64 zeros in base64
 	two := `"AAAAAAAAAAAAAAAAAAAAAA=="`
 	moved := `,"Velocity":` + two + `,"Average":` + two + `}`
 	for _, state := range []string{
 		`{`, `{"Taken":5}`, `{"Taken":-1}`, `{"Taken":0}`,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":"AAAA"` + moved,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `,"Velocity":` + two + `}`,
-		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved, // in the middle of an epoch
+		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved, // a state in the middle of an epoch
 		`{"Taken":6,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 	} {
 		if err := s.Restore([]byte(state)); err == nil {
@@ -90,7 +89,7 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events add up to the cost of all steps, which is the accountant's cost for the
+// The composed events cost as much as all steps together by the accountant's formula for the
 // sampling.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {

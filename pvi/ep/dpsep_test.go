@@ -18,10 +18,10 @@ func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms caches mechanisms, because accounting for random allocation takes a while.
+// mechanisms caches mechanisms, because the accounting of random allocation is slow.
 var mechanisms = map[dpmech.SampledConfig]*dpmech.SampledSum{}
 
-// private returns the solver for a regression's records in the named family.
+// private returns a DPSEP for the records of r in the named family.
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
 	t.Helper()
 	family, err := gaussian.New(name, r.Dim())
@@ -42,7 +42,7 @@ func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledCo
 	return s
 }
 
-// asked returns the problem of a first visit with a standard normal prior.
+// asked returns the problem of a first visit, with a standard normal prior.
 func asked(s *DPSEP) solver.Problem {
 	family := s.factor.tilted.Family()
 	natural := unit(family)
@@ -79,9 +79,9 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	return site
 }
 
-// A step releases only the lattice sum of the clipped sites in the batch plus the noise.
-// The sampling stream selects the batch, and the noise stream gives the noise. The test
-// computes both in a second way. The factor must move by the sum over the constant rate.
+// A step releases only the lattice sum of the clipped sites in the batch plus the noise. The
+// test draws the batch from the sampling stream and the noise from the noise stream, and
+// computes the sum by other code. The factor must move by the sum divided by the rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -127,7 +127,7 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 				var squares float64
 				for j := range site {
 					if j >= d {
-						site[j] *= 0.5 // the weight of precisions
+						site[j] *= 0.5 // Precisions have weight 0.5.
 					}
 					squares += site[j] * site[j]
 				}
@@ -159,9 +159,9 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// A record changes a sum by at most the clip for any values, and does not change the sum if
-// the record's site is not finite. The test compares sums with and without the record under
-// the same noise.
+// A record changes a sum by at most the clip, for any values of the record. A record whose site
+// is not finite does not change the sum. The test compares sums with and without the record
+// under the same noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}
@@ -213,7 +213,7 @@ func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// With little noise the factor is near the factor of SEP, also with random batches.
+// With little noise the factor is close to the factor of SEP, for full and random batches.
 func TestDPSEPNearsSEP(t *testing.T) {
 	const n, d, passes = 1500, 3, 20
 	r := outcomes(t, study.Probit, n, d, 4)
@@ -277,7 +277,7 @@ func checkNear(t *testing.T, name string, got, want []float64, family gaussian.F
 	}
 }
 
-// The fixed point does not depend on the public number of records if sites are added up.
+// With sites as contributions, the fixed point does not depend on the public number of records.
 // With deviations it is proportional to that number.
 func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	const n, d = 400, 2
@@ -305,10 +305,10 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	}
 }
 
-// An improper factor is repaired after the noise is added. The step still has its noise and
-// its charge, the average keeps the released sum, and the proposed factor is proper.
+// An improper factor is repaired after the noise is added. The step has noise and a charge as
+// usual, the average includes the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
-	r := outcomes(t, study.Probit, 3, 2, 1) // the noise is many times the sites
+	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is many times larger than the sites.
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
 		for _, name := range []string{"diagonal", "full"} {
 			const steps = 40
@@ -350,7 +350,7 @@ func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 	}
 }
 
-// DPSEP works for no records and for one record.
+// DPSEP accepts zero records and one record.
 func TestDPSEPOfFewRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -369,8 +369,7 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// The start sets the q at which the first sites are computed. Nothing of the start remains
-// in the factor.
+// The start determines the q of the first sites. The final factor does not depend on it.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -405,7 +404,7 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 	}
 }
 
-// A step allocates nothing, and the allocations of a visit do not depend on its number of
+// A step allocates no memory, and the allocations of a visit do not depend on its number of
 // steps and records.
 func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
@@ -434,7 +433,8 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectationStep measures a whole step: batch, sites, clip, noise, factor.
+// BenchmarkExpectationStep measures a whole step: sampling, sites, clipping, noise and update of
+// the factor.
 func BenchmarkExpectationStep(b *testing.B) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -453,8 +453,8 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// NewDPSEP refuses a mechanism that does not fit the solver's records, vectors or steps,
-// and refuses invalid options.
+// NewDPSEP returns an error for a mechanism that does not fit the solver's records, vectors or
+// steps, and for invalid options.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

@@ -8,16 +8,16 @@ import (
 
 // Options are the options of [EP].
 type Options struct {
-	Power     float64 // power of the likelihood in tilted distributions; must be the power that t was made with
-	Damping   float64 // share of the step from a site to the next, in (0, 1]
-	Passes    int     // most passes over the records
-	Tolerance float64 // EP has settled after a pass that changes no natural parameter by more, relatively
+	Power     float64 // power of the likelihood in tilted distributions; must equal the power of t
+	Damping   float64 // share of the step from the old site to the new site, in (0, 1]
+	Passes    int     // largest number of passes over the records
+	Tolerance float64 // largest relative change of a natural parameter in a pass after which EP has settled
 }
 
 // EP is expectation propagation with one site for every record (Minka 2001). It writes the
-// product of all sites to dst. It needs O(Nd²) memory for a full covariance, and is the
-// reference for [SEP] on small data. EP returns the number of passes and whether it has
-// settled. EP skips a record whose cavity is not proper until the next pass.
+// product of all sites to dst, and returns the number of passes and whether it has settled. If
+// the cavity of a record is not proper, EP skips the record in that pass. EP needs O(Nd²) memory
+// for a full covariance. It is the reference for [SEP] on small data.
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

@@ -18,21 +18,21 @@ type tied struct {
 
 	taken int       // number of steps
 	since int       // number of steps since the average began
-	used  []float64 // natural parameters of the factor
-	raw   []float64 // average of the precisions of sums and start, proper or not; if Published, of all natural parameters
-	start []float64 // where the average began; nil before the first step
-	rest  float64   // share of start in raw
-	noise float64   // variance of the noise in raw, in units of the noise in a sum
+	used  []float64 // natural parameters of the factor in use
+	raw   []float64 // average precisions of start and sums, perhaps improper; if Published, average natural parameters
+	start []float64 // factor at which the average began; nil before the first step
+	rest  float64   // weight of start in raw
+	noise float64   // variance of the noise in raw, relative to that in a sum
 
-	around []float64 // mean of the prior times the others' factors
+	around []float64 // mean of the prior times the other clients' factors
 	glide  glide
 
-	outer     []float64 // natural parameters of the prior times the others' factors, in this step
-	deviation []float64 // subtracted from each record's site
+	outer     []float64 // natural parameters of the prior times the other clients' factors
+	deviation []float64 // vector that is subtracted from each record's site
 	sum       []float64
-	own       []float64 // the factor, around the cavity's mean
-	raised    []float64 // the amounts by which precisions are raised
-	gap       []float64 // from the cavity's mean to around
+	own       []float64 // the factor, in coordinates around the cavity's mean
+	raised    []float64 // amount by which the floor raises each precision
+	gap       []float64 // difference between around and the cavity's mean
 	zero      []float64
 }
 
@@ -49,9 +49,9 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 // ErrImproper is returned when the cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
-// begin sets the mean of outer, the product of the prior and the other clients' factors.
-// Before the first step it also sets f.start, the factor that gives q the mean StartMean
-// and the sds StartSD.
+// begin computes the mean of outer, the product of the prior and the other clients' factors.
+// Before the first step it also sets f.start, the factor that gives q the mean StartMean and the
+// sds StartSD.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -77,15 +77,15 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place sets f.start so that q has mean StartMean and no sd above StartSD.
+// place sets f.start so that q has the mean StartMean and every sd of q is at most StartSD.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
 			f.start[d+k] = max(0, 1/(f.options.StartSD*f.options.StartSD)-1/f.cavity.Variance[at[0]])
 		}
 	}
-	// The start's precision times mean is (Λ + S)·mean − h, for the others' precision Λ and
-	// precision times mean h, and the start's precision S.
+	// Let Λ and h be the precision and precision times mean of outer, and S the precision of
+	// start. The precision times mean of start is (Λ + S)·mean − h.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
 		f.start[i] += precision * f.options.StartMean[j]
@@ -98,8 +98,8 @@ func (f *tied) place(outer []float64, d int) {
 	}
 }
 
-// prepare sets the cavity of a record: outer, the cavity of the client, times the factor
-// without the record's share.
+// prepare sets the cavity of a record to outer times the factor without the record's share.
+// outer is the prior times the other clients' factors.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (f *tied) centre(natural []float64, sign float64) {
 	}
 }
 
-// sites writes the contributions of the records to dst, one after another.
+// sites writes the contributions of the records to dst, record by record.
 func (f *tied) sites(dst []float64, records []uint32) {
 	size := f.tilted.Size()
 	if all, ok := f.tilted.(Batcher); ok {
@@ -159,7 +159,7 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate converts a site, in place, to the contribution that the options ask for.
+// relate converts a site, in place, to the contribution that the options select.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -227,10 +227,10 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull adds to the sum the precision by which the floor raised the factor, centred at the
-// mean of the prior and the other clients' factors. A client whose records have no
-// information thus does not move q's mean. A full precision matrix is raised without a
-// pull: its floor is so high that the pull would outweigh the records' information.
+// pull adds to the sum the precision by which the floor raised the factor, centred at the mean
+// of the prior and the other clients' factors. Thus a client whose records have no information
+// does not move q's mean. If the precision matrix is full, pull does nothing, because the floor
+// is so high that it would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -251,8 +251,8 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished moves the factor towards the site of the batch's record, and clips the
-// factor.
+// moveAsPublished moves the factor towards the site of the batch's record, and clips the factor,
+// as the DP-SEP paper does.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -291,7 +291,7 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips 1/Nominal of the factor, as published.
+// shorten clips 1/Nominal of the factor to norm Clip, as in the DP-SEP paper.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {
@@ -304,14 +304,14 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is a lower bound on the divisor in propose, the share of the average that
-// comes from sums and not from the start. The share is about 0.6 after one pass of whole
+// leastMoved is the least divisor that propose uses. The divisor is the share of the average
+// that comes from sums and not from the start. The share is about 0.6 after one pass of whole
 // steps.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. The precision is the average of sums, without the part
-// that the start still has in it, and raised above the noise. The mean of the factor is
-// chosen so that q keeps its mean. If q's mean glides, q has the averaged mean.
+// propose writes the factor to dst. Its precision is the average of sums without the
+// contribution of the start, raised above the noise. Its mean is such that q keeps its mean or,
+// if q's mean glides, has the averaged mean.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

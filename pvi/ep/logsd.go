@@ -11,17 +11,17 @@ import (
 // give six digits of both moments if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule computes averages over u, the log sd of an outcome N(centre, e^2u), or
-// averages for a power of the outcome's density. u and centre are normal. A spreadRule
+// A spreadRule computes averages over u, the log sd of an outcome N(centre, e^2u), where u and
+// centre are normal. With a power, it uses the power of the outcome's density. A spreadRule
 // keeps its workspace and is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
-	moves     []float64 // nodes minus the mean of u
-	variances []float64 // e^2u over the power
-	weights   []float64 // logs of the weights
-	spreads   []float64 // variances of the outcome, the variance of its centre included
-	logs      []float64 // log weight minus half the log of the spread
-	shares    []float64 // posterior weights of the nodes, given the outcome
+	moves     []float64 // difference of each node from the mean of u
+	variances []float64 // e^2u divided by the power, by node
+	weights   []float64 // log weights of the nodes
+	spreads   []float64 // variances of the outcome, including that of its centre
+	logs      []float64 // log weight minus half the log variance, by node
+	shares    []float64 // posterior weights of the nodes given the outcome
 	uncertain float64
 }
 
@@ -30,8 +30,8 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set sets the distribution of u. A normal density to a power is, up to a constant, a
-// normal density with its variance over the power, times e^u to one minus the power.
+// set sets the mean and variance of u. A normal density raised to power p is, up to a constant,
+// e^((1−p)u) times a normal density with 1/p times the variance.
 func (r *spreadRule) set(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range hermite.Points {
@@ -54,8 +54,8 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome sets the distance of an outcome from the mean of its centre, and returns the log
-// density of the outcome, up to a constant if the power is not 1.
+// outcome sets the distance of the outcome from the mean of its centre. It returns the log
+// density of the outcome, without its constant if the power is not 1.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {

@@ -6,27 +6,27 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Mixture is a mixture of normal clusters of equal weight and one known sd, whose means
-// are θ: coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the probability
-// r_k that a record is of cluster k has a closed form, and the tilted distribution of a
-// mean is the mixture of the cavity and of its conjugate update.
+// A Mixture is a mixture of normal clusters of equal weight and one known sd. θ has the means:
+// coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the probability r_k that a
+// record is of cluster k has a closed form. The tilted distribution of a mean is a mixture of
+// the cavity and the conjugate update of the cavity.
 type Mixture struct {
 	weighted
 	clusters, variables int
 	variance            float64
-	x                   []float64 // by records
+	x                   []float64 // values of variables, record after record
 	tied                bool
 
-	chance []float64 // r
+	chance []float64 // probability r_k, by cluster
 }
 
-// NewMixture returns a Mixture for the records x, rows of the given number of variables, in
-// a diagonal family. Precisions are multiplied by weight.
+// NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given
+// number of variables. Precisions are multiplied by weight.
 //
-// If tied, a record's site for a cluster is its normal likelihood to the power r_k rather
-// than the site that matches the moments. The precision of this site is the same in every
-// variable, so a site has only one precision for each cluster. If it is certain to which
-// cluster each record belongs, both kinds of sites are equal.
+// If tied, the site of a record for a cluster is the normal likelihood to the power r_k rather
+// than the site that matches the moments. Its precision is the same in every variable, so a site
+// has only one precision for each cluster. Both kinds of sites are equal if the cluster of each
+// record is certain.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
@@ -68,7 +68,7 @@ func (t *Mixture) Site(dst []float64, record int) {
 	}
 }
 
-// assign sets the probability of every cluster under the cavity.
+// assign computes the probability of every cluster for a record under the cavity.
 func (t *Mixture) assign(x []float64) {
 	for k := range t.chance {
 		var log float64
@@ -83,7 +83,7 @@ func (t *Mixture) assign(x []float64) {
 	normalise(t.chance)
 }
 
-// normalise replaces logs of weights by weights that add up to 1.
+// normalise replaces log weights by weights that add up to 1.
 func normalise(logs []float64) {
 	largest := math.Inf(-1)
 	for _, log := range logs {
@@ -123,12 +123,12 @@ func (t *Mixture) Compress(dst, natural []float64) {
 	}
 }
 
-// Reseat implements [Reseater]. The precision of a cluster shows how many records it has.
-// All clusters have the same weight. So a cluster with many records covers two true
-// clusters, and a cluster with few records is empty or shares its records with another
-// cluster. In each variable Reseat moves the cluster with the most records by at most one
-// sd, and moves the cluster with the fewest records to the opposite side of the same
-// centre. The next step separates the two clusters.
+// Reseat implements [Reseater]. The precision of a cluster shows how many records it has. As all
+// clusters have the same weight, a cluster with many records covers two true clusters, and a
+// cluster with few records is empty or shares its records with another cluster. In each variable
+// Reseat moves the cluster with the most records by at most one sd, and places the cluster with
+// the fewest records on the opposite side of the same centre. The next step separates the two
+// clusters.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1
@@ -153,8 +153,7 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 		from, to := v*t.clusters+most, v*t.clusters+least
 		precision := factor[t.dim+from]
 		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
-		// The direction depends only on number, and different numbers give different
-		// directions.
+		// The direction depends only on number, so each number gives a different direction.
 		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
 		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
 			factor[t.dim+i] = precision / 2
@@ -166,7 +165,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 
 const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
 
-// records returns the precision of a cluster, averaged over its variables.
+// records returns the precision of a cluster, averaged over its variables. The precision is
+// proportional to the number of records.
 func (t *Mixture) records(factor []float64, k int) (sum float64) {
 	for v := range t.variables {
 		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)

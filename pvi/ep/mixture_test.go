@@ -23,7 +23,7 @@ const (
 	paperSD, paperPrior                         = 0.5, 10.0
 )
 
-// paperData draws means and records.
+// paperData draws the means of the clusters and the records.
 func paperData(seed uint64) (x, truth []float64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	truth = make([]float64, paperClusters*paperVariables)
@@ -39,9 +39,9 @@ func paperData(seed uint64) (x, truth []float64) {
 	return x, truth
 }
 
-// gibbs returns the posterior mean and variance of every cluster's mean from a Gibbs chain
-// over means and assignments, which begins at the truth. It averages the conditional
-// moments given the assignments, which vary little.
+// gibbs returns the posterior mean and variance of every cluster's mean. It runs a Gibbs chain
+// over means and assignments that begins at the truth, and averages the conditional moments
+// given the assignments, because these vary little.
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -83,9 +83,9 @@ func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float6
 	return mean, variance
 }
 
-// matched returns the distance of clusters' means, averaged over clusters, for the best
-// permutation of clusters, and the divergence of q from the posterior's Gaussian for that
-// permutation.
+// matched returns the distance between the means of q and the posterior, averaged over clusters,
+// and the divergence of q from the posterior's Gaussian. Both are for the best permutation of
+// the clusters.
 func matched(q *solver.Approximation, mean, variance []float64) (distance, divergence float64) {
 	distance = math.Inf(1)
 	var try func(names []int, used int)
@@ -121,12 +121,12 @@ func matched(q *solver.Approximation, mean, variance []float64) (distance, diver
 // A paperRun is a way to fit the mixture.
 type paperRun struct {
 	name    string
-	public  bool    // begins near the clusters, rather than at a draw from the prior
-	steps   int     // passes
-	epsilon float64 // provable, add-remove; 0 without privacy
-	sites   bool    // sites that match moments, rather than tied ones
+	public  bool    // the start is near the clusters, not a draw from the prior
+	steps   int     // number of passes
+	epsilon float64 // provable ε under add-remove; 0 without privacy
+	sites   bool    // sites match moments instead of being tied
 
-	published float64 // the paper's noise multiplier, for its own steps; 0 for others
+	published float64 // noise multiplier of the paper's own steps; 0 for other steps
 }
 
 const paperDelta = 1e-5
@@ -152,7 +152,7 @@ func (c paperRun) provable() float64 {
 	return c.epsilon
 }
 
-// fit returns the q that the run finds.
+// fit runs SEP or DPSEP and returns q.
 func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint64) *solver.Approximation {
 	t.Helper()
 	const clip, weight, startSD = 8, 1, 1
@@ -200,7 +200,7 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 	return q
 }
 
-// fitPublished takes the paper's steps, γ = C = 1, with one record each.
+// fitPublished takes the paper's steps, with γ = C = 1 and batches of one record.
 func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mixture, o SEPOptions, seed uint64) error {
 	t.Helper()
 	o.Rate, o.Published, o.Raw, o.Clip, o.Reseat = 1.0/paperRecords, true, true, 1, 0
@@ -218,10 +218,10 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 }
 
 // On the paper's mixture, at a provable ε, the means of q are far nearer to the posterior's
-// means than in the paper. The paper prints distances of 4.27 and 1.62, for runs whose
-// provable ε is above 20 and 140. The test begins at a public start and at a draw from the
-// prior. With FEDPVI_LONG=1 the test prints the table of twenty data sets, the paper's own
-// steps among them.
+// means than in the paper. The paper prints distances of 4.27 and 1.62, for runs whose provable
+// ε is above 20 and 140. The test uses two starts: a public start, and a draw from the prior.
+// With FEDPVI_LONG=1 it prints a table for twenty data sets, with rows for the paper's own
+// steps.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -234,7 +234,7 @@ func TestMixtureOfThePaper(t *testing.T) {
 	const passes = 30
 	type line struct {
 		paperRun
-		most float64 // of the distance
+		most float64 // largest distance allowed
 	}
 	lines := []line{
 		{paperRun{name: "SEP", public: true, steps: 60}, 2e-3},
@@ -292,9 +292,9 @@ func TestMixtureOfThePaper(t *testing.T) {
 	}
 }
 
-// Reseat splits a cluster that covers two true clusters, if another cluster has few records
-// or none. It changes nothing if all clusters have equal shares of the records, or if noise
-// could explain the difference.
+// Reseat splits a cluster that covers two true clusters, if another cluster has few records or
+// none. It changes nothing if the clusters have equal numbers of records, or if noise can
+// explain the difference.
 func TestReseating(t *testing.T) {
 	tilted := NewMixture(3, 1, 0.5, nil, true, 1)
 	outer := []float64{0, 0, 0, 0.1, 0.1, 0.1}
@@ -334,9 +334,8 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// The site of a record matches the moments of the tilted distribution of a mean, which the
-// test finds by integration. If a record's cluster is certain, the tied site equals that
-// site.
+// A record's site matches the moments of the tilted distribution of a mean, which the test finds
+// by integration. If the record's cluster is certain, the tied site equals that site.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

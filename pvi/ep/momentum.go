@@ -1,27 +1,26 @@
 package ep
 
-// A glide moves the mean of a diagonal q where coordinates depend on each other. It takes
-// short steps with momentum (Polyak, "Some methods of speeding up the convergence of
-// iteration methods", 1964) and averages the iterates. The steps do not become shorter.
-// Shrinking steps, as in an average of sums, stop before they arrive along directions in
-// which coordinates are strongly dependent. The average of q's means removes the noise that
-// constant steps keep.
+// A glide moves the mean of a diagonal q if the coordinates depend on each other. It takes short
+// steps of constant length with momentum (Polyak, "Some methods of speeding up the convergence
+// of iteration methods", 1964) and averages the means after the steps. Shrinking steps, as in an
+// average of sums, would stop too early along directions of strong dependence. The average
+// removes the noise that constant steps leave.
 type glide struct {
-	velocity []float64 // of the mean
-	average  []float64 // of the means
+	velocity []float64 // velocity of q's mean
+	average  []float64 // average of q's means
 }
 
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
-// step replaces sum, the factor around the cavity's mean after a plain step, by the factor
-// after a step with momentum, and averages the means. If moves is false, the factor does
+// step replaces sum, which is the factor after a plain step around the cavity's mean, by the
+// factor after a step with momentum, and averages the means. If moves is false, the factor does
 // not change, and the velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// gap is the distance of q's mean from the centre before the step, and precision is
-		// q's precision after it.
+		// gap is the distance of q's mean from the centre before the step. precision is q's
+		// precision after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])
 		precision := f.sum[d+i] + f.outer[d+i]

@@ -8,26 +8,26 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c. Its sites
-// are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
-// units are independent normals, so the mean and variance of η are sums of integrals over
-// one unit each. η is assumed to be normal. So log Z of the outcome is a function of the
-// cavity's means m and variances s. A coordinate's tilted mean is m + s·∂log Z/∂m and its
-// tilted variance s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and
-// Adams, "Probabilistic Backpropagation for Scalable Learning of Bayesian Neural Networks",
-// 2015, equations 5 and 6, there for rectified linear units).
+// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c. Its sites are
+// found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the units are
+// independent normals, so the mean and variance of η are sums of integrals over one unit each.
+// The filter assumes that η is normal. Then log Z of the outcome is a function of the cavity's
+// means m and variances s. A coordinate's tilted mean is m + s·∂log Z/∂m and its tilted variance
+// s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic
+// Backpropagation for Scalable Learning of Bayesian Neural Networks", 2015, equations 5 and 6,
+// there for rectified linear units).
 //
 // θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 type Network struct {
 	weighted
 	hidden, inputs int
-	x, y           []float64 // by records
+	x, y           []float64 // inputs, record after record; outcomes
 	power          float64
 	outcome        networkOutcome
 
 	units []*hiddenUnit
-	moves []float64 // derivatives of log Z in the cavity's means
-	bends []float64 // derivatives of log Z in the cavity's variances
+	moves []float64 // derivatives of log Z with respect to the cavity's means
+	bends []float64 // derivatives of log Z with respect to the cavity's variances
 }
 
 // A networkOutcome is the distribution of an outcome given η.
@@ -38,17 +38,16 @@ type networkOutcome interface {
 	// slopes returns the derivatives of log Z in the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside returns the index i of a coordinate of θ on which the outcome depends directly
-	// and not through η. first and second are the moments of that coordinate around its
-	// mean, given the outcome of the last call of slopes. i is −1 if there is no such
-	// coordinate.
+	// beside returns the index i of a coordinate of θ on which the outcome depends directly, as
+	// opposed to through η, or −1 if there is none. first and second are the moments of that
+	// coordinate around its mean, given the outcome of the last call of slopes.
 	beside() (i int, first, second float64)
 }
 
-// NewNetwork returns a Network for records with inputs x, row after row, and outcomes y, in
-// a diagonal family. Sites are for the likelihood to a power in (0, 1], and are raised to
-// the inverse power. Precisions are multiplied by weight. A binary outcome, 0 or 1, has log
-// odds η. A real outcome is normal with mean η.
+// NewNetwork returns a Network in a diagonal family. The rows of x are the inputs of the
+// records, and y has their outcomes. Sites are computed for the likelihood to a power in (0, 1],
+// and are raised to the inverse power. Precisions are multiplied by weight. A binary outcome, 0
+// or 1, has log odds η. A real outcome is normal with mean η.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
@@ -90,18 +89,18 @@ func (t *Network) Site(dst []float64, record int) {
 	}
 }
 
-// match writes to dst the site of coordinate i whose tilted distribution has the given
+// match writes to dst the site that gives coordinate i a tilted distribution with the given
 // first and second moments around the cavity's mean.
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		variance = math.NaN() // the assumed density is too far off
+		variance = math.NaN() // The normal approximation of η fails for this record.
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// These methods return the places of coordinates in θ.
+// w and the methods below it return indices in θ.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
@@ -124,8 +123,8 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends, the derivatives of log Z in every coordinate's mean and
-// variance, from the derivatives of log Z in the mean and variance of η.
+// backward sets moves and bends, the derivatives of log Z in the mean and variance of each
+// coordinate. inMean and inVariance are its derivatives in the mean and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

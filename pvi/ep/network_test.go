@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// network returns η of a network by its definition.
+// network returns η of a network, computed from the definition.
 func network(hidden int, x, theta []float64) float64 {
 	d := len(x)
 	eta := theta[hidden*(d+2)]
@@ -22,7 +22,7 @@ func network(hidden int, x, theta []float64) float64 {
 	return eta
 }
 
-// outcomeOf returns log p(y|η) of a binary outcome, or of a normal one whose log sd is the
+// outcomeOf returns log p(y|η) of a binary outcome, or of a normal outcome whose log sd is the
 // last coordinate.
 func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	if binary {
@@ -33,7 +33,7 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// Under a narrow cavity, a site's precisions times means are the gradient of the record's
+// Under a narrow cavity, the precisions times means of a site are the gradient of the record's
 // log likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
@@ -69,8 +69,8 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 	}
 }
 
-// A site takes a cavity to the moments of the tilted distribution, found by brute force
-// over all coordinates, up to the error of assuming that η is normal under the cavity. The
+// The cavity times a site has the moments of the tilted distribution, up to the error of the
+// normal approximation of η. The test finds the moments by brute force over all coordinates. The
 // error is far smaller at small sds than at sds of a half.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
@@ -100,8 +100,8 @@ func TestNetworkSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// The moments of a hidden unit and their derivatives agree with a fine rule and with finite
-// differences, from narrow inputs to wide ones.
+// The moments of a hidden unit agree with a fine quadrature rule, and their derivatives with
+// finite differences, for narrow and wide inputs.
 func TestMomentsOfHiddenUnits(t *testing.T) {
 	u := newHiddenUnit()
 	moment := func(mean, sd, power float64) float64 {
@@ -135,7 +135,7 @@ func TestMomentsOfHiddenUnits(t *testing.T) {
 	}
 }
 
-// A match allocates nothing in any model.
+// Set, Site and Expand allocate no memory in mixtures and networks.
 func TestMatchesAllocateNothing(t *testing.T) {
 	x, y := []float64{0.3, -0.8}, []float64{1}
 	for name, tilted := range map[string]Tilted{

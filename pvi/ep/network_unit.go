@@ -7,11 +7,11 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A hiddenUnit computes two moments of tanh z for a normal input z, and their derivatives.
-// It uses the trapezoid rule over the real line, which converges fast for smooth functions,
-// even if the input's sd is many times the width of the step of tanh.
+// A hiddenUnit computes two moments of tanh z for a normal input z, and their derivatives. It
+// uses the trapezoid rule over the real line, which converges fast for smooth functions, even if
+// the sd of the input is many times the width of the step of tanh.
 type hiddenUnit struct {
-	first, second unitMoment // of tanh z and of its square
+	first, second unitMoment // moments of tanh z and of its square
 	nodes, values []float64
 }
 
@@ -19,8 +19,8 @@ type hiddenUnit struct {
 // z: E f′ and E f″/2 (theorems of Bonnet and Price).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// The rule has unitNodes nodes on each side of 0, which reach to unitReach sds. It gives
-// five digits for inputs of sd up to five.
+// The rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds. It gives
+// five digits for inputs with sds up to five.
 const unitNodes, unitReach = 48, 6.5
 
 // unitRule has the nodes, in sds, and their weights.
@@ -41,7 +41,7 @@ func newHiddenUnit() *hiddenUnit {
 	return &hiddenUnit{nodes: make([]float64, 2*unitNodes+1), values: make([]float64, 2*unitNodes+1)}
 }
 
-// run sets the moments for an input of the given mean and variance.
+// run computes the moments for an input of the given mean and variance.
 func (u *hiddenUnit) run(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range unitRule.points {

@@ -12,18 +12,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Where columns nearly coincide, a diagonal q converges to the posterior's mean if its
-// steps are as short as the overlap requires, and diverges if the step of each coordinate
-// ignores the other coordinates. For normal outcomes the posterior's mean is known. The
-// mean of a diagonal q agrees with it up to a relative error of one over the number of
-// records.
+// If columns nearly coincide, a diagonal q converges to the posterior's mean with steps that are
+// short enough for the overlap, and diverges with steps that ignore the other coordinates. The
+// outcomes are normal, so the posterior's mean is known. The mean of a diagonal q agrees with it
+// up to a relative error of one over the number of records.
 func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 	const d, n = 6, 200
 	random := rand.New(rand.NewPCG(4, 4))
 	r := solver.NewRegression(d, solver.Outcome{Family: study.Linear, NoiseSD: 1})
 	precision, shift := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
 	for i := range d {
-		precision.SetSym(i, i, 1) // of the prior
+		precision.SetSym(i, i, 1) // precision of the prior
 	}
 	for range n {
 		common, x := random.NormFloat64(), mat.NewVecDense(d, nil)

@@ -15,7 +15,7 @@ type tilt struct {
 	outcome  solver.Outcome
 	response solver.Response
 	power    float64
-	nodes    []float64 // of a Gauss–Hermite rule for the standard normal
+	nodes    []float64 // nodes of a Gauss–Hermite rule for the standard normal
 	weights  []float64
 	eta      [1]float64
 	g, h     [1]float64
@@ -26,16 +26,16 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 	return &tilt{outcome: o, response: o.Response(), power: power, nodes: hermite.Points, weights: hermite.Weights, logs: make([]float64, len(hermite.Weights))}
 }
 
-// slopes returns the first and minus the second derivative, in the mean, of log Z(mean,
-// variance) = log ∫ N(η; mean, variance)·p(y|η)^power dη. The tilted mean is mean +
-// variance·g, and the tilted variance is variance·(1 − variance·h).
+// slopes returns g, the first derivative, and h, minus the second derivative, with respect to
+// the mean, of log Z(mean, variance) = log ∫ N(η; mean, variance)·p(y|η)^power dη. The tilted
+// mean is mean + variance·g, and the tilted variance is variance·(1 − variance·h).
 //
 // For probit Z = Φ(mean/√(1 + variance)) (Rasmussen and Williams, "Gaussian Processes for
 // Machine Learning", 2006, equation 3.82). For a normal outcome Z is normal. Otherwise both
 // derivatives come from a Gauss–Hermite rule around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
-	case t.outcome.Family == study.Linear: // one predictor: the noise is known
+	case t.outcome.Family == study.Linear: // With one predictor the sd of the noise is known.
 		h = 1 / (t.outcome.NoiseSD*t.outcome.NoiseSD/t.power + variance)
 		return (y - mean) * h, h
 	case t.outcome.Family == study.Probit && t.power == 1:
@@ -51,7 +51,7 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	return first / sd, (1 - second) / variance
 }
 
-// slopesAll computes slopes for several records.
+// slopesAll computes g and h of slopes for several records.
 func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	if t.outcome.Family == study.Probit && t.power == 1 {
 		probitSlopes(g, h, y, mean, variance)
@@ -62,7 +62,7 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes computes slopesAll for P(y = 1) = Φ(η).
+// probitSlopes computes slopesAll for a probit outcome, P(y = 1) = Φ(η).
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {
@@ -76,7 +76,8 @@ func probitSlopes(g, h, y, mean, variance []float64) {
 	}
 }
 
-// at returns the log likelihood at η times the power, its slope, and minus its curvature.
+// at returns the log likelihood at η times the power, its slope, and minus its curvature, in
+// this order.
 func (t *tilt) at(y, eta float64) (log, g, h float64) {
 	t.eta[0] = eta
 	log = t.power * t.response.Eval(y, t.eta[:], t.g[:], t.h[:])
@@ -107,15 +108,15 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted z, and the sd that follows from the curvature there.
+// mode returns the mode of the tilted z, and an sd computed from the curvature at the mode.
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {
 		_, g, h := t.at(y, mean+sd*z)
 		bend := 1 + sd*sd*max(h, 0)
 		move := (sd*g - z) / bend
-		// Longer moves are cut, because the slope may change by a large factor within one
-		// sd, as the slope of an exponential does.
+		// Longer moves are shortened, because the slope can change by a large factor within one
+		// sd, for example if the likelihood contains an exponential.
 		move = max(-longestMove, min(longestMove, move))
 		z += move
 		width = 1 / math.Sqrt(bend)

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// tilts is [tilt] for a record that depends on θ through k predictors: it finds the mean
+// tilts is like [tilt], for a record that depends on θ through k predictors. It finds the mean
 // and covariance of N(z; 0, I)·p(y | η = mean + Rz)^power, where R is the lower root of the
 // predictors' covariance. A tilts keeps its workspace and is not safe for concurrent use.
 type tilts struct {
@@ -20,13 +20,13 @@ type tilts struct {
 	power    float64
 	rule     *quadrature.Rule
 
-	mode, try, slope []float64 // in z
-	bend             []float64 // minus the Hessian in z, then its lower root
+	mode, try, slope []float64 // points and gradient, in coordinates of z
+	bend             []float64 // minus the Hessian in z, or the lower root of that matrix
 	logs             []float64
 	points           []float64
 
-	first  []float64 // mean of z
-	second []float64 // covariance, by rows
+	first  []float64 // tilted mean of z
+	second []float64 // tilted covariance of z, by rows
 	eta    []float64
 	g, h   []float64
 }
@@ -42,8 +42,7 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log density at z up to a constant, and leaves its derivatives in η in g
-// and h.
+// log returns the log density at z up to a constant. It sets g and h to its derivatives in η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -58,7 +57,7 @@ func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	return t.power*t.response.Eval(y, t.eta, t.g, t.h) - squares/2
 }
 
-// match sets first and second. It reports whether they are finite.
+// match computes first and second. It reports whether they are finite.
 func (t *tilts) match(y float64, mean, root []float64) bool {
 	if !t.climb(y, mean, root) {
 		return false
@@ -94,7 +93,7 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread sets second from the weights in logs, which add up to total.
+// spread computes second from the weights in logs. total is the sum of the weights.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)
@@ -113,8 +112,8 @@ func (t *tilts) spread(total float64) {
 	}
 }
 
-// climb finds the mode by Newton steps, halved until the density rises, and leaves the
-// lower root of minus the Hessian at the mode in bend. At points where the Hessian is not
+// climb finds the mode by Newton steps, and halves a step until the density rises. It sets bend
+// to the lower root of minus the Hessian at the mode. At points where the Hessian is not
 // negative definite, climb uses only the part of the Hessian that comes from the cavity.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
@@ -131,10 +130,10 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			rise += x * x
 		}
 		if !(rise > close*close) {
-			return rise >= 0 // not NaN
+			return rise >= 0 // false if rise is NaN
 		}
 		t.back(t.try)
-		copy(t.slope, t.try) // the whole move
+		copy(t.slope, t.try) // the whole step, without halving
 		share, next := 1.0, math.Inf(-1)
 		for range halvings {
 			for a, x := range t.slope {
@@ -155,7 +154,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 	return t.curve(root)
 }
 
-// curve sets slope and bend from the derivatives in η at the last point.
+// curve computes slope and bend from the derivatives in η at the last point.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {

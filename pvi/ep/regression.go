@@ -5,20 +5,19 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Regression computes sites for a [solver.Regression], whose records depend on θ through
-// one predictor or a few. With g and H the slope and minus the curvature of log Z in the
-// predictors' means, the tilted mean is m + VAᵀg and the tilted covariance V − VAᵀHAV,
-// where A has the record's rows of the design (Minka 2001, section 3.3; Seeger,
-// "Expectation propagation for exponential families", 2005). A diagonal family matches
-// means and variances.
+// A Regression computes sites for a [solver.Regression], whose records depend on θ through one
+// predictor or a few. Let g be the slope and H minus the curvature of log Z in the predictors'
+// means, and A the rows of the design that belong to the record. The tilted mean is m + VAᵀg and
+// the tilted covariance is V − VAᵀHAV (Minka 2001, section 3.3; Seeger, "Expectation propagation
+// for exponential families", 2005). A diagonal family matches means and variances.
 type Regression struct {
 	weighted
 	of     *solver.Regression
 	y      []float64
-	values []float64 // of the design
+	values []float64 // values of the design
 	power  float64
-	one    *tilt  // if there is one predictor
-	many   *tilts // if there are several
+	one    *tilt  // set if a record has one predictor
+	many   *tilts // set if a record has several predictors
 
 	dense bool // every row of the design has all coordinates
 
@@ -26,13 +25,13 @@ type Regression struct {
 	alone   [1]uint32
 	beside  *beside
 
-	mean, root  []float64 // of the predictors
-	g, h        []float64 // of several predictors
+	mean, root  []float64 // mean and covariance root of the predictors
+	g, h        []float64 // slope and minus the curvature of log Z, for several predictors
 	inner, twin []float64
 }
 
 // NewRegression returns a Regression for the records of r and the given family. Sites are
-// for the likelihood to a power in (0, 1], and are raised to the inverse power (Minka,
+// computed for the likelihood to a power in (0, 1], and are raised to the inverse power (Minka,
 // "Power EP", 2004). Precisions are multiplied by weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
@@ -78,7 +77,7 @@ func (t *Regression) Site(dst []float64, record int) {
 
 // Fetch implements [Fetcher].
 func (t *Regression) Fetch(records []uint32) {
-	const line = 8 // float64s in a cache line
+	const line = 8 // number of float64s in a cache line
 	k := len(t.mean)
 	for _, i := range records {
 		var row []float64

@@ -1,7 +1,7 @@
 package ep
 
-// together is the number of records whose sites are computed at a time. It is small enough
-// for the records to stay in the caches between the passes over them.
+// together is the number of records whose sites are computed at a time. It is small enough that
+// the records stay in the processor's caches between the passes over them.
 const together = 32
 
 // beside is the workspace for records whose sites are computed together.
@@ -25,8 +25,8 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// The method together writes to dst the sites, in a diagonal family, of at most together
-// records that have all covariates.
+// The method together writes to dst the sites of the records in a diagonal family. The number of
+// records is at most the constant together, and the rows of the design have all coordinates.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

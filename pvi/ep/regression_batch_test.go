@@ -53,8 +53,8 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	}
 }
 
-// The memory of a client and of a step does not grow with the number of records, except for
-// the sampler, which takes about a byte for each record. The test uses the same mean batch
+// The memory of a client and of a step does not grow with the number of records. The sampler is
+// an exception, since it needs about a byte for each record. The test uses the same mean batch
 // size for few and for many records.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
@@ -88,14 +88,14 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 		if many > few+few/8 {
 			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
 		}
-		// The numbers in the two states may differ in length by a digit.
+		// The lengths of the numbers in the two states may differ by a few digits.
 		if diff := large - small; slices.Max([]int{diff, -diff}) > 64 {
 			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
 		}
 	}
 }
 
-// allocated returns how many bytes a function takes from the heap.
+// allocated returns the number of bytes that f allocates on the heap.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -22,8 +22,8 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the change of the predictors' natural parameters around their
-// means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// natural sets g and h to the natural parameters that the record adds to the predictors, around
+// their means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)
@@ -54,14 +54,14 @@ func (t *Regression) natural() {
 	t.unscale()
 }
 
-// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. A predictor that the predictors
-// before it determine under the cavity adds nothing.
+// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. It ignores a predictor that, under
+// the cavity, is a function of the predictors before it.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)
 	for a := range k {
 		row := t.inner[a*k : (a+1)*k]
-		t.transposed(row) // row a of inner·R⁻¹
+		t.transposed(row) // row is row a of inner·R⁻¹
 	}
 	for a := range k {
 		for b := range k {
@@ -93,9 +93,9 @@ func (t *Regression) transposed(x []float64) {
 	}
 }
 
-// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place
-// returns the index of element (i, j), j ≤ i, of the precision in dst, or a negative number
-// if dst does not have the element.
+// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place returns
+// the index in dst of element (i, j), j ≤ i, of the precision. The index is negative if dst does
+// not have the element.
 func (t *Regression) scatter(dst []float64, record int, place func(i, j int) int) {
 	k := len(t.mean)
 	for a := range k {

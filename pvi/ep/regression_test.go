@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// along integrates a function over a line by the trapezoid rule.
+// along integrates f over an interval by the trapezoid rule.
 func along(from, to float64, f func(x float64) float64) (sum float64) {
 	const n = 1000
 	width := (to - from) / n
@@ -22,8 +22,8 @@ func along(from, to float64, f func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Tilted moments along one predictor agree with integrals for any cavity. The test covers
-// the closed forms, the quadrature rule, and powers of the likelihood.
+// Tilted moments for one predictor agree with numerical integrals for any cavity. The test
+// covers the closed forms, the quadrature rule, and powers of the likelihood.
 func TestTiltOfOnePredictor(t *testing.T) {
 	outcomes := map[study.Family][]float64{study.Linear: {-1.5, 0.3}, study.Probit: {0, 1}, study.Logistic: {0, 1}, study.Poisson: {0, 3, 40}}
 	for family, ys := range outcomes {
@@ -31,7 +31,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 		r := o.Response()
 		tolerance := 2e-5
 		if family == study.Poisson {
-			tolerance = 5e-4 // a wide cavity and a count of 0: half of the cavity is cut off
+			tolerance = 5e-4 // With a wide cavity and a count of 0, the likelihood cuts off half of the cavity.
 		}
 		for _, power := range []float64{1, 0.4} {
 			tilted := newTilt(o, power)
@@ -73,8 +73,8 @@ func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression 
 	return r
 }
 
-// tiltedMoments returns the mean and covariance of N(mean, cov) times a likelihood over R²,
-// by the trapezoid rule along the cavity's axes.
+// tiltedMoments returns the mean and covariance of N(mean, cov) times a likelihood over R², by
+// the trapezoid rule along the axes of the cavity.
 func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
 	const n, reach = 120, 9.0
 	slope := make([]float64, 2)
@@ -105,14 +105,14 @@ func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power 
 	return first, second
 }
 
-// The site of a record takes the cavity to the Gaussian with the moments of the tilted
-// distribution, which the test finds by brute force over the plane. It covers one and two
-// predictors, both families, and powers of the likelihood.
+// The cavity times a record's site has the moments of the tilted distribution, which the test
+// finds by brute force over the plane. It covers one and two predictors, both families, and
+// powers of the likelihood.
 func TestSitesMatchMoments(t *testing.T) {
 	type kase struct {
 		name string
 		r    *solver.Regression
-		off  float64 // tolerated, in sds
+		off  float64 // tolerance, in sds
 	}
 	cases := []kase{
 		{"probit", record(solver.Outcome{Family: study.Probit}, 1, [2]float64{0.8, -1.3}), 1e-4},
@@ -160,8 +160,8 @@ type naturals struct {
 	values []float64
 }
 
-// siteOf returns the cavity times the site of the only record, to the power of the
-// likelihood.
+// siteOf returns the cavity times the site of the only record, with the likelihood raised to
+// power.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
 	family, err := gaussian.New(name, 2)
@@ -198,8 +198,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// A repaired factor equals the factor that RepairLikelihood returns. A proper factor does
-// not change.
+// raise with floor 0 gives the same factor as RepairLikelihood. It does not change a proper
+// factor.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -217,7 +217,7 @@ func TestProperIsTheNearestLikelihood(t *testing.T) {
 		for k, at := range family.Precision() {
 			precision.SetSym(at[0], at[1], factor[d+k])
 		}
-		var eigen mat.EigenSym // with vectors, since gonum 0.17 panics for values alone of a matrix below 1e-122
+		var eigen mat.EigenSym // Vectors are needed: for values alone gonum 0.17 panics on matrices below 1e-122.
 		if !eigen.Factorize(precision, true) {
 			t.Fatal("no eigenvalues")
 		}

@@ -8,11 +8,12 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A proper changes factors to factors that a likelihood could have. It does not allocate.
+// A proper changes improper factors to factors that a likelihood could have. Its methods do not
+// allocate memory.
 type proper struct {
 	dim     int
 	entries [][2]int
-	vectors blas64.Symmetric // without data for a diagonal family
+	vectors blas64.Symmetric // has no data for a diagonal family
 	values  []float64
 	along   []float64
 	zero    []float64
@@ -34,7 +35,7 @@ func newProper(family gaussian.Family) *proper {
 }
 
 // repair removes the factor along directions of negative precision, as
-// [gaussian.RepairLikelihood] does. It reports whether no such direction existed.
+// [gaussian.RepairLikelihood] does. It returns true if there is no such direction.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
 // raise raises the precision to floor along every direction in which the precision is less
@@ -74,7 +75,7 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 		fillNaN(factor)
 		return false
 	}
-	was := p.values[0] >= 0 // the least eigenvalue
+	was := p.values[0] >= 0 // values[0] is the least eigenvalue.
 	clear(p.along)
 	for k, value := range p.values {
 		var h, mean float64
@@ -103,7 +104,7 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 	return was
 }
 
-// load copies the precision of a factor to vectors.
+// load copies the precision of a factor to p.vectors.
 func (p *proper) load(factor []float64) {
 	for n, at := range p.entries {
 		p.vectors.Data[at[0]*p.dim+at[1]] = factor[p.dim+n]

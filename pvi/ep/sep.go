@@ -14,21 +14,21 @@ type SEPOptions struct {
 	// expectation propagation. Small powers approach variational inference.
 	Power float64
 
-	// Rate is the probability q with which a record is in a batch. Sums over a batch are
-	// divided by Rate.
+	// Rate is the probability that a record is in a batch. Sums over a batch are divided by
+	// Rate.
 	Rate float64
 
-	// StepSize and Recency set how far a pass over the records, which is 1/q steps, moves
-	// the factor towards the sum of the records' sites: by StepSize at most, and after p
-	// passes by (1 + Recency)/(1 + Recency + p). The factor is thus an average of sums. The
-	// weight of sum n is proportional to n to the power Recency, so Recency 0 gives the
-	// plain average.
+	// StepSize and Recency determine how far one pass over the records, that is 1/Rate steps,
+	// moves the factor towards the sum of the records' sites. The share of the way is at most
+	// StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p). The factor is thus
+	// an average of sums. The weight of sum n is proportional to n to the power Recency, so
+	// Recency 0 gives the plain average.
 	StepSize, Recency float64
 
 	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0
-	// means 1. In a diagonal family the step of each coordinate ignores the steps of the
-	// other coordinates. To keep the steps stable, a pass moves precisions times means,
-	// around the mean of the cavity, by StepSize/Overlap at most.
+	// means 1. In a diagonal family the step of each coordinate ignores the steps of the other
+	// coordinates. For stability, a pass therefore moves precisions times means, around the mean
+	// of the cavity, by at most the share StepSize/Overlap of the way.
 	Overlap float64
 
 	// Glide moves q's mean with momentum (see glide). It needs an Overlap above 1 and a
@@ -36,47 +36,46 @@ type SEPOptions struct {
 	// because the averaged means depend on these factors.
 	Glide bool
 
-	// Least is a lower bound, for each coordinate, on the precision by which a gradient is
-	// divided when the mean glides; nil stands for the precision of q. Least limits the
-	// noise in directions in which the records have little information. After steps of
-	// total length a, the mean has covered the share 1 − exp(−ha) of its way along a
-	// direction of curvature h, but the sd of the noise grows with a.
+	// Least is a lower bound, for each coordinate, on the divisor of the gradient when the mean
+	// glides. The divisor is a precision, and nil stands for the precision of q. Least limits
+	// the noise in directions in which the records have little information. After steps of total
+	// length a, the mean has covered the share 1 − exp(−ha) of its way along a direction of
+	// curvature h, but the sd of the noise grows with a.
 	Least []float64
 
-	// Nominal is a public number that is used instead of the number of records. The cavity
-	// of a record is q without 1/Nominal of the factor. If Nominal is 0, the cavity
-	// includes the whole factor.
+	// Nominal is a public number that replaces the number of records. The cavity of a record is
+	// q without 1/Nominal of the factor. If Nominal is 0, the cavity includes the whole factor.
 	Nominal float64
 
-	// Deviation makes a record contribute the difference between its site and 1/Nominal of
-	// the factor, rather than its site.
+	// Deviation changes the contribution of a record from its site to the difference between its
+	// site and 1/Nominal of the factor.
 	Deviation bool
 
-	// Improper says how to handle a factor that no likelihood could have.
+	// Improper selects the treatment of a factor that no likelihood could have.
 	Improper study.Improper
 
 	// Raw computes contributions in coordinates around the origin. The default is
 	// coordinates around the mean of the cavity, in which contributions are smaller.
 	Raw bool
 
-	// Published takes the step of the DP-SEP paper. The factor moves by StepSize/Nominal
-	// towards the site of the batch's only record, as if that site were 1/Nominal of the
-	// factor. The factor thus moves by the share StepSize/Nominal² of the way to the sum of
-	// all sites. After the step, 1/Nominal of the factor is clipped to norm Clip.
+	// Published selects the step of the DP-SEP paper. The factor moves by StepSize/Nominal
+	// towards the site of the batch's only record, as if that site were 1/Nominal of the factor.
+	// So it moves by the share StepSize/Nominal² of the way to the sum of all sites. After the
+	// step, 1/Nominal of the factor is clipped to norm Clip.
 	Published bool
 	Clip      float64
 
-	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by
-	// the rate. A precision of the factor that is smaller than the sd of the noise left in
-	// the average is raised to that sd. Otherwise the noise would determine the mean of q
-	// and the cavities of later sites.
+	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by the
+	// rate. A precision of the factor is raised to the sd of the noise left in the average if it
+	// is smaller. Otherwise the noise would determine the mean of q and the cavities of later
+	// sites.
 	PrecisionNoise float64
 
 	// Reseat is the last step, counted from 1, after which a [Reseater] may move a stuck
 	// factor.
 	Reseat int
 
-	// StartMean, if not nil, is the mean of q in the first pass. No sd of q is above
+	// StartMean is the mean of q in the first pass, unless it is nil. Every sd of q is at most
 	// StartSD in that pass.
 	StartMean []float64
 	StartSD   float64
@@ -104,15 +103,15 @@ func (o *SEPOptions) check(d int) error {
 	return nil
 }
 
-// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it
-// moved the factor. It may use the factor, the sd of the noise in its precisions, the
-// cavity outer of the client, and number, which is different in each call.
+// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved
+// the factor. It may use the factor, the sd noise of the noise in its precisions, the cavity
+// outer of the client, and number, which differs between calls.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns by what share of the way step t moves the factor towards a sum of sites
-// over the rate. Steps count from 0.
+// share returns the share of the way by which step t moves the factor towards a batch's sum of
+// sites divided by the rate. Steps count from 0.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)
@@ -124,13 +123,12 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving returns the share of the way for precisions times means, as share does for
-// precisions. In a diagonal family the step of each coordinate ignores the steps of the
-// other coordinates. With D the diagonal of the precision H, steps of share β by D⁻¹
-// converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. λ is at most ω,
-// the number of coordinates on which a record depends, because H is a sum of positive
-// semidefinite matrices, each of which is at most ω times its own diagonal. If q's mean
-// glides, ω passes count as one.
+// moving is like share, but for precisions times means instead of precisions. In a diagonal
+// family the step of each coordinate ignores the steps of the other coordinates. Let D be the
+// diagonal of the precision H. Steps of share β by D⁻¹ converge if β < 2/λ, where λ is the
+// largest eigenvalue of D^−½ H D^−½. λ is at most ω, the number of coordinates on which a record
+// depends: H is a sum of positive semidefinite matrices, and each is at most ω times its own
+// diagonal. If q's mean glides, ω passes count as one.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -139,8 +137,8 @@ func (o *SEPOptions) moving(t int) float64 {
 	return o.Rate * min(o.StepSize/o.Overlap, (1+o.Recency)/(1+o.Recency+passes))
 }
 
-// momentum returns the share of step t−1 that step t repeats. With this share, ω short
-// steps in one direction add up to a whole step.
+// momentum returns the share of step t−1 that step t repeats. With this share, ω short steps in
+// one direction add up to one whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0
@@ -159,8 +157,8 @@ func (o *SEPOptions) settling(t int) float64 {
 	return 2 / float64(t+2)
 }
 
-// Reach returns the total length of the given number of steps, momentum included, in units
-// of whole steps. A coordinate's mean moves by about its gradient times Reach over its
+// Reach returns the total length of the given number of steps, momentum included, in units of
+// whole steps. A coordinate's mean moves by about Reach times its gradient divided by its
 // precision.
 func (o *SEPOptions) Reach(steps int) (sum float64) {
 	for t := range steps {
@@ -169,12 +167,12 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 	return sum
 }
 
-// MeanNoiseLeft returns the variance of the noise in a proposed precision times mean after
-// the given number of steps, around the mean of q, in units of the variance of the noise in
-// a sum over its rate. The variance is exact along directions in which q has the precision
-// of the posterior. MeanNoiseLeft computes it by the recursion of the steps, backwards.
+// MeanNoiseLeft returns the variance of the noise in a proposed precision times mean, around the
+// mean of q, after the given number of steps. The unit is the variance of the noise in a sum
+// divided by its rate. The variance is exact along directions in which q has the precision of
+// the posterior. MeanNoiseLeft computes it by the recursion of the steps, backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
-	var mean, velocity float64 // derivatives of the proposal in the mean and the velocity after step t
+	var mean, velocity float64 // derivatives of the proposal with respect to mean and velocity after step t
 	proposed := 1.0
 	for t := steps - 1; t >= 0; t-- {
 		settling, moving := o.settling(t), o.moving(t)
@@ -188,8 +186,8 @@ func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	return variance
 }
 
-// NoiseLeft returns the variance of the noise in the average after the given number of
-// steps, in units of the variance of the noise in a sum over its rate.
+// NoiseLeft returns the variance of the noise in the average after the given number of steps.
+// The unit is the variance of the noise in a sum divided by its rate.
 func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	rest := 1.0
 	for t := range steps {
@@ -204,9 +202,9 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	return variance / (moved * moved)
 }
 
-// SEP writes to dst the tied factor of all records beside outer, the natural parameters of
-// the cavity or prior, after the given number of passes. SEP uses all records in each pass
-// and adds no noise, so it is not private. It is the reference for [DPSEP].
+// SEP writes the tied factor of all records to dst, after the given number of passes. outer has
+// the natural parameters of the cavity or prior. SEP uses all records in each pass and adds no
+// noise, so it is not private. It is the reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

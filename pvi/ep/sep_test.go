@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// outcomes returns a regression of n records over R^d: x has an intercept and is otherwise
-// normal, or constant if d is 1.
+// outcomes returns a regression of n records over R^d. x has an intercept and d − 1 covariates
+// that are uniform on [−1, 1], or only one such covariate if d is 1.
 func outcomes(t testing.TB, family study.Family, n, d int, seed uint64) *solver.Regression {
 	t.Helper()
 	r := solver.NewRegression(d, solver.Outcome{Family: family, NoiseSD: 0.5})
@@ -43,7 +43,7 @@ func outcomes(t testing.TB, family study.Family, n, d int, seed uint64) *solver.
 	return r
 }
 
-// unit returns the natural parameters of N(0, I).
+// unit returns the natural parameters of N(0, I) in the family.
 func unit(family gaussian.Family) []float64 {
 	natural := make([]float64, family.Size())
 	for k, at := range family.Precision() {
@@ -54,7 +54,7 @@ func unit(family gaussian.Family) []float64 {
 	return natural
 }
 
-// ways are the algorithms without noise.
+// ways are the algorithms without noise, by name.
 var ways = map[string]func(dst, prior []float64, tilted Tilted) error{
 	"ep": func(dst, prior []float64, tilted Tilted) error {
 		if _, settled := EP(dst, prior, tilted, Options{Power: 1, Damping: 1, Passes: 200, Tolerance: 1e-10}); !settled {
@@ -86,7 +86,7 @@ func posteriorOf(t *testing.T, way string, family gaussian.Family, r *solver.Reg
 	return q
 }
 
-// If the likelihood is normal, every algorithm finds the posterior exactly.
+// If the likelihood is normal, every algorithm finds the exact posterior.
 func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	const n, d = 60, 4
 	r := outcomes(t, study.Linear, n, d, 1)
@@ -111,9 +111,9 @@ func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	}
 }
 
-// On probit regressions with one and two coefficients, means and variances agree with the
-// posterior to three digits: means in units of sds, and variances up to the error of
-// expectation propagation, which is of the order of one over the number of records.
+// On probit regressions with one and two coefficients, means agree with the posterior to three
+// digits, in units of sds. Variances agree up to the error of expectation propagation, which is
+// of the order of one over the number of records.
 func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	const n = 400
 	for _, d := range []int{1, 2} {
@@ -134,8 +134,8 @@ func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	}
 }
 
-// probitPosterior returns the mean and second moment of each coefficient by the trapezoid
-// rule, on points that lie where q does.
+// probitPosterior returns the mean and second moment of each coefficient by the trapezoid rule,
+// on a grid around the mean of q.
 func probitPosterior(r *solver.Regression, q *solver.Approximation) (first, second [2]float64) {
 	const points, width = 20, 0.35
 	d := r.Dim()

@@ -6,28 +6,27 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is the normal coordinate u of a step of stick breaking. The cluster of the stick
-// takes the share σ(u − log n) of the weight that is left. The n clusters after it have the
+// A stick is the normal coordinate u of one step of stick breaking. Its cluster takes the share
+// σ(u − log n) of the weight that the clusters before it leave. The n clusters after it have the
 // remaining weight.
 type stick struct {
 	after int
-	sd    float64 // of the normal prior that q begins with
+	sd    float64 // sd of the normal prior with which q begins
 
-	mean, spread float64 // of u
+	mean, spread float64 // mean and sd of u
 	taken, left  tiltedStick
 	logs         []float64
 }
 
-// A tiltedStick describes the distribution of u times the share that the cluster takes, or
-// times the share that it leaves. It has the expectation of the share, and two moments of u
-// around its mean.
+// A tiltedStick describes u weighted by the share of its cluster, or by the share of the
+// clusters after it. It has the expectation of the share, and two moments of u around its mean.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {
 	return stick{after: after, sd: sd, logs: make([]float64, len(hermite.Weights))}
 }
 
-// set sets the distribution of u.
+// set sets the mean and variance of u.
 func (s *stick) set(mean, variance float64) {
 	s.mean, s.spread = mean, math.Sqrt(variance)
 	s.taken, s.left = tiltedStick{}, tiltedStick{}
@@ -41,7 +40,7 @@ func (s *stick) set(mean, variance float64) {
 	s.left.normalise()
 }
 
-// logit returns the log odds of the share that is taken.
+// logit returns the log odds of the cluster's share at u.
 func (s *stick) logit(u float64) float64 { return u - math.Log(float64(s.after)) }
 
 func (t *tiltedStick) add(weight, move float64) {
@@ -56,8 +55,9 @@ func (t *tiltedStick) normalise() {
 }
 
 // prior returns two moments, around the mean, of u tilted by a power of the prior. Under a
-// uniform prior of the weights, the share s that is taken has density n·(1 − s)^(n−1), so u
-// has n·s·(1 − s)^n. The tilt is that density over the normal one, to the power share.
+// uniform prior of the weights, the share s of the cluster has density n·(1 − s)^(n−1), so u has
+// density n·s·(1 − s)^n. The tilt is the ratio of that density and the normal density, to the
+// power share.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

@@ -5,14 +5,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Tilted computes the sites of a client's records. A record turns a cavity into its tilted
-// distribution, the cavity times the record's likelihood, and its site is the factor that
-// takes the cavity to the Gaussian with the moments of the tilted distribution (Minka, "A
-// family of algorithms for approximate Bayesian inference", 2001).
+// Tilted computes the sites of a client's records. The tilted distribution of a record is the
+// cavity times the record's likelihood. The record's site is the factor whose product with the
+// cavity is the Gaussian with the moments of the tilted distribution (Minka, "A family of
+// algorithms for approximate Bayesian inference", 2001).
 //
-// A site is a vector of Size numbers: for every coordinate of θ the precision times the
-// mean, in coordinates around the cavity's mean, and then the precision times a public
-// weight. It is a function of the cavity and of one record alone.
+// A site is a vector of Size numbers: for every coordinate of θ the precision times the mean, in
+// coordinates around the cavity's mean, and then the precision times a public weight. It is a
+// function of the cavity and of one record alone.
 type Tilted interface {
 	// Family returns the family of the cavity.
 	Family() gaussian.Family
@@ -26,8 +26,8 @@ type Tilted interface {
 	// Set sets the cavity for the calls of Site that follow. Tilted keeps the pointer.
 	Set(cavity *solver.Approximation)
 
-	// Site writes the site of a record to dst. If the moments cannot be matched, the site
-	// has elements that are not finite.
+	// Site writes the site of a record to dst. If no site matches the moments, dst has elements
+	// that are not finite.
 	Site(dst []float64, record int)
 
 	// Expand converts a sum of sites to natural parameters around the cavity's mean.
@@ -36,9 +36,8 @@ type Tilted interface {
 	Compress(dst, natural []float64)
 }
 
-// A Fetcher loads records into the processor's caches before they are used. The records of
-// a batch are spread over the memory. Loading several records at once takes as long as
-// loading one record.
+// A Fetcher loads records into the processor's caches before they are used. The records of a
+// batch are scattered in memory, and loading several at once takes as long as loading one.
 type Fetcher interface {
 	Fetch(records []uint32)
 }
@@ -50,10 +49,11 @@ type Batcher interface {
 	Sites(dst []float64, records []uint32)
 }
 
-// A Public has a further factor that depends on no record, such as the part of a prior that
-// is not Gaussian. The factor is matched like a record, but neither clipped nor hidden.
+// A Public has an additional factor that does not depend on records, such as the part of a prior
+// that is not Gaussian. Its site is computed like that of a record, but it is neither clipped
+// nor hidden by noise.
 type Public interface {
-	// AddPublic adds the factor's site to natural, in natural parameters around the
+	// AddPublic adds the site of the factor to natural, in natural parameters around the
 	// cavity's mean.
 	AddPublic(natural []float64)
 }
@@ -64,7 +64,7 @@ type weighted struct {
 	family gaussian.Family
 	dim    int
 	weight float64
-	at     *solver.Approximation // the cavity
+	at     *solver.Approximation // the current cavity
 }
 
 func newWeighted(family gaussian.Family, weight float64) weighted {

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// kernels has the regressions that the kernels of package cuda support.
+// kernels has the families of regression that the kernels of package cuda support.
 var kernels = map[study.Family]cuda.Family{
 	study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
 	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
@@ -27,8 +27,8 @@ func (m *Model) OnDevice() error {
 	return nil
 }
 
-// OnDeviceRecords returns a shard in the form for a device, for one of the given number of
-// clients.
+// OnDeviceRecords returns a shard's records in the form for a device, for one of the given
+// number of clients.
 func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, error) {
 	if err := m.OnDevice(); err != nil {
 		return nil, err

@@ -19,12 +19,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// gone is a device that takes no step.
+// gone is a device on which no kernel starts.
 type gone struct{ emulator.Device }
 
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New("gone") }
 
-// For every model that the kernels support, steps on a device and steps of the record
+// For every model that the kernels support, the steps on a device and the steps of the record
 // program lead to the same factor. For all other models OnDevice returns an error.
 func TestModelsOnADevice(t *testing.T) {
 	models["known clusters"] = `{ family = "mixture", columns = ["u", "y"], components = 4, cluster_sd = 0.3 }`
@@ -47,7 +47,7 @@ func TestModelsOnADevice(t *testing.T) {
 	}
 }
 
-// proposeOn returns the proposal of a visit of 20 private steps, with a device.
+// proposeOn returns the proposal of a visit of 20 private steps on the device d.
 func proposeOn(t *testing.T, m *Model, d cuda.Device) []float64 {
 	t.Helper()
 	const records, clients = 150, 3

@@ -1,5 +1,5 @@
-// Package fit turns a study into mathematics: the parameters θ and their unconstrained scale,
-// the prior, the likelihood of a client's records, and predictions.
+// Package fit derives the mathematical model of a study: the parameters θ on an unconstrained
+// scale, the prior, the likelihood of a client's records, and predictions.
 //
 // θ is unconstrained: a standard deviation or a dispersion is estimated as its logarithm.
 // [Parameter.Back] converts a coordinate to the parameter.
@@ -14,7 +14,7 @@
 //     its Hessian in the predictor; and a case in Outcome.Response.
 //   - pvi/fit/program.go: a case in regressionProgram, with the same likelihood as a record
 //     program; and one in addScale if the family learns a scale. Package ir lists the
-//     operations and densities. Compose a density that it lacks from others.
+//     operations and densities. Other densities can be composed from these.
 //   - pvi/fit/fit_test.go: a row in models. The tests of this package then check that the
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //
@@ -22,11 +22,11 @@
 // kernel in device.go runs on the processor. Add a row to the table of families in
 // docs/use/study.md.
 //
-// Three functions know only the kind of a family's outcome. For a binary outcome they
-// assume a logistic regression: residual in gradient.go and Curvature in model.go, which
-// set default clips, and drawOutcome in sim/outcome.go, which makes up records. If the
-// family differs from that assumption, add a case to each function. The tests pass without
-// the case, but default clips are worse and made-up records are wrong.
+// Three functions treat all families with one kind of outcome alike. For a binary outcome they
+// assume a logistic regression: residual in gradient.go and Curvature in model.go, which set
+// default clips, and drawOutcome in sim/outcome.go, which draws synthetic outcomes. If the
+// family differs from that assumption, add a case to each function. The tests pass without the
+// case, but default clips are worse and synthetic records are wrong.
 //
 // A likelihood that is not a regression needs only a record program, like the mixture in
 // program.go.

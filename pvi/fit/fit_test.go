@@ -64,8 +64,8 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// A regression and its record program are two implementations of one model: they have the
-// same log likelihood, gradient and Hessian.
+// A regression and its record program implement the same model. The test compares their log
+// likelihoods, gradients and Hessians.
 func TestRegressionsAreTheirPrograms(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -150,8 +150,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The parameters of a regression and of its program are in the same order. Their names
-// agree, except for text that the program adds.
+// The parameters of a regression and of its program have the same order. Their names agree,
+// except for text that the program adds.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -165,8 +165,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expectation of a program agrees with the expectation of the regression, up to the
-// error of the program's quasi-random points.
+// The expectation of a program agrees with that of the regression, up to the error of the
+// program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -201,8 +201,8 @@ func TestExpectations(t *testing.T) {
 }
 
 // Clients that share a prior that is not Gaussian count it exactly once together. The test
-// checks that likelihoods and base add up to the log posterior, and that the Hessian is the
-// derivative of the gradient.
+// checks that the likelihoods and the base add up to the log posterior, and that the Hessian is
+// the derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -261,7 +261,7 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// NaturalPrior and CheckPrior agree with Prior of the whole family, errors included.
+// NaturalPrior and CheckPrior give the same numbers and errors as Prior.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)

@@ -13,12 +13,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the sd of the base of a coordinate whose prior is not normal.
+// stickSD is the sd of the Gaussian base of a coordinate whose prior is not normal.
 const stickSD = 1.5
 
-// takeParameters makes the coordinates of the program the parameters of a model that is not
-// a regression. The base of a coordinate is its prior if that is normal with constant
-// arguments.
+// takeParameters sets the parameters of a model that is not a regression to the coordinates of
+// its program. The base of a coordinate is its prior if that is normal with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	for k, prior := range p.Priors {
@@ -40,7 +39,8 @@ func (m *Model) takeParameters() {
 	}
 }
 
-// normalPrior returns the constants of a normal prior of an unconstrained parameter.
+// normalPrior returns the means and sds of a normal prior of an unconstrained parameter. ok is
+// false for other priors, and if the arguments are not constants.
 func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
 		return nil, nil, false
@@ -49,8 +49,8 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
 }
 
-// keptProgram is the largest dimension of θ for which a regression keeps its record
-// program, which names every coordinate. A coordinator does not need it.
+// keptProgram is the largest dimension of θ for which a regression keeps its record program. The
+// program stores a name for every coordinate. A coordinator does not use it.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.
@@ -60,7 +60,7 @@ func (m *Model) Program() *model.Model {
 	}
 	program, err := m.build()
 	if err != nil {
-		panic("fit: " + err.Error()) // unreachable: New built one
+		panic("fit: " + err.Error()) // unreachable: New built the same program without an error
 	}
 	return program
 }
@@ -123,10 +123,10 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	return solver.NewProgram(m.Program(), table, base, m.beyond, 1/float64(clients))
 }
 
-// draws is the number of quasi-random points of the posterior in a prediction of a program.
+// draws is the number of quasi-random points of the posterior in a program's prediction.
 const draws = 256
 
-// predictGeneral averages a program's predictions over points of the posterior.
+// predictGeneral averages a program's predictions over quasi-random points of the posterior.
 func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
 	table, err := m.Load(s)
 	if err != nil {
@@ -148,8 +148,7 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 			program.Predict(means, theta, table)
 		}
 		for i, log := range logs {
-			// This is a running log-sum-exp: totals are relative to the largest term so
-			// far.
+			// This is a running log-sum-exp. Totals are relative to the largest term so far.
 			if log > out[i].LogDensity {
 				totals[i] *= math.Exp(out[i].LogDensity - log)
 				out[i].LogDensity = log

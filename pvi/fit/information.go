@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// InformationBound returns a public bound on the Frobenius norm of a record's information:
-// the bound for its outcome in the predictors times the bound on the squared norm of its
-// regressors. It returns an error with the reason if there is no bound.
+// InformationBound returns a public bound on the Frobenius norm of a record's information. It is
+// the bound for the outcome, in the predictors, times the bound on the squared norm of the
+// regressors. InformationBound returns an error with the reason if there is no bound.
 func (m *Model) InformationBound() (float64, error) {
 	if m.General() {
 		return 0, errors.New("the curvature of a model that is not a regression has no public bound")

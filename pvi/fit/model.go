@@ -16,8 +16,8 @@ type Model struct {
 
 	layout  layout
 	linear  *model.Linear
-	program *model.Model // nil if it is long; Program then builds it again at each call
-	beyond  bool         // the program's prior is not the Gaussian prior of the parameters
+	program *model.Model // nil if it is too long to keep; then Program builds it at each call
+	beyond  bool         // whether the program's prior differs from the parameters' Gaussian prior
 }
 
 // General reports whether the model exists only as a record program, and not as a
@@ -56,8 +56,8 @@ func (m *Model) Curvature() float64 {
 	return 0
 }
 
-// RecordBound returns a size that no element of a record's natural parameters should
-// exceed. The protocol chooses the lattice of messages from this size.
+// RecordBound returns a plausible upper bound on the elements of a record's natural parameters.
+// The protocol chooses the lattice of messages from it.
 func (m *Model) RecordBound() float64 {
 	st := m.Study
 	squares, _ := st.RegressorBounds()
@@ -100,7 +100,7 @@ func (m *Model) regression(s *shard.Shard) *solver.Regression {
 	return b
 }
 
-// outcome returns the distribution of the outcome given its predictors.
+// outcome returns the distribution of the outcome given the predictors.
 func (m *Model) outcome() solver.Outcome {
 	st := m.Study
 	o := solver.Outcome{Family: st.Model.Family, DegreesOfFreedom: st.Model.DegreesOfFreedom, NoiseSD: m.NoiseSD(), Classes: m.layout.classes + 1}
@@ -110,9 +110,9 @@ func (m *Model) outcome() solver.Outcome {
 	return o
 }
 
-// addRecord adds record i of s to b. The predictors of a record are, in order: one
-// predictor for each class, the scale if the model learns it, and for each effect of each
-// group term the log sd and the standardised effect.
+// addRecord adds record i of s to b. The predictors of a record are, in this order, one for each
+// class, the scale if the model learns it, and for each effect of each group term the log sd and
+// the standardised effect.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {

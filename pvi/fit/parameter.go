@@ -11,17 +11,17 @@ import (
 
 // A layout has the indices in θ of each kind of parameter.
 type layout struct {
-	regressors   ir.Names // of the terms
+	regressors   ir.Names // names of the regressors, term after term
 	coefficients int      // number of coefficients of one predictor; the first is at 0
-	classes      int      // number of predictors with such coefficients, one set after the other
-	scale        int      // place of the log sd of the noise or the log dispersion; −1 if there is none
-	groups       []way    // by group term
+	classes      int      // number of predictors, each with its own coefficients; their indices follow each other
+	scale        int      // index of the log sd of the noise or of the log dispersion; −1 if there is none
+	groups       []way    // indices of each group term
 }
 
 // A way has the indices in θ of the parameters of a group term.
 type way struct {
-	spread []int // place of the log sd, by effect
-	first  []int // place of the standardised effect of the first level, by effect; the others follow
+	spread []int // index of the log sd, by effect
+	first  []int // index of the first level's standardised effect, by effect; other levels follow
 	slopes []int // index among the slopes of the shard, by effect; −1 for the intercept
 }
 
@@ -65,9 +65,9 @@ func New(st *study.Study) (*Model, error) {
 	return m, err
 }
 
-// regressors returns the names of the terms' coefficients, up to the first that is too long
-// for a program. Package model then refuses the program, before millions of names of
-// interactions are built.
+// regressors returns the names of the terms' coefficients, up to the first name that is too long
+// for a program. Package model refuses a program with that name, so the remaining names,
+// possibly millions, are never built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -98,7 +98,8 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors returns the priors of the coefficients with the given names, class after class.
+// priors returns a function for the priors of coefficients, class after class. names has the
+// names of one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}

@@ -13,10 +13,11 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Posterior returns mean and covariance of the one-step posterior of an outcome. It is a
-// function of the opened sums and of public numbers, among them pointSD, the sd of every
-// element of the sums of gradients that led to the point. It is for reports: the records
-// are in q too, so that a factor made of it would count them twice.
+// Posterior returns the mean and covariance of the one-step posterior of an outcome. It is a
+// function of the opened sums and of public numbers. pointSD is the sd of the noise in every
+// element of the sums of gradients from which the point was computed. The posterior is for
+// reports only: q already contains the records, so a factor computed from the posterior would
+// count them twice.
 func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat.SymDense, err error) {
 	if o.Verdict != phase.Accepted {
 		return nil, nil, errors.New("the last round was void: too few clients answered")
@@ -39,14 +40,14 @@ func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat
 	return e.Posterior(o.key())
 }
 
-// Noise returns the sd of the noise on every element of the sums of gradients and of
-// curvatures, with so many answers.
+// Noise returns the sd of the noise on every element of the sum of gradients and of the sum of
+// curvatures, for the given number of answers.
 func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	root := math.Sqrt(float64(answers))
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root
 }
 
-// key returns the key of the outcome's public random numbers.
+// key returns the key of the public random numbers for the outcome.
 func (o *Outcome) key() [32]byte {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/one-step/v1")

@@ -15,21 +15,21 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Round is the last round of a study that asks for a one-step posterior. In it every client
-// releases the gradient and the curvature of its records' log likelihood at the mean of the
-// final q. It is immutable. [Server] and [Site] are its state machines.
+// A Round is the last round of a study with a one-step posterior. Every client releases the
+// gradient and the curvature of its records' log likelihood at the mean of the final q. A Round
+// is immutable. [Server] and [Site] are its state machines.
 //
 // # The release
 //
 //   - the sum over records of gradients, each clipped to the norm C of the descent;
 //   - the sum over records of informations w·x xᵀ, packed so that the L2 norm is the
-//     Frobenius norm, which is at most sup w times the public bound on ‖x‖², and
-//     clipped to that.
+//     Frobenius norm. The norm is at most sup w times the public bound on ‖x‖², and each
+//     information is clipped to this product.
 //
-// A record that is added or removed moves each by at most its clip. Both are Gaussian
-// releases at a point that follows from earlier ones, and compose with the rounds.
+// A record that is added or removed changes each sum by at most its clip. Both releases are
+// Gaussian. Their point is a function of earlier releases, so they compose with the rounds.
 type Round struct {
-	Shares    [3]float64 // of the budget: of the rounds, the gradient and the curvature
+	Shares    [3]float64 // shares of the budget for the rounds, the gradient and the curvature
 	Gradient  *dpmech.GaussianSum
 	Curvature *dpmech.GaussianSum
 
@@ -37,22 +37,22 @@ type Round struct {
 	model  *fit.Model
 }
 
-// A Setting is the public knowledge from which a last round is derived.
+// A Setting has the public numbers from which a last round is derived.
 type Setting struct {
 	Study       *study.Study
 	Roster      phase.Roster
 	Model       *fit.Model
-	NoiseShares int // clients whose noise shares together hide a record
+	NoiseShares int // number of clients whose noise shares together hide a record
 
-	// Of the steps in the rounds before: how many a client takes, the sampling rate of
-	// their batches, and the clip of a record's gradient.
+	// These numbers describe the steps in the rounds: the number of steps of a client, the
+	// sampling rate of the batches, and the clip of a record's gradient.
 	Steps int
 	Rate  float64
 	Clip  float64
 }
 
-// Shares of the budget for rounds, gradient and curvature. defaultShares are for an ε up to
-// largeEpsilon, and largeShares for a larger ε, at which the curvature's noise matters less.
+// These are the default shares of the budget for rounds, gradient and curvature. largeShares are
+// for an ε above largeEpsilon, at which the noise of the curvature matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -60,7 +60,7 @@ var (
 
 const largeEpsilon = 1
 
-// sharesOfBudget returns the shares that a study gives, or the default.
+// sharesOfBudget returns the study's shares of the budget, or default shares if it has none.
 func sharesOfBudget(st *study.Study) [3]float64 {
 	shares := st.Inference.NoiseAwareShares
 	switch {
@@ -72,9 +72,9 @@ func sharesOfBudget(st *study.Study) [3]float64 {
 	return defaultShares
 }
 
-// New derives the last round whose noise keeps to the shares of the budget beside steps
-// with the given noise multiplier. Steps over batches of rate q hide a record about as
-// well as steps over all records with σ/q.
+// New derives the last round of a study whose steps have the given noise multiplier. Its noise
+// follows from the multiplier and the shares of the budget. Steps over batches of rate q hide a
+// record about as well as steps over all records with multiplier σ/q.
 func New(s Setting, multiplier float64) (*Round, error) {
 	bound, err := s.Model.InformationBound()
 	if err != nil {
@@ -97,13 +97,13 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	return r, nil
 }
 
-// EventFor returns the cost of the last round under an adjacency, against an observer who does
-// not know the number shares of the noise shares.
+// EventFor returns the cost of the last round under an adjacency. The observer cannot subtract
+// the given number of noise shares.
 func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
 
-// check refuses sums of the last round that are impossible for the given number of answers.
+// check returns an error for sums that the given number of answers cannot have.
 func (r *Round) check(gradient, curvature []int64, answers int) error {
 	for _, part := range []struct {
 		name string
@@ -123,19 +123,19 @@ func (r *Round) check(gradient, curvature []int64, answers int) error {
 	return nil
 }
 
-// A Start is where the rounds end and the last round begins, as a machine knows it from
-// the outcomes.
+// A Start is the state in which the rounds end and the last round begins. A machine computes it
+// from the outcomes of the rounds.
 type Start struct {
 	Protocol phase.Digest
 	Lambda   []lambda.Wide
 	Point    []float64 // θ̃, the mean of the final q
-	// Exact is true if λ and the point are the same on every machine to the bit. If false,
-	// they differ by rounding.
+	// Exact is true if all machines compute the same bits of λ and the point. If false, their
+	// values may differ by rounding.
 	Exact bool
 }
 
-// digest returns the identity of the last round. It includes λ if every machine has the same λ
-// to the bit, and omits λ otherwise.
+// digest returns the identity of the last round. It includes λ only if Exact, because otherwise
+// λ may differ between machines.
 func (s *Start) digest() phase.Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")

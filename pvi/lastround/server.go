@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A Server adds up the releases of clients in the last round. It is driven by
-// Next and Collect or Close. The posterior follows from the outcome.
+// A Server adds up the releases of clients in the last round. The caller calls Next, and then
+// Collect for each answer or Close. The outcome determines the posterior.
 type Server struct {
 	round  *Round
 	digest phase.Digest
@@ -15,12 +15,12 @@ type Server struct {
 
 	planned   bool
 	open      bool
-	answered  []phase.ClientID // in order
+	answered  []phase.ClientID // clients that have answered, in order
 	gradient  []int64
 	curvature []int64
 }
 
-// NewServer returns the server of a last round at its start.
+// NewServer returns the server of the last round r that begins at a Start.
 func NewServer(r *Round, at Start) *Server {
 	return &Server{
 		round: r, digest: at.digest(), point: slices.Clone(at.Point),
@@ -28,7 +28,7 @@ func NewServer(r *Round, at Start) *Server {
 	}
 }
 
-// Next returns the plan, and false if it was returned before.
+// Next returns the plan. It returns false if it has returned the plan before.
 func (s *Server) Next() (Plan, bool) {
 	if s.planned {
 		return Plan{}, false
@@ -37,8 +37,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{s.digest, s.point}, true
 }
 
-// Collect adds a release to the round, and returns the outcome if it was the last one
-// missing. A release that is out of place is [phase.Refused] and changes nothing.
+// Collect adds a release to the sums. It returns the outcome if no answer is missing any more.
+// An invalid release is [phase.Refused] and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	round := s.round
 	if r.Round != s.digest {
@@ -70,8 +70,8 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(), nil
 }
 
-// Close ends the round with the answers that have come. With fewer than U_min it is
-// void: nothing is opened.
+// Close ends the round without the missing answers. With fewer than U_min answers the round is
+// void, and no sum is opened.
 func (s *Server) Close() (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")
@@ -88,7 +88,7 @@ func (s *Server) finish() *Outcome {
 	return o
 }
 
-// Waiting returns the clients whose answer is missing, in order.
+// Waiting returns the clients that have not answered, in order.
 func (s *Server) Waiting() []phase.ClientID {
 	if !s.open {
 		return nil
@@ -107,8 +107,8 @@ func (s *Server) Outcomes() int {
 	return 0
 }
 
-// Replay ends the round with the sums of an outcome from a transcript, and returns the
-// outcome that follows. If it differs from o, then o does not follow.
+// Replay ends the round with the sums of o, an outcome from a transcript, and returns the
+// resulting outcome. If it differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")

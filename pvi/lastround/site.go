@@ -11,25 +11,24 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Site owns one client's records in the last round. It answers one plan, at the point that it
-// computes from the outcomes of the rounds.
+// A Site owns one client's records in the last round. It answers one plan. It computes the point
+// of this plan from the outcomes of the rounds.
 //
-// A release changes the site's state. The caller must save the state before it sends a byte of the release. If the
-// release is lost, the caller must send the same bytes again.
+// A release changes the site's state. The caller must save the state before it sends a byte of
+// the release. If the release is lost, the caller must send the same bytes again.
 type Site struct {
 	round    *Round
 	id       phase.ClientID
 	records  *solver.Regression
 	digest   phase.Digest
 	point    []float64
-	exact    bool // the point is the same on every machine
-	missed   int  // releases of the rounds that the client did not make
+	exact    bool // whether all machines compute the same bits of the point
+	missed   int  // number of the study's releases in the rounds that the client did not make
 	answered bool
 }
 
-// NewSite returns the site of a client with its records, at the start of a last round.
-// In the rounds before the client did not make missed of the releases that the study
-// pays for.
+// NewSite returns the site of a client with its records, at the start of a last round. missed is
+// the number of the study's releases in the rounds that the client did not make.
 func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
 	return &Site{
 		round: r, id: id, records: r.model.Regression(records),
@@ -37,13 +36,13 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 	}
 }
 
-// ID returns the client's name.
+// ID returns the name of the client.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns the number of releases for which the last round is charged: none before it
-// is answered, and then one plus the releases that the client missed in the rounds. Costs are
-// computed for a client's first releases. The last round's release comes after all other
-// releases and costs most. So a release that the client missed counts as made.
+// Releases returns the number of releases whose cost the client has to pay because of the last
+// round: none before the answer, and then one plus the releases that the client missed in the
+// rounds. Missed releases count because costs are computed for a client's first releases, and
+// the last round's release, which costs most, comes after all of them.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -51,9 +50,9 @@ func (s *Site) Releases() int {
 	return 0
 }
 
-// Propose answers the plan with noise from src. The answer is charged, and its noise is drawn,
-// before the records are read. A plan that is out of place is [phase.Refused], and nothing is
-// computed. Any other error leaves r without numbers, and is charged.
+// Propose answers the plan with noise from src. It charges the answer and draws the noise before
+// it reads the records. An invalid plan is [phase.Refused], and nothing is computed. Any other
+// error is charged and leaves r without numbers.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	*r = Release{}
 	if err := s.Check(plan); err != nil {
@@ -80,8 +79,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error if Propose would refuse the plan, and nil otherwise. It changes
-// nothing.
+// Check returns the error with which Propose would refuse the plan, or nil. It changes nothing.
 func (s *Site) Check(plan *Plan) error {
 	switch {
 	case plan.Round != s.digest:
@@ -113,27 +111,28 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the noisy sum of a query under noise that was drawn.
+// released returns the result of a query plus noise that was drawn before.
 func released(m *dpmech.GaussianSum, noise *dpmech.Noise, query dpmech.Query) ([]int64, error) {
 	sum := m.NewAccumulator()
 	if err := query(sum.Add); err != nil {
 		return nil, err
 	}
-	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // the latter stays here
+	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // exact must not leave this function
 	err := m.ReleaseSum(noisy, exact, noise, sum)
 	return noisy, err
 }
 
-// tolerance is the largest difference between the points of two machines if the points are
-// computed in floating-point arithmetic, in units of the mean and the prior's sd. After a
+// tolerance is the largest allowed difference between the points of two machines if the points
+// are computed in floating-point arithmetic, in units of the mean and the prior's sd. After a
 // thousand steps the rounding difference is about 2^-45.
 const tolerance = 0x1p-24
 
-// Foretell returns the plan, which follows from the outcomes of the rounds.
+// Foretell returns the plan that the server must send. It follows from the outcomes of the
+// rounds.
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
-// Settle checks the outcome of the last round, from which the posterior follows. An
-// outcome that contradicts the site's state is [phase.Refused]. It changes nothing.
+// Settle checks the outcome of the last round. It changes nothing. An outcome that contradicts
+// the site's state is [phase.Refused].
 func (s *Site) Settle(o *Outcome) error {
 	_, took := slices.BinarySearch(o.Participants, s.id)
 	switch {

@@ -76,7 +76,7 @@ func (s *Site) Restore(state []byte) error {
 	return nil
 }
 
-// elements bounds the commas of the states of a Server and a Site.
+// elements returns an upper bound on the number of commas in a state of a Server or a Site.
 func (r *Round) elements() int {
 	return phase.StateFields + 2*phase.NamesElements(r.roster.Clients) + r.Gradient.Dim() + r.Curvature.Dim()
 }

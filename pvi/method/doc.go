@@ -2,8 +2,8 @@
 // [Method] in a package of its own below this package:
 //
 //	statistics   clipped, noised statistics of the records, released once
-//	descent      steps of private gradient descent, a noisy sum of gradients each
-//	sites        steps of private expectation propagation, a noisy sum of sites each
+//	descent      steps of private gradient descent; each releases a noisy sum of gradients
+//	sites        steps of private expectation propagation; each releases a noisy sum of sites
 //	gradientsum  one sum of gradients over all clients, which moves q itself
 //	change       the clipped change of the client's factor, hidden in the sum over clients
 //	parts        the clipped changes of disjoint parts of the client's records, hidden in their sum
@@ -13,13 +13,13 @@
 //
 // # The parts of a method's package
 //
-// A method's package holds everything that is particular to its kind of release:
+// A method's package has all code that is specific to its kind of release:
 //
 //   - the mechanism: the function New derives it from a [Setting] and a noise multiplier;
 //   - the cost: Event is the cost of all releases, Increment of some of them;
 //   - the client's half: a [Client] makes releases from the client's records;
 //   - the coordinator's half: a [Walk] computes λ from the opened sums. Clients compute
-//     λ by themselves too, so that they run the same code.
+//     λ by themselves too, with the same code.
 //
 // # Where a release is charged
 //
@@ -33,7 +33,7 @@
 // # How to add a method
 //
 // Write a package with a type that implements [Method]. Embed [Sum] if one [dpmech.GaussianSum]
-// hides the release, or the base of package steps if a [dpmech.SampledSum] does: both implement
-// the cost. Embed [Moves] if the opened sum is a change of λ. Then add a line to the table in
-// fedpvi/pvi/methods.go, with the condition on the studies that use the method.
+// hides the release, or the base of package steps if a [dpmech.SampledSum] hides it. Both
+// implement the cost. Embed [Moves] if the opened sum is a change of λ. Then add a line to the
+// table in fedpvi/pvi/methods.go, with the condition on the studies that use the method.
 package method

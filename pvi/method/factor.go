@@ -12,18 +12,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Factor is a client's factor λ_m, with the change of the factor that the client proposed in
-// its last answer.
+// A Factor is a client's factor λ_m, together with the change that the client proposed in its
+// last answer.
 type Factor struct {
-	Proposed []int64 // the change, as the client may remember it
+	Proposed []int64 // proposed change; the method decides whether it includes the noise
 
 	setting  *Setting
 	exponent int
-	own      []lambda.Wide // nil for tied factors, λ_m = λ/M
+	own      []lambda.Wide // λ_m in lattice steps; nil for tied factors, which are λ/M
 }
 
-// NewFactor returns the factor of a client whose q is the prior. The client stores the factor
-// unless the study's factors are tied.
+// NewFactor returns the factor of a client at the beginning, when q is the prior. The client
+// stores the factor unless the study's factors are tied.
 func (s *Setting) NewFactor(exponent int) *Factor {
 	f := &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 	if s.Study.Inference.Factors != study.Tied {
@@ -32,8 +32,7 @@ func (s *Setting) NewFactor(exponent int) *Factor {
 	return f
 }
 
-// NewTiedFactor returns a tied factor, which the client does not store, whatever kind of
-// factors the study has.
+// NewTiedFactor returns a tied factor for any study. The client does not store a tied factor.
 func (s *Setting) NewTiedFactor(exponent int) *Factor {
 	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 }
@@ -44,8 +43,8 @@ func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes to dst the natural parameters of the factor. A tied factor is computed from λ,
-// which is all.
+// Natural writes the natural parameters of the factor to dst. all is λ, from which a tied factor
+// is computed.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {
@@ -69,7 +68,8 @@ func (f *Factor) Follow(alpha int64, centre []int64) {
 // Save writes the factor to m.
 func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
 
-// Check returns an error if the factor in m has another length than f. A nil f has length 0.
+// Check returns an error if the factor in m does not have the length of f. For a nil f the
+// length is 0.
 func (f *Factor) Check(m *Memory) error {
 	if f == nil {
 		f = new(Factor)
@@ -80,18 +80,18 @@ func (f *Factor) Check(m *Memory) error {
 	)
 }
 
-// Restore copies the factor from m, which must have passed Check.
+// Restore copies the factor from m. The caller must have called Check for m.
 func (f *Factor) Restore(m *Memory) {
 	copy(f.own, m.Factor)
 	copy(f.Proposed, m.Proposed)
 }
 
-// A Refiner is the part of a [Client] in which a solver refines the client's factor.
+// A Refiner is the part of a [Client] that refines the client's factor with a solver.
 type Refiner struct {
 	*Factor
 	Solver solver.Solver
 
-	target, current, cavity []float64 // scratch
+	target, current, cavity []float64 // scratch space of Propose
 }
 
 // NewRefiner returns a Refiner with a solver.
@@ -140,8 +140,8 @@ func (r *Refiner) subtract() {
 	}
 }
 
-// SendFactor writes to dst a change that needs no noise of its own, and stores it in Proposed.
-// It returns an error if the change does not fit into a message.
+// SendFactor writes a change to dst that needs no further noise, and stores it in Proposed. It
+// returns an error if the change does not fit into a message.
 func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	if err := m.Lattice.Truncate(dst, change, m.Limit); err != nil {
 		return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
@@ -158,10 +158,10 @@ func CheckNoParts(m *Memory) error {
 	return nil
 }
 
-// CheckSpent returns an error for a state whose release counts are impossible. A client with
-// wrong counts would release again, or would be charged for fewer releases than it made. A
-// client can have released at most the given numbers of changes and statistics, and at least
-// one of either if atLeastOne.
+// CheckSpent returns an error for a state with impossible release counts, because a client with
+// wrong counts would release again, or would be charged for fewer releases than it made. changes
+// and statistics are the largest possible counts. If atLeastOne is true, the counts cannot both
+// be zero.
 func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	if s.Changes < 0 || s.Changes > changes || s.Statistics < 0 || s.Statistics > statistics {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", s.Changes, s.Statistics)
@@ -178,27 +178,27 @@ func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
 	m.Spent, m.Solver = spent, r.Solver.State()
 }
 
-// CheckRefined returns an error for a factor of a wrong length or a state with parts, joined
-// with rest, the error from the other checks of the state.
+// CheckRefined returns an error if the factor has a wrong length or the state has parts. It
+// joins the error with rest, the error of the other checks of the state.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }
 
-// RestoreRefined restores the solver and the factor from m. It returns an error if the solver
-// made a different number of releases than were charged.
+// RestoreRefined restores the solver and the factor from m. It returns an error if the number of
+// the solver's releases differs from the number of charged releases.
 func (r *Refiner) RestoreRefined(m *Memory) error {
 	if err := r.Solver.Restore(m.Solver); err != nil {
 		return err
 	}
 	if s, ok := r.Solver.(releaser); ok && s.Releases() != m.Spent.Statistics {
 		err := fmt.Errorf("%d sums were released and %d charged", s.Releases(), m.Spent.Statistics)
-		return errors.Join(err, s.Restore(nil)) // nothing is charged, so that nothing may be taken
+		return errors.Join(err, s.Restore(nil)) // Nothing is charged, so the solver must have taken no steps.
 	}
 	r.Factor.Restore(m)
 	return nil
 }
 
-// A releaser is a solver that counts the sums that it has released.
+// A releaser is a solver that counts the sums that it released.
 type releaser interface {
 	solver.Solver
 	Releases() int

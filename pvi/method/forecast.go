@@ -9,24 +9,24 @@ import (
 // A Forecast compares the noise of a study with the largest signal that passes its clip. It is
 // computed before the study runs.
 type Forecast struct {
-	Noise   float64 `json:"noise_sd"`       // of every natural parameter, or of the average of all gradient sums, in the end
-	Round   float64 `json:"round_noise_sd"` // of one round's sum, before damping
-	Largest float64 `json:"largest_signal"` // of all clients, or of all their parts, each of which saturates the clip; of one record
-	// Doubtful is true if the signal is so small beside the noise that the new λ of many rounds
-	// may not be a proper distribution.
+	Noise   float64 `json:"noise_sd"`       // final noise sd of every natural parameter, or of the average of all gradient sums
+	Round   float64 `json:"round_noise_sd"` // noise sd of one round's sum, before damping
+	Largest float64 `json:"largest_signal"` // norm of the signal if every contribution saturates the clip
+	// Doubtful is true if the signal is so small compared to the noise that the new λ of many
+	// rounds may not be a proper distribution.
 	Doubtful bool `json:"doubtful"`
 }
 
-// NewForecast returns the forecast of one round: Noise is the noise of the round's sum, and
+// NewForecast returns the forecast of one round. Noise is the noise of the round's sum, and
 // Largest is the clip of one release.
 func (s *Setting) NewForecast(n Noise) Forecast {
 	round := n.SD * math.Sqrt(float64(s.Clients))
 	return Forecast{Noise: round, Round: round, Largest: n.Clip}
 }
 
-// Settled returns the sd that λ has after the last round if every round's sum has noise of sd 1
-// and nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain
-// the noise of earlier rounds and remove the share α_t of that noise, so that the sd tends to
+// Settled returns the sd of λ after the last round if every round's sum has noise of sd 1 and
+// nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain the
+// noise of earlier rounds and remove the share α_t of that noise, so that the sd tends to
 // √(α/(2−α)) for a constant α and is 1/√T for α = 1/t. The formula also holds for a client that
 // averages over parts, because the client stores the noisy sum that it sent. With other exact
 // factors the noise is never removed, and its sd grows to α√T.

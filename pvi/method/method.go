@@ -10,28 +10,28 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method is one kind of release that clients make in the rounds. It is immutable.
+// A Method is the kind of release that clients make in the rounds. It is immutable.
 type Method interface {
 	// Messages describes the numbers that clients send.
 	Messages() Messages
 
 	// Releases returns the number of a client's releases in the rounds that cost privacy.
-	// ReleasesAfter returns the number of these releases that a client has made after it
-	// answered the given number of rounds.
+	// ReleasesAfter returns the number of these releases after the client has answered the given
+	// number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
-	// Event returns the cost of a client's first releases under an adjacency. The observer does
-	// not know the number shares of the noise shares in an opened sum. The study must have a
-	// privacy promise.
+	// Event returns the cost of a client's first releases under an adjacency. shares is the
+	// number of noise shares of an opened sum that the observer cannot subtract. The study must
+	// have a privacy promise.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of releases from+1 to to, for a ledger that is charged release
-	// by release. The increments of a study compose to its Event.
+	// Increment returns the cost of the releases from+1 to to. It is for a ledger that is
+	// charged release by release. The increments of a study compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
 
-	// Adjacencies returns the adjacencies under which the cost is known. The study's own
-	// adjacency comes first.
+	// Adjacencies returns the adjacencies under which the cost is known, the study's own
+	// adjacency first.
 	Adjacencies() []accountant.Adjacency
 
 	// Noise returns the noise of a release. It is zero if the study has no privacy promise.
@@ -57,47 +57,46 @@ type Method interface {
 	Exact() bool
 }
 
-// A Client is a client's half of a method. It makes releases, and keeps the state on which
-// later releases depend. The state must not leave the client.
+// A Client is a client's half of a method. It makes releases, and keeps the state that later
+// releases need. The state must not leave the client.
 type Client interface {
-	// Release writes to dst the numbers that answer a task, with noise from src. It draws the
-	// noise of a release before it reads the records, and counts the release in Spent, even if
-	// it returns an error. Release reports whether it drew noise for this task, even if it
-	// returns an error. If it did, the client must not answer the task again. After an error
-	// dst must not be sent.
+	// Release writes the numbers that answer a task to dst, with noise from src. It draws the
+	// noise before it reads the records, and counts the release in Spent. It reports whether it
+	// drew noise for this task. If so, the client must not answer the task again. Counting and
+	// reporting do not depend on errors. After an error dst must not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
-	// Follow is called if the outcome of the last task was accepted and counts this client's
-	// answer. The outcome moves λ by alpha·2^-DampingBits times the answer, in coordinates with
-	// the given centre.
+	// Follow moves the client's factor after the outcome of the last task. It is called if the
+	// outcome was accepted and includes this client's answer. The outcome moves λ by
+	// alpha·2^-DampingBits times the answer, in coordinates with the given centre.
 	Follow(alpha int64, centre []int64)
 
 	// Spent returns the numbers of releases so far.
 	Spent() Spent
 
-	// Ahead returns the number of releases that the next answer makes. It does not consider how
-	// many releases the study still pays for.
+	// Ahead returns the number of releases that the next answer makes, if the study pays for all
+	// of them.
 	Ahead() int
 
-	// Reuses reports whether the next answer is a function of earlier releases, or costs
-	// nothing because the study has no privacy promise.
+	// Reuses reports whether the next answer costs nothing, because it is a function of earlier
+	// releases or because the study has no privacy promise.
 	Reuses() bool
 
-	// Save writes the client's state to m. Check returns an error for a state that is
-	// impossible after the client answered plan number answered. Restore sets a new client to a
-	// state that passed Check.
+	// Save writes the client's state to m. Check returns an error for a state that cannot occur
+	// after the client answered plan number answered. Restore sets a new client to a state for
+	// which Check returned nil.
 	Save(m *Memory)
 	Check(m *Memory, answered int) error
 	Restore(m *Memory) error
 }
 
-// A Task is a plan together with the client's own view of λ and q.
+// A Task is a plan together with the client's own λ and q.
 type Task struct {
-	Number        int // of the plan
+	Number        int // number of the plan
 	Lambda        []lambda.Wide
-	Natural, Mean []float64 // of q
-	Centre        []int64   // of clipping coordinates
-	Walk          Walk      // of the client
+	Natural, Mean []float64 // natural parameters and mean of q
+	Centre        []int64   // centre of clipping coordinates
+	Walk          Walk      // walk of the client
 
 	// Weight is the distance that λ moves, in units of one client's change, if all clients of
 	// the plan answer with the same change. It is α times the number of clients.
@@ -106,14 +105,14 @@ type Task struct {
 
 // Spent counts releases.
 type Spent struct {
-	Changes    int // of natural parameters
-	Statistics int // noisy sums over the client's records, of statistics, gradients or sites
+	Changes    int // number of released changes of natural parameters
+	Statistics int // number of noisy sums over the client's records: statistics, gradients or sites
 }
 
 // Memory is the saved state of a [Client].
 type Memory struct {
 	Factor   []lambda.Wide
-	Proposed []int64 // the change in the last answer, as the client may remember it
+	Proposed []int64 // change in the last answer; the method decides whether it includes the noise
 	Spent    Spent
 	Solver   []byte
 	Parts    json.RawMessage
@@ -133,9 +132,9 @@ type Walk interface {
 	Begin() []Move
 	End() []Move
 
-	// Save returns the state that the walk has in addition to λ, or nil if λ is all. Restore
-	// returns candidate moves to a saved λ and state. ended is true if the last outcome has
-	// been applied.
+	// Save returns the state that the walk has in addition to λ, or nil if it has none. Restore
+	// returns candidate moves to a saved λ and state. ended is true if the last outcome has been
+	// applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }
@@ -151,11 +150,10 @@ type Move interface {
 	Commit()
 }
 
-// Tolerance is the largest difference between the λ of two machines if λ is computed in
-// floating-point arithmetic. It is in units of an element's own scale: the precision for an
-// element of the precision, and the absolute value plus the root of the precision for an
-// element of the precision times the mean. After a thousand steps the rounding difference is
-// about 2^-45.
+// Tolerance is the largest allowed difference between the λ of two machines if λ is computed in
+// floating-point arithmetic. The unit is an element's own scale: the precision for an element of
+// the precision, and the absolute value plus the root of the precision for an element of the
+// precision times the mean. After a thousand steps the rounding difference is about 2^-45.
 const Tolerance = 0x1p-24
 
 // A Refining method has a solver that refines the factor of a client.
@@ -165,8 +163,8 @@ type Refining interface {
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the half of a client whose factor s refines. s is the method's
-	// own solver, or a solver that wraps it.
+	// NewSolverClient returns the half of a client whose factor is refined by s. s is the
+	// method's own solver, or a solver that wraps it.
 	NewSolverClient(s solver.Solver) Client
 }
 
@@ -178,21 +176,21 @@ type Single interface {
 	Mechanism() *dpmech.GaussianSum
 }
 
-// A Stepped method releases noisy sums over random batches of a client's records, one in
-// every step.
+// A Stepped method takes steps over random batches of a client's records. Every step releases a
+// noisy sum.
 type Stepped interface {
 	Method
 
 	// Steps describes the steps.
 	Steps() *Steps
 
-	// Sampled returns the mechanism of every step for the number of records for which the
-	// method states its cost. For a client with another number of records only the batches
-	// differ, and the clip, noise, lattice and cost are the same.
+	// Sampled returns the mechanism of every step, for the number of records for which the
+	// method states its cost. For a client with another number of records the batches differ,
+	// but the clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
 
-	// Start returns the mechanism that releases the statistics from which clients start. It
-	// returns false if clients do not start from statistics.
+	// Start returns the mechanism that releases the statistics from which clients start, or
+	// false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
 	// AveragedNoise returns the sd of a client's noise on the sum of its clipped gradients,
@@ -200,11 +198,12 @@ type Stepped interface {
 	AveragedNoise() float64
 
 	// ClosedFormNoise returns τ, the sd of the noise of all clients on the sum of clipped
-	// gradients, averaged over the steps whose average clients propose.
+	// gradients, averaged over the last steps. Clients propose the average of q over these
+	// steps.
 	ClosedFormNoise() float64
 }
 
-// StepsOf returns the steps of a method; false if it has none.
+// StepsOf returns the steps of a method, or false if the method takes no steps.
 func StepsOf(m Method) (*Steps, bool) {
 	stepped, ok := m.(Stepped)
 	if !ok {
@@ -216,16 +215,16 @@ func StepsOf(m Method) (*Steps, bool) {
 // Steps describes private steps over batches. All of its fields are computed from public
 // numbers.
 type Steps struct {
-	Round    int // steps of a client in one round
-	Total    int // steps of a client in the whole study
+	Round    int // number of steps of a client in one round
+	Total    int // number of steps of a client in the whole study
 	Rate     float64
-	StepSize float64 // of the first step; it falls linearly to the study's Decay times that
-	Batch    int     // size of the batches of a client with the nominal number of records, if they have a fixed size; 0 else
+	StepSize float64 // size of the first step; it falls linearly to this size times the study's Decay
+	Batch    int     // batch size of a client with the nominal number of records; 0 if the size is not fixed
 	Clip     float64
-	Typical  float64 // norm of a record's typical contribution, from which Clip follows; 0 if the study gives the clip
+	Typical  float64 // typical norm of a record's contribution, from which Clip is computed; 0 if the study gives Clip
 
-	InitialSD float64 // bound on the sds of q at the very first step
-	Epoch     int     // steps whose batches are drawn, and charged, together; 1 if steps are independent
+	InitialSD float64 // upper bound on the sds of q at the first step
+	Epoch     int     // number of steps whose batches are drawn and charged together; 1 if steps are independent
 }
 
 // A Device is a [Method] whose clients may take their steps on a device.
@@ -241,7 +240,7 @@ type Device interface {
 type DeviceClient interface {
 	Client
 
-	// OnDevice makes the client take its steps on a device. The records must be those with
+	// OnDevice makes the client take its steps on a device. records must be the records from
 	// which the client was made. The privacy cost does not change. After an error the client is
 	// unchanged.
 	OnDevice(records *shard.Shard, a solver.Accelerator) error
@@ -249,14 +248,14 @@ type DeviceClient interface {
 
 // Noise describes the noise of a release.
 type Noise struct {
-	Clip       float64 // C
-	Multiplier float64 // σ
-	SD         float64 // of a client's noise in one release
-	Sigma      int64   // the same, in steps of the lattice
+	Clip       float64 // clip C
+	Multiplier float64 // noise multiplier σ
+	SD         float64 // sd of a client's noise in one release
+	Sigma      int64   // sd of a client's noise, in steps of the lattice
 	Lattice    dpmech.Lattice
 }
 
-// noisy is the interface of mechanisms that NoiseOf reads.
+// noisy is the part of a mechanism's interface that NoiseOf needs.
 type noisy interface {
 	Clip() float64
 	NoiseMultiplier() float64
@@ -269,6 +268,5 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft is a method without its noise. It takes a noise multiplier and returns the complete
-// method.
+// A Draft returns the complete method for a noise multiplier.
 type Draft func(multiplier float64) (Method, error)

@@ -18,15 +18,16 @@ const (
 	// DampingBits is the precision of the damping: α is a multiple of 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits allows a change to be 2^headroomBits times as large as the largest factor
-	// that the records could need. Changes can be that large before the factors converge.
+	// headroomBits lets a change be 2^headroomBits times as large as the largest factor that the
+	// records could need. Changes can be that large before the factors converge.
 	headroomBits = 6
 
 	// wideBits is the number of bits that an element of λ may need.
 	wideBits = 126
 
 	// keptPrior is the largest number of natural parameters of a prior with independent
-	// coordinates that is kept in memory. A longer prior is computed where it is needed.
+	// coordinates for which a Setting keeps the prior in memory. A longer prior is computed when
+	// it is needed.
 	keptPrior = 1 << 16
 )
 
@@ -34,17 +35,17 @@ const (
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
-	Family      gaussian.Family // of q
+	Family      gaussian.Family // family of q
 	Coordinates *lambda.Coordinates
-	Clients     int          // in the roster
-	MinClients  int          // U_min, the fewest answers for which a sum is opened
+	Clients     int          // number of clients in the roster
+	MinClients  int          // U_min, the smallest number of answers for which a sum is opened
 	Digest      phase.Digest // identity of the protocol
 
-	prior []float64 // nil if the prior is long
+	prior []float64 // natural parameters of the prior; nil if the prior is long
 }
 
-// NewSetting returns the setting of a study for a roster. The scale of the
-// study's columns must be known.
+// NewSetting returns the setting of a study for a roster. The study must have the scale of each
+// of its columns.
 func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Setting, error) {
 	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Digest: digest}
 	var err error
@@ -69,7 +70,7 @@ func (s *Setting) Prior() []float64 {
 	}
 	prior, err := s.Model.Prior(s.Family)
 	if err != nil {
-		panic("method: " + err.Error()) // unreachable: NewSetting checked it
+		panic("method: " + err.Error()) // unreachable: NewSetting computed the same prior
 	}
 	return prior
 }
@@ -96,8 +97,8 @@ func (s *Setting) Shares() int {
 	return 1
 }
 
-// Plans returns the number of plans of the rounds: one in each round of a synchronous schedule,
-// and one for each client in each round of the other schedules.
+// Plans returns the number of plans in all rounds: one for each round of a synchronous schedule,
+// and one for each client and round of the other schedules.
 func (s *Setting) Plans() int {
 	n := s.Study.Inference.Rounds
 	if s.Study.Inference.Schedule != study.Synchronous {
@@ -106,10 +107,10 @@ func (s *Setting) Plans() int {
 	return n
 }
 
-// ChangeClip returns the clip C of a change of natural parameters. If the study gives no clip,
-// C is half of the precision that a client with the nominal number of records of unit length
-// adds. If clients divide their records into parts, C is the clip of one part, computed from
-// the records of one part.
+// ChangeClip returns the clip C of a change of natural parameters. If the study gives no clip, C
+// is half of the precision that a client adds that has the nominal number of records of unit
+// length. If clients divide their records into parts, C is the clip of one part, computed from
+// the number of records of one part.
 func (s *Setting) ChangeClip() float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -129,8 +130,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns the given solver. If the study splits the prior among clients, SplitPrior
-// wraps the solver so that it uses the client's share of the prior.
+// SplitPrior returns the given solver. If the study splits the prior among clients, it returns a
+// wrapper of the solver that uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -138,7 +139,7 @@ func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	return of
 }
 
-// NewSolver returns the solver of the study that uses a client's records without noise.
+// NewSolver returns the study's solver without noise for a client's records.
 func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	in := s.Study.Inference
 	if in.Solver == study.Conjugate {
@@ -157,21 +158,21 @@ func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 
 // Messages describes the numbers that clients send in the rounds.
 type Messages struct {
-	Size     int            // elements of a release, and of an opened sum
-	Lattice  dpmech.Lattice // of the elements
-	Limit    int64          // bound on the absolute value of an element of one release
-	Exponent int            // an element n of λ stands for n·2^-Exponent
+	Size     int            // number of elements of a release, and of an opened sum
+	Lattice  dpmech.Lattice // lattice of the elements
+	Limit    int64          // largest absolute value of an element of one release
+	Exponent int            // element n of λ stands for n·2^-Exponent
 }
 
-// HiddenMessages returns the messages of changes of λ that a mechanism hides.
+// HiddenMessages describes the messages of changes of λ that a mechanism hides.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	limit := m.MaxTotal() / int64(s.Clients)
 	return s.changes(m.Lattice(), limit, float64(m.MaxTotal()))
 }
 
-// FactorMessages returns the messages of changes of factors to which no mechanism is applied.
-// An element of a factor is at most the bound on a record times the largest number of records
-// of a client, plus noise.
+// FactorMessages describes the messages of changes of factors without a mechanism. An element of
+// a factor is at most the bound on a record times the largest number of records of a client,
+// plus noise.
 func (s *Setting) FactorMessages(noise float64) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
 	largest += noise
@@ -183,7 +184,7 @@ func (s *Setting) FactorMessages(noise float64) (Messages, error) {
 	return s.changes(lattice, 1<<phase.MessageBits/int64(s.Clients), 1<<phase.MessageBits)
 }
 
-// changes returns the messages of changes of λ whose sums over clients are at most total
+// changes describes the messages of changes of λ whose sums over clients are at most total
 // lattice steps. It returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Limit: limit, Exponent: lattice.Exponent() + DampingBits}
@@ -198,7 +199,7 @@ func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (M
 	return m, nil
 }
 
-// Round returns the round of plan number n. Both are counted from 1. Round(0) is 0.
+// Round returns the round of plan number n. Rounds and plans count from 1. Round(0) is 0.
 func (s *Setting) Round(n int) int {
 	if s.Study.Inference.Schedule == study.Synchronous || n == 0 {
 		return n

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods whose releases are hidden by one [dpmech.GaussianSum]. It
-// computes their cost.
+// A Sum is the base of methods that hide all releases by one [dpmech.GaussianSum]. It computes
+// their cost.
 type Sum struct {
 	*Setting
 	mechanism *dpmech.GaussianSum
@@ -17,8 +17,8 @@ type Sum struct {
 	messages  Messages
 }
 
-// NewSum returns the base of a method whose mechanism has the given configuration. A client
-// uses the mechanism as many times as releases says.
+// NewSum returns the base of a method whose mechanism has the given configuration. releases is
+// the number of times that a client uses the mechanism.
 func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	cfg.Adjacency = s.Study.Privacy.Adjacency
 	m, err := dpmech.NewGaussianSum(cfg)

@@ -19,7 +19,7 @@ type Method struct {
 	method.Moves
 }
 
-// New derives the method, but for its noise multiplier.
+// New derives the method without its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -45,16 +45,16 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// doubt is the smallest acceptable ratio between two amounts: the signal in each direction, if
-// the signal is spread evenly, and the amount by which noise may lower the precision in one
-// direction. A forecast below this ratio is doubtful.
+// doubt is the smallest ratio of signal to noise for which a forecast is not doubtful. The
+// signal is that of each direction, if it is spread evenly. The noise is the amount by which
+// noise may lower the precision in one direction.
 //
 // Noise of sd s on a d×d precision has eigenvalues down to −2s√d (on a diagonal one, elements
 // down to about −2s), and a signal of norm L has at most L/√d in every direction. The noise of
 // one round decides, because λ does not move until a round is accepted. In the demonstration (d
 // = 7), with ε of 0.6, 0.8, 1 and 1.5 and L of 1, 1.3, 1.6 and 2.3 times that amount, 42 %, 16
-// %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no round is rejected at
-// L = 1.
+// %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no round is rejected at L
+// = 1.
 const doubt = 1.9
 
 // Forecast implements [method.Method].
@@ -95,7 +95,7 @@ type client struct {
 	method *Method
 	spent  method.Spent
 	noise  dpmech.Noise
-	exact  []int64 // the clipped change without noise
+	exact  []int64 // clipped change without noise
 }
 
 // Release implements [method.Client]. The client stores the clipped change without noise.
@@ -116,7 +116,8 @@ func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error 
 		return err
 	}
 	m.Setting.Coordinates.FromNatural(change, t.Centre)
-	// A change that is not finite counts as zero. An error would reveal private information.
+	// A change that is not finite counts as zero, because an error would reveal private
+	// information.
 	if !finite(change) {
 		clear(change)
 	}

@@ -9,7 +9,7 @@ import (
 // batches computes how clients sample their records.
 type batches struct{ *steps.Gradients }
 
-// stated returns the number of records for which the method states its cost.
+// stated returns the number of records for which the method computes its cost.
 func (b batches) stated() int {
 	if b.Steps.Batch > 0 {
 		return b.Study.Federation.NominalRecords
@@ -20,7 +20,7 @@ func (b batches) stated() int {
 // sampling returns the sampling of a client with the given number of records.
 //
 // A batch of a fixed size is the same share of every client's records, rounded down, so that no
-// client pays more than the cost that the study states. A client without records has empty
+// client's cost exceeds the cost that the study states. A client without records has empty
 // batches. If the number of records is private, the batch size is computed from the nominal
 // number of records. CheckShard ensures that every client has at least the nominal number.
 func (b batches) sampling(records int) dpmech.Sampling {

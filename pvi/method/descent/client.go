@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client takes steps on the processor, or on a device.
+// A client takes its steps on the processor or on a device.
 type client struct {
 	*steps.Client
 	method *Method
@@ -20,14 +20,14 @@ func (m *Method) OnDevice() error {
 	if err := m.Model.OnDevice(); err != nil {
 		return err
 	}
-	// The solver finds the other reasons. It needs no records for this check.
+	// The client's OnDevice returns the remaining errors. It needs no records for them.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		return nil // the study needs records, and so does the answer: see OnDevice of the client
+		return nil // The study requires records. The client's OnDevice checks again with the records.
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // likewise
+		return nil // The client's OnDevice checks again with the records.
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

@@ -13,16 +13,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is gradient descent in which every client takes its steps by itself.
+// A Method is gradient descent that every client runs on its own records.
 type Method struct {
 	*steps.Base
 	method.Moves
 	gradients *steps.Gradients
 	batches   batches
-	start     *dpmech.GaussianSum // of the statistics from which clients start; nil if they start at q
+	start     *dpmech.GaussianSum // mechanism of the starting statistics; nil if clients start at q
 }
 
-// New derives the method, but for its noise multiplier.
+// New derives the method without its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, false)
 	if err != nil {
@@ -57,7 +57,7 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 
 // newStart returns the mechanism of the statistics from which clients start, or nil if clients
 // do not start from statistics. T gradient steps with noise multiplier σ cost about μ² = q²T/σ²
-// (exactly for full batches, see [accountant]), and the statistics take their share of the
+// (exactly so for full batches, see [accountant]), and the statistics cost their share of the
 // total μ². The accountant composes the exact costs of both, and the study calibrates them
 // together.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
@@ -130,8 +130,8 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 
 // Adjacencies implements [method.Method]. If batches are a share of a client's records, the
 // batch size and the divisor of the sums depend on the number of records. The cost is then
-// unknown under an adjacency that keeps this number private, so that only the study's own
-// adjacency is returned.
+// unknown under an adjacency for which this number is private, so Adjacencies returns only the
+// study's own adjacency.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A published descent draws batches of a fixed size but claims the cost of Poisson batches, in
-// which records are included independently. The library d3p makes this claim.
+// A published descent draws batches of a fixed size, but claims the cost of Poisson batches,
+// which include records independently. The library d3p makes this claim.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -39,8 +39,8 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 // Proved implements [method.Unsound].
 func (p published) Proved(shares int) int { return shares }
 
-// Truth implements [method.Unsound]. It returns a lower bound on the cost of the batches that
-// are drawn.
+// Truth implements [method.Unsound]. It returns a lower bound on the cost of the fixed-size
+// batches.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth := e.Proved
 	truth.Epsilon, truth.Method = e.Lower, "from below, for batches without replacement"

@@ -11,17 +11,17 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// exponent is the precision of λ: elements of λ are multiples of 2^-exponent. The elements can
-// be as large as 2^66.
+// exponent is the precision of λ: elements of λ are multiples of 2^-exponent. An element can be
+// as large as 2^66.
 const exponent = 60
 
-// A Method is gradient descent by sums of gradients over all clients.
+// A Method is gradient descent with sums of gradients over all clients.
 type Method struct {
 	*steps.Base
 	gradients *steps.Gradients
 }
 
-// New derives the method, but for its noise multiplier.
+// New derives the method without its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, true)
 	if err != nil {
@@ -46,7 +46,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// sampling returns how clients sample their records.
+// sampling returns the sampling of clients' records.
 func (m *Method) sampling(int) dpmech.Sampling {
 	if rate := m.gradients.Steps.Rate; rate < 1 {
 		return dpmech.Poisson{Rate: rate}

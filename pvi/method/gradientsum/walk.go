@@ -12,14 +12,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A walk computes the gradient descent from the opened sums. λ is the natural parameters of q
-// minus the natural parameters of the prior, rounded to the lattice.
+// A walk computes the gradient descent from the opened sums. λ is the difference between the
+// natural parameters of q and of the prior, rounded to the lattice.
 type walk struct {
 	setting  *method.Setting
 	messages method.Messages
 	descent  *solver.SumDescent
-	state    []float64 // of the descent after the last outcome
-	next     []float64 // scratch of Step
+	state    []float64 // state of the descent after the last outcome
+	next     []float64 // scratch space of Step
 	epsilon  []float64
 	sum      []float64
 	natural  []float64
@@ -29,7 +29,7 @@ type walk struct {
 func (m *Method) NewWalk() method.Walk {
 	descent, err := newDescent(m.gradients)
 	if err != nil {
-		panic("gradientsum: " + err.Error()) // unreachable: New made one
+		panic("gradientsum: " + err.Error()) // unreachable: New made the same descent
 	}
 	return &walk{
 		setting: m.Setting, messages: m.Messages(), descent: descent,
@@ -37,8 +37,8 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw returns the standard normal draw ε of a plan's step, from which θ is computed. Everybody
-// can compute ε. The slice is valid until the next call.
+// draw returns the standard normal draw ε of a plan's step, from which θ is computed. Anyone can
+// compute ε. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
@@ -63,9 +63,8 @@ func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 // Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.to(w.descent.Start(), false)} }
 
-// End implements [method.Walk]. The first move replaces q by its average over the last steps.
-// If q oscillated, its average may not fit on the lattice. The second move then leaves q as it
-// is.
+// End implements [method.Walk]. The first move replaces q by its average over the last steps. If
+// q oscillated, this average may not fit on the lattice. The second move leaves q unchanged.
 func (w *walk) End() []method.Move {
 	return []method.Move{w.to(w.state, true), w.to(w.state, false)}
 }

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// diverging is a solver that fails to converge. still is a solver that proposes no change.
+// diverging is a solver that returns ErrDiverged. still is a solver that proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -34,9 +34,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// TestDivergenceOfAPartIsPrivate has one part's solver diverge, which is private information.
-// The part must add nothing to the sum, and the other parts must add their changes. The client
-// must answer and be charged.
+// TestDivergenceOfAPartIsPrivate lets the solver of one part diverge, which is private
+// information. The part must add nothing to the sum, and the other parts must add their changes.
+// The client must answer and be charged.
 func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 3", Inference: "rounds = 1\npartitions = 3",

@@ -3,15 +3,15 @@
 // changes (Heikkilä et al., "Differentially private partitioned variational inference", 2023,
 // section 3: "local averaging" and "virtual PVI clients").
 //
-// A part's change in a round is a function of its own records and of public numbers: the plan,
-// and the factor that the proposal replaces. This factor is computed from λ, from the client's
-// own releases, or from the part's own earlier changes before noise. So a record that is added
-// or removed changes one of the K clipped vectors of every round and no other vector. The
-// sensitivity is 2C (see [dpmech.Config.Aggregates]).
+// A part's change in a round is a function of its own records, the public plan, and the factor
+// that the proposal replaces. This factor is computed from λ, from the client's own releases, or
+// from the part's own earlier changes before noise. So a record that is added or removed changes
+// one of the K clipped vectors of every round and no other vector. The sensitivity is 2C (see
+// [dpmech.Config.Aggregates]).
 //
-// The part of each record is drawn once for the whole study, independently of all other
-// records. Given the parts of the other records, the sensitivity is as above. Averaging over
-// the draws costs no more than the worst draw.
+// The part of each record is drawn once for the whole study, independently of all other records.
+// Given the parts of the other records, the sensitivity is 2C. Averaging over the draws costs no
+// more than the worst draw.
 package parts
 
 import (
@@ -32,7 +32,7 @@ type Method struct {
 	method.Moves
 }
 
-// New derives the method, but for its noise multiplier.
+// New derives the method without its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -61,7 +61,7 @@ func (m *Method) Forecast() method.Forecast {
 	return f
 }
 
-// count returns K.
+// count returns K, the number of parts.
 func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
 
 // virtual reports whether parts have factors of their own.
@@ -93,18 +93,18 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 type client struct {
 	method *Method
 	spent  method.Spent
-	own    *method.Factor // of the client
+	own    *method.Factor // factor of the client
 	noise  dpmech.Noise
 
 	shard    *shard.Shard
-	of       []uint16 // the part of each record
-	dealt    bool     // of was drawn
+	of       []uint16 // part of each record
+	dealt    bool     // whether the parts were drawn
 	solvers  []solver.Solver
-	factors  [][]lambda.Wide // of virtual clients that have their own; nil otherwise
-	proposed [][]int64       // their clipped changes in the open plan, without noise
+	factors  [][]lambda.Wide // factors of the parts; nil unless each part has its own
+	proposed [][]int64       // clipped changes of the parts in the open plan, without noise
 	sum      *dpmech.Accumulator
 
-	current, cavity, target []float64 // scratch
+	current, cavity, target []float64 // scratch space
 	kept, exact             []int64
 }
 
@@ -122,8 +122,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal draws the part of every record, and makes the solvers of the parts. Later calls keep the
-// parts.
+// deal draws the part of every record, and makes the solvers of the parts. After the first call
+// it does nothing.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -176,7 +176,8 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		}
 		_, err := s.Propose(c.target, c.problem(t), src)
 		if errors.Is(err, solver.ErrDiverged) {
-			// A change of NaNs counts as no change. An error would reveal private information.
+			// A change of NaNs counts as no change, because an error would reveal private
+			// information.
 			for i := range c.target {
 				c.target[i] = math.NaN()
 			}
@@ -200,9 +201,9 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced writes to current the factor that part k's proposal replaces: the client's factor if
-// the study averages over parts, the part's own factor if parts have factors, and otherwise the
-// part's share of a tied factor.
+// replaced sets current to the factor that the proposal of part k replaces. If the study
+// averages over parts, it is the client's factor. If parts have factors, it is the part's own
+// factor. Otherwise it is the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -220,8 +221,8 @@ func (c *client) replaced(k int, t *method.Task) {
 	}
 }
 
-// change turns the target into the part's summand of the client's change, in clipping
-// coordinates.
+// change replaces the target by the part's summand of the client's change, in clipping
+// coordinates, and returns it.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A state is the memory of a client's parts. It must not leave the client.
+// A state is the saved state of a client's parts. It must not leave the client.
 type state struct {
-	Of       []byte // the part of each record, two bytes each, the lower one first
+	Of       []byte // part of each record, as two bytes, low byte first
 	Factors  [][]lambda.Wide
 	Proposed [][]int64
 }
@@ -31,7 +31,7 @@ func (c *client) Save(m *method.Memory) {
 	}
 	var err error
 	if m.Parts, err = json.Marshal(v); err != nil {
-		panic("parts: " + err.Error()) // unreachable: bytes and integers marshal
+		panic("parts: " + err.Error()) // unreachable: bytes and integers always marshal
 	}
 }
 
@@ -42,8 +42,8 @@ func (c *client) Check(m *method.Memory, answered int) error {
 }
 
 // Restore implements [method.Client]. It returns an error if the client has released something
-// and m has no parts. With newly drawn parts, a stored factor would depend on the records of
-// two parts.
+// and m has no parts. The client would draw new parts, and a stored factor would then depend on
+// the records of two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {
 		return errors.New("parts were released and are not there, or are there and were not released")

@@ -11,14 +11,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method sends changes of factors as they are.
+// A Method sends changes of factors without clipping or noise.
 type Method struct {
 	*method.Setting
 	method.Moves
 	messages method.Messages
 }
 
-// New derives the method. There is no noise multiplier.
+// New derives the method. It has no noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	messages, err := s.FactorMessages(0)
 	if err != nil {

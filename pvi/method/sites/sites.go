@@ -14,31 +14,31 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The rules for settings that a study does not give, such as the number of passes of a client
-// over its records in the whole study and the smallest number of steps of a round.
+// These constants determine settings that a study does not give, such as the number of passes of
+// a client over its records in the whole study and the smallest number of steps of a round.
 const (
-	passes        = 20 // times the number of coordinates that move together
+	passes        = 20 // passes for each coordinate that moves in the same step
 	leastSteps    = 2
-	clipSites     = 0.7 // of a record's typical site,
-	clipIntact    = 1.7 // and where intervals are wanted, which do not account for clipping
-	reseatedShare = 2   // of the steps, one in so many, after which clusters may be moved
-	siteCost      = 10  // about how many times as long as a gradient a site takes
+	clipSites     = 0.7 // clip, as a share of the norm of a typical site
+	clipIntact    = 1.7 // the same for studies with intervals, which do not account for clipping
+	reseatedShare = 2   // clusters may be moved in the first 1/reseatedShare of the steps
+	siteCost      = 10  // approximate ratio of the times for a site and for a gradient
 )
 
-// reached is the distance that noise may move a coefficient on which the records have no
-// information, in sds of the prior. In simulations on Abalone and Adult with seeds from 101, a
-// value of 1 makes the steps too short on one data set, and a value of 5 makes the noise too
-// costly on the other data set.
+// reached is the largest distance by which noise may move a coefficient on which the records
+// have no information, in sds of the prior. In simulations on Abalone and Adult with seeds from
+// 101, 1 makes the steps too short on one data set, and 5 makes the noise too costly on the
+// other.
 const reached = 2
 
-// A Method is expectation propagation by steps.
+// A Method is private expectation propagation in steps.
 type Method struct {
 	*steps.Base
 	method.Moves
 	options ep.SEPOptions
 }
 
-// New derives the method, but for its noise multiplier.
+// New derives the method without its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {
@@ -100,10 +100,10 @@ func derive(s *method.Setting) (*method.Steps, error) {
 	return d, deriveClip(s, d)
 }
 
-// deriveClip sets the clip to a share of the norm of a record's typical site. Around the mean
-// of q, the site's precision times mean is about as long as the record's gradient. The site's
-// precision is the record's curvature, which adds to the norm if all of its elements are
-// released.
+// deriveClip sets the clip to a share of the norm of a record's typical site. In coordinates
+// around the mean of q, the site's precision times mean is about as long as the record's
+// gradient. The site's precision is the record's curvature, and contributes to the norm if all
+// of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -129,7 +129,7 @@ func isPublished(s *method.Setting) bool {
 	return s.Study.Inference.Descent.Sampling == study.PublishedSampling
 }
 
-// stated returns the number of records for which the method states its cost.
+// stated returns the number of records for which the method computes its cost.
 func stated(s *method.Setting) int {
 	if isPublished(s) {
 		return s.Study.Federation.NominalRecords
@@ -137,7 +137,7 @@ func stated(s *method.Setting) int {
 	return s.Study.Federation.MaxRecords
 }
 
-// sampling returns how clients sample their records.
+// sampling returns the sampling of clients' records.
 func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	switch {
 	case isPublished(s):
@@ -150,8 +150,8 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns a bound on the number of coordinates of θ that move in the same step, each
-// without regard to the others.
+// overlap returns an upper bound on the number of coordinates of θ that move in the same step
+// and ignore each other.
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -159,27 +159,27 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of a client's q moves with momentum and is averaged. This is
-// so if several coordinates move in the same step, the model is a regression, which has one
-// mode, and the study has one round, so that no other client's factor changes between the
+// glides reports whether the mean of a client's q moves with momentum and is averaged. There are
+// three conditions: several coordinates move in the same step; the model is a regression, which
+// has one mode; and the study has one round, so no other client's factor changes between the
 // steps.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap returns a bound on the number of coordinates of θ that move in the same step, each
-// without regard to the others.
+// Overlap returns an upper bound on the number of coordinates of θ that move in the same step
+// and ignore each other.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged.
 func (m *Method) Glides() bool { return m.options.Glide }
 
-// Options returns how clients move their factors.
+// Options returns the options with which clients move their factors.
 func (m *Method) Options() ep.SEPOptions { return m.options }
 
-// startMean returns the mean of q at which the first sites are computed. It returns nil for the
-// mean of the prior.
+// startMean returns the mean of q at which the first sites are computed, or nil for the mean of
+// the prior.
 func startMean(s *method.Setting) ([]float64, error) {
 	how := s.Study.Inference.Propagation
 	switch {
@@ -192,7 +192,7 @@ func startMean(s *method.Setting) ([]float64, error) {
 }
 
 // drawnStart returns a draw from the prior. The random numbers are computed from the digest of
-// the protocol, so that the draw is public.
+// the protocol, so the draw is public.
 func drawnStart(s *method.Setting) []float64 {
 	at := make([]float64, s.Model.Dim())
 	dpmech.FillPublicNormal(at, "start of expectation propagation", s.Digest, 0)
@@ -223,8 +223,9 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	return o
 }
 
-// leastPrecisions bounds the length a of a coordinate's steps together: noise of sd τ in the
-// gradient takes it τa far.
+// leastPrecisions returns lower bounds on the precisions by which the steps divide gradients.
+// With total step length a, noise of sd τ in the gradient moves a coordinate by τa divided by
+// its precision. The bounds keep this distance within reached.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -241,8 +242,8 @@ func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
 
-// AveragedNoise implements [method.Stepped]: it is the sd of a client's noise in an element of
-// its factor, around the mean of q and where it counts whole, after the average over steps.
+// AveragedNoise implements [method.Stepped]. It returns the sd of a client's noise in a
+// precision times mean of its factor, around the mean of q, after the average over steps.
 func (m *Method) AveragedNoise() float64 {
 	return m.Noise().SD / m.Steps().Rate * math.Sqrt(m.options.MeanNoiseLeft(m.Steps().Total))
 }
@@ -279,8 +280,8 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 	return steps.NewClient(m, m.Base, s)
 }
 
-// A published method visits the records in the order of a random permutation, but claims the
-// cost of steps that draw one record each, independently of earlier steps.
+// A published method visits the records in the order of a random permutation. It claims the cost
+// of steps that draw one record each, independently of earlier steps.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum

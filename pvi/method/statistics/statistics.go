@@ -14,14 +14,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method releases statistics.
+// A Method releases clipped, noisy statistics of a client's records.
 type Method struct {
 	*method.Sum
 	method.Moves
-	anew bool // in every round
+	anew bool // whether clients release new statistics in every round
 }
 
-// New derives the method, but for its noise multiplier.
+// New derives the method without its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {

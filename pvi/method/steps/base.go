@@ -12,20 +12,20 @@ import (
 // Most is the largest number of noisy sums that a client may release.
 const Most = 10_000_000
 
-// LeastClip and MostClip bound the clip. For any clip in this range there is a lattice for
-// every noise multiplier.
+// LeastClip and MostClip are the limits of the clip. Between them every noise multiplier has a
+// lattice.
 const LeastClip, MostClip = 1e-50, 1e50
 
-// SampledRate is the sampling rate that the rules choose if batches do not contain all records.
+// SampledRate is the default sampling rate of batches that do not contain all records.
 const SampledRate = 0.1
 
 // Affordable is the largest number of products of a record and a coordinate of θ that a client
-// should compute in a study, which takes a few minutes on one core. If a study without sampling
-// needs more products, its batches are sampled.
+// should compute in a study, which takes a few minutes on one core. By default, batches are
+// sampled if a study needs more products.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of a round such that the study has at least total steps
-// and every round has at least least steps.
+// OfRound returns the number of steps of a round, such that all rounds together have at least
+// total steps and each round has at least least steps.
 func OfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }
@@ -33,7 +33,7 @@ func OfRound(rounds, total, least int) int {
 // A Config describes the mechanism that hides the steps.
 type Config struct {
 	Steps *method.Steps
-	Dim   int // of a record's vector
+	Dim   int // length of a record's vector
 
 	// Releases is the number of clients whose noisy vectors are added up in one published sum.
 	Releases int
@@ -43,7 +43,7 @@ type Config struct {
 	// have a fixed size.
 	Records int
 
-	// Sampling returns how a client with so many records samples them.
+	// Sampling returns the sampling of a client with the given number of records.
 	Sampling func(records int) dpmech.Sampling
 }
 
@@ -63,7 +63,7 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// By returns the mechanism for the given sampling, number of records and noise multiplier.
+// By returns the mechanism for a sampling, a number of records and a noise multiplier.
 func (b *Base) By(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: b.config.Steps.Total,
@@ -78,11 +78,10 @@ func (b *Base) For(records int) (*dpmech.SampledSum, error) {
 	return b.By(b.config.Sampling(records), records, b.sampled.NoiseMultiplier())
 }
 
-// Sampling returns how a client with so many records samples them.
+// Sampling returns the sampling of a client with the given number of records.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
-// Claimed returns the mechanism for the sampling that a publication assumes in its privacy
-// claim.
+// Claimed returns the mechanism with the sampling that a publication's privacy claim assumes.
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.By(sampling, b.config.Records, b.sampled.NoiseMultiplier())
 }
@@ -123,7 +122,7 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 }
 
 // EventOf returns the cost of the first steps of a mechanism. If batches are drawn for a whole
-// epoch at once, the first step of the epoch pays for the whole epoch.
+// epoch at once, the first step is charged for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -142,8 +141,8 @@ func (b *Base) Increment(shares int, adjacency accountant.Adjacency, from, to in
 	return accountant.Repeated{Event: step, Times: to - from}, err
 }
 
-// Adjacencies implements [method.Method]. Random allocation has no bound of its own for
-// replacing a record.
+// Adjacencies implements [method.Method]. It returns one adjacency for random allocation, which
+// has no separate cost bound for replacing a record.
 func (b *Base) Adjacencies() []accountant.Adjacency {
 	if b.config.Steps.Epoch > 1 {
 		return []accountant.Adjacency{b.Study.Privacy.Adjacency}
@@ -154,8 +153,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
-// NewForecast returns the forecast for the sd of a client's averaged noise. The clip applies to
-// the gradients of all draws of θ together.
+// NewForecast returns the forecast, given the sd of a client's averaged noise. The clip applies
+// to the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Client is the half of a client whose solver takes private steps and proposes a factor.
+// A Client is the client's half of a method whose solver takes private steps and proposes a
+// factor.
 type Client struct {
 	*method.Refiner
 	of    method.Stepped
@@ -17,7 +18,7 @@ type Client struct {
 	spent method.Spent
 }
 
-// NewClient returns the client's half of the method of, whose base is b.
+// NewClient returns the client's half of a method with base b.
 func NewClient(of method.Stepped, b *Base, s solver.Solver) *Client {
 	return &Client{Refiner: b.NewRefiner(of.Messages().Exponent, s), of: of, base: b}
 }
@@ -36,12 +37,11 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 }
 
 // shorten scales down the change of a factor of d coordinates so that no element exceeds room,
-// the largest value that fits into a message. With much noise the steps may end at a mean or a
-// precision that does not fit on the study's lattice. If the precision is diagonal, shorten
-// multiplies both natural parameters of such a coordinate by one number below 1. The new factor
-// then lies between the present and the proposed factor, and is proper if both are. Otherwise
-// shorten multiplies all coordinates by one number. The shortened change is a function of the
-// releases.
+// the largest value that fits into a message. With much noise, the steps may end at a mean or a
+// precision that does not fit. If the precision is diagonal, shorten multiplies both natural
+// parameters of such a coordinate by one number below 1. The new factor then lies between the
+// present and the proposed factor, and is proper if both are. Otherwise shorten multiplies all
+// coordinates by one number. The shortened change is a function of the releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

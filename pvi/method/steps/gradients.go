@@ -12,54 +12,55 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The rules for settings that a study does not give. The constants were chosen in simulations
+// These constants determine settings that a study does not give. They were chosen in simulations
 // on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where neighbouring values
 // gave equally good results.
 const (
-	// The number of steps of a client in the whole study and the smallest number of steps of a
-	// round. The first pair is for batches of all records, the second for sampled batches.
+	// These are the number of steps of a client in the whole study and the smallest number of
+	// steps of a round. The first pair is for batches of all records, the second for sampled
+	// batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// The travel (step size times number of steps) of all clients together, summed over all
-	// visits of all clients.
+	// The travel of a client is its step size times its number of steps. These are the travels
+	// of all clients together, summed over all visits.
 	sequentialTravel, synchronousTravel = 80, 60
 
-	// largestStep is the most that one step should change the logarithm of an sd.
+	// largestStep is the largest change of the logarithm of an sd that one step should make.
 	largestStep = 0.4
 
-	// clipIntervals is the clip, as a share of a typical gradient, for studies that ask for
-	// noise-aware intervals. Clipping moves estimates, and the intervals do not account for
-	// this bias.
+	// clipIntervals is the clip of studies with noise-aware intervals, as a share of a typical
+	// gradient. Clipping moves estimates, and the intervals do not account for this bias.
 	clipIntervals = 0.9
 
-	// manyRecords is the number of records of all clients at which the pace changes.
+	// manyRecords is the number of records of all clients from which on the pace is that for
+	// many records.
 	manyRecords = 10_000
 
-	// For a study with few records and a signal below clearSignal, the clip and the travel are
-	// multiplied by signal/clearSignal, but by no less than leastPace.
+	// In a study with few records and a signal below clearSignal, the clip and the travel are
+	// multiplied by signal/clearSignal, but by at least leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
 // A pace is the travel and the clip of a study, chosen by its number of records. With few
-// records the noise is the largest error, and a smaller clip with longer steps is best, unless
-// the noise is so large that long steps consist mostly of noise. With many records the bias of
-// the clip and the jitter of the last steps are the largest errors, and a larger clip with
+// records the noise is the largest error. Then a smaller clip with longer steps is best, unless
+// the noise is so large that long steps consist mostly of noise. With many records the largest
+// errors are the bias of the clip and the jitter of the last steps. Then a larger clip with
 // shorter steps is best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps.
-	// With a step size that falls linearly to zero, Adam moves a coordinate by half of the
-	// first step size per step on average. So travel is proportional to the distance that a
-	// coordinate can move, whatever ε and the dimension are.
+	// With a step size that falls linearly to zero, Adam moves a coordinate by half of the first
+	// step size per step on average. So travel is proportional to the distance that a coordinate
+	// can move, for any ε and dimension.
 	travel float64
-	clip   float64 // as a share of a typical gradient
+	clip   float64 // clip, as a share of a typical gradient
 }
 
 var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// A sum over many records has less noise in proportion to its signal.
+	// The sum has all clients' records, so its noise is smaller relative to its signal.
 	summed: pace{10, 0.84},
 }
 
@@ -68,7 +69,7 @@ type Gradients struct {
 	*method.Setting
 	Steps *method.Steps
 
-	// Summed is true if opened sums over all clients move q.
+	// Summed is true if each round opens a sum over all clients that moves q.
 	Summed bool
 }
 
@@ -152,8 +153,8 @@ func (g *Gradients) pace() pace {
 // and over all steps of the study together. It assumes that all gradients have the norm of the
 // clip and the same direction. The ratio is N μ / √(d M), for N nominal records, d coefficients
 // and M clients that each add their own noise. An ε corresponds to noise of sd C/μ on the sum
-// over the whole study, whatever the number of steps (Gaussian differential privacy; for
-// sampled batches with much noise: Dong, Roth and Su 2022, theorem 11).
+// over the whole study, for any number of steps (Gaussian differential privacy; for sampled
+// batches with much noise: Dong, Roth and Su 2022, theorem 11).
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
@@ -168,9 +169,9 @@ func (g *Gradients) signal() float64 {
 	return n * mu / math.Sqrt(float64(g.Model.Dim())*noises)
 }
 
-// travel returns the product of step size and steps of a client. If sums over all clients move
-// q, it is the travel of the pace. Otherwise every visit of every client moves q, by the factor
-// α in a synchronous round, and the travel of all clients together is bounded.
+// travel returns the product of a client's step size and number of steps. If opened sums over
+// all clients move q, it is the travel of the pace. Otherwise every visit of every client moves
+// q, in a synchronous round by the factor α, and the travel of all clients together is bounded.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -182,9 +183,9 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns the first sd of q, which is roughly that of the posterior. If opened sums
-// move q, it is small for every study, because there are few steps with one draw of θ each, and
-// a wide q makes them noisy.
+// initialSD returns the first sd of q, which is roughly the sd of the posterior. If opened sums
+// move q, the first sd is small for every study, because there are few steps with one draw of θ
+// each, and a wide q would make them noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -192,8 +193,8 @@ func (g *Gradients) initialSD() float64 {
 	return 0.1
 }
 
-// ErrNoClip is the error for a study that gives no clip for gradients and whose model has no
-// rule for the clip.
+// ErrNoClip is the error for a study that gives no clip of gradients if the model has no
+// default.
 var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
 
 func (g *Gradients) deriveClip() error {
@@ -216,9 +217,9 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns the norm of a record's whole contribution to a step, in units of the
-// norm of one gradient. The squared norms of the gradients of independent draws add up. A
-// preconditioned gradient has a second half, for the spread of q, which is as long as the half
+// contribution returns the norm of a record's whole contribution to a step, in units of the norm
+// of one gradient. The squared norms of the gradients of independent draws add up. A
+// preconditioned gradient has a second half, for the spread of q, with the same norm as the half
 // for the mean.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
