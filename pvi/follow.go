@@ -2,10 +2,9 @@ package pvi
 
 import "fedpvi/pvi/phase"
 
-// Methods with which a client checks a plan or an outcome before it acts on it.
+// With these methods a client checks a plan or an outcome before it acts on it.
 
-// Check returns the error if Propose would refuse the plan, and nil otherwise. It changes
-// nothing.
+// Check returns the error with which Propose would refuse the plan, or nil. It changes nothing.
 func (s *Site) Check(plan *Plan) error { return s.check(plan) }
 
 // Lambda returns λ − λ_prior on the lattice. It is not a copy.
@@ -14,11 +13,11 @@ func (s *Site) Lambda() []Wide { return s.q.lambda }
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Site) Posterior() []float64 { return s.q.natural() }
 
-// Done reports whether the site has followed every outcome of the study's rounds.
+// Done reports whether the site has settled all outcomes of the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// WaitingFor returns the clients whose answer to an open plan is missing, in order. It returns
-// nil if the plan is not open.
+// WaitingFor returns the clients that have not answered an open plan, in order. It returns nil
+// if the plan is not open.
 func (s *Server) WaitingFor(number int) []ClientID {
 	r, ok := s.open[number]
 	if !ok {
@@ -27,5 +26,5 @@ func (s *Server) WaitingFor(number int) []ClientID {
 	return phase.Missing(r.Participants, r.Answered)
 }
 
-// Followed returns the number of outcomes that the site has followed.
+// Followed returns the number of outcomes that the site has settled.
 func (s *Site) Followed() int { return s.sequence }

@@ -9,8 +9,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// The increments of a client's releases compose to the cost of the whole study, however the
-// releases are divided, and to less if some were not made.
+// The increments of a client's releases compose to the cost of the whole study, for any division
+// of the releases into increments. If some releases are not made, they compose to less.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),
@@ -61,7 +61,7 @@ func TestIncrementErrors(t *testing.T) {
 	}
 }
 
-// Ahead returns the number of releases of the next answer.
+// Ahead returns the number of releases that the next answer makes.
 func TestAhead(t *testing.T) {
 	h := newOneStepHouse(t, oneStepProtocol(t), oneStepShard(oneStepProtocol(t), 0, 150), oneStepShard(oneStepProtocol(t), 150, 400))
 	if n := h.sites[0].Ahead(); n != 0 {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// methods is the table of the methods. A study uses the first method whose condition holds. To
-// add a method, add a package below fedpvi/pvi/method and a line here.
+// methods lists the methods. A study uses the first method whose condition is true. To add a
+// method, add a package below fedpvi/pvi/method and a line here.
 var methods = []struct {
 	of  func(*study.Study) bool
 	new func(*method.Setting) (method.Draft, error)
@@ -29,7 +29,7 @@ var methods = []struct {
 	{func(st *study.Study) bool { return st.Inference.Solver == study.ClippedAnalytical }, statistics.New},
 }
 
-// draftOf derives the method of a study, without its noise multiplier.
+// draftOf returns the method of a study without its noise multiplier.
 func draftOf(s *method.Setting) (method.Draft, error) {
 	for _, m := range methods {
 		if m.of(s.Study) {

@@ -39,13 +39,13 @@ func steppedOf(p *Protocol) method.Stepped { return p.method.(method.Stepped) }
 
 func stepsOf(p *Protocol) *method.Steps { return steppedOf(p).Steps() }
 
-// summed reports whether opened sums of gradients move q.
+// summed reports whether each round opens a sum of gradients that moves q.
 func summed(p *Protocol) bool {
 	_, ok := p.method.(*gradientsum.Method)
 	return ok
 }
 
-// around replaces the site of client m by a site with another solver.
+// around replaces the solver of client m by with(solver), and returns the new site.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
@@ -69,13 +69,13 @@ func siteAround(t interface {
 	return site
 }
 
-// memoryOf returns the client's memory, whose slices are the client's own.
+// memoryOf returns the memory of a site's client. Its slices are not copies.
 func memoryOf(s *Site) (m method.Memory) {
 	s.client.Save(&m)
 	return m
 }
 
-// memoryIn returns the memory in a site's state.
+// memoryIn returns the client's memory from a site's saved state.
 func memoryIn(t testing.TB, state []byte) method.Memory {
 	t.Helper()
 	var v siteState
@@ -85,7 +85,7 @@ func memoryIn(t testing.TB, state []byte) method.Memory {
 	return method.Memory{Factor: v.Factor, Proposed: v.Proposed, Spent: v.Spent, Solver: v.Solver, Parts: v.Parts}
 }
 
-// partsMemory is the memory of a client's parts.
+// partsMemory is the part of a client's memory that has its parts.
 type partsMemory struct {
 	Of       []byte
 	Factors  [][]Wide
@@ -109,7 +109,7 @@ func partsIn(t testing.TB, saved []byte) (m partsMemory) {
 	return m
 }
 
-// A spentClient reports a given number of releases.
+// A spentClient is a client that reports a given number of released statistics.
 type spentClient struct {
 	method.Client
 	releases int

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client that missed a round and answered the last one has paid for the last one, which costs most: its stated cost is
-// at least that of the composition of its releases.
+// A client that missed a round but answered the last round is charged for the last round, which
+// costs most. Its stated cost is at least the composed cost of the releases that it made.
 func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	p := oneStepProtocol(t)
 	server := NewServer(p)
@@ -23,7 +23,7 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 		if !ok {
 			break
 		}
-		if plan.Number > 1 { // the first round is missed
+		if plan.Number > 1 { // The client misses the first round.
 			var r Release
 			if err := site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(plan.Number))); err != nil {
 				t.Fatal(err)

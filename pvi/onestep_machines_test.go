@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client answers once, at the point that it knows. The server counts each answer once.
+// A client answers once, and only at the point that it computed. The server counts each answer
+// once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -102,11 +103,11 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// The site charges the release before it looks at the records, also if the answer fails.
+// The site charges the release before it reads the records, even if the answer fails.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
-	many := oneStepShard(p, 0, 251) // more than the mechanism takes
+	many := oneStepShard(p, 0, 251) // one record more than the mechanism accepts
 	site := lastround.NewSite(p.After()[0], p.startOfLast(h.sites[0].q), h.sites[0].ID(), many, 0)
 	var r lastround.Release
 	if err := site.Propose(&r, foretold(site), seeded.Stream(1, "last")); err == nil {
@@ -120,8 +121,8 @@ func TestOneStepIsChargedFirst(t *testing.T) {
 	}
 }
 
-// Machines that are killed and restored between any two messages compute the same bits, and a
-// site that has answered does not answer again.
+// Machines that are killed and restored between any two messages compute the same bits. A site
+// that has answered does not answer again.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)

@@ -56,7 +56,7 @@ func oneStepShard(p *Protocol, from, to int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A oneStepHouse is a federation of two clients whose rounds are over.
+// A oneStepHouse is a server and two clients after the rounds.
 type oneStepHouse struct {
 	protocol *Protocol
 	server   *Server
@@ -64,7 +64,7 @@ type oneStepHouse struct {
 	shards   []*shard.Shard
 }
 
-// foretold returns the plan of the last round that a site foretells.
+// foretold returns the site's prediction of the plan of the last round.
 func foretold(s *lastround.Site) *lastround.Plan {
 	plan := s.Foretell()
 	return &plan
@@ -192,8 +192,9 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// The clip of gradients follows the rule for intervals, and that of curvatures the public
-// bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a second derivative of at most 1/4.
+// The clip of gradients is that of studies with intervals. The clip of curvatures follows from
+// the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a second derivative of at most
+// 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -207,9 +208,9 @@ func TestOneStepClips(t *testing.T) {
 	}
 }
 
-// Two clients with the same noise and neighbouring records release integers that differ
-// by a vector of norm at most C, or twice that for a record that is replaced, in both
-// parts, whatever the records.
+// Two clients with the same noise and neighbouring records release integers that differ by a
+// vector of norm at most C, or 2C if a record is replaced. This is true of both parts, for any
+// records.
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
@@ -260,8 +261,8 @@ func TestOneStepSensitivity(t *testing.T) {
 	})
 }
 
-// With hardly any noise the opened sums equal the gradient and curvature formulas over the
-// records of both clients, at the mean of the final q.
+// With hardly any noise, the opened sums equal the formulas for the gradient and the curvature
+// over the records of both clients, at the mean of the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
@@ -302,15 +303,15 @@ func TestOneStepSums(t *testing.T) {
 	}
 }
 
-// In a linear model with known noise the log likelihood is a parabola: from any point the
-// step leads to the exact posterior, up to the noise of the two releases.
+// In a linear model with known noise the log likelihood is a parabola. From any point the step
+// leads to the exact posterior, up to the noise of the two releases.
 func TestOneStepIsExactForAParabola(t *testing.T) {
 	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// The curvature is clipped to its bound, the gradients never: noise of this
-	// size is far below both.
+	// Curvatures are clipped to their bound, and gradients are not clipped. Noise of this size
+	// is far below both.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +351,8 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// The posterior follows from the outcome to the last bit, and differs from q.
+// Posterior returns the same bits whenever it is called with one outcome, and the last round does
+// not move q.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -369,10 +371,10 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	}
 }
 
-// Every element of a release carries noise of a share's size of its own: the
-// variance over 300 seeds, of either part, is the lattice's σ². Elements are independent,
-// so that a sum of squares is χ² with 300·size degrees of freedom; six sds of it are
-// passed with probability below 10⁻⁸.
+// The noise in every element of a release has the variance σ² of one share on the lattice,
+// estimated over 300 seeds for both parts. Elements are independent, so a sum of squares is χ²
+// with 300·size degrees of freedom. A correct program exceeds six sds with probability below
+// 10⁻⁸.
 func TestOneStepNoise(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -409,7 +411,7 @@ func TestOneStepNoise(t *testing.T) {
 			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
 		}
 	}
-	// The first elements of both parts do not share their noise.
+	// The noise of the two parts differs, here in their first elements.
 	same := 0
 	for k := range gradients {
 		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {
@@ -421,7 +423,7 @@ func TestOneStepNoise(t *testing.T) {
 	}
 }
 
-// If only sums are opened, the last round has the noise shares of the rounds: the sum of the
+// If only sums are opened, the last round has as many noise shares as the rounds. The sum of the
 // shares that count has the noise multiplier, and the whole study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))

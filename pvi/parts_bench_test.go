@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sparseStudy is a logistic regression on nine categorical columns of 12 levels: d = 109,
-// and ten regressors of a record are not zero, as in census data.
+// sparseStudy returns a logistic regression on nine categorical columns of 12 levels. Its d is
+// 109, and a record has ten regressors that are not zero, as in census data.
 func sparseStudy(b *testing.B, partitions int) *study.Study {
 	var text strings.Builder
 	text.WriteString("[study]\nversion = 1\nname = \"sparse\"\n")
@@ -35,8 +35,8 @@ func sparseStudy(b *testing.B, partitions int) *study.Study {
 	return st
 }
 
-// One operation is one round of one client of 3,900 records. A round of the census study has
-// ten such clients.
+// BenchmarkParts measures one round of one client with 3,900 records. A round of the census
+// study has ten such clients.
 func BenchmarkParts(b *testing.B) {
 	for _, k := range []int{100, 1000} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {

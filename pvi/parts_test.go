@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsProtocol returns the protocol of descentStudy with parts and other edits.
+// partsProtocol returns the protocol of descentStudy with parts and other overrides.
 func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	t.Helper()
 	source := strings.NewReplacer(
@@ -35,7 +35,7 @@ func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	return p
 }
 
-// schemes are the ways to partition, with every bookkeeping of factors.
+// schemes are the kinds of partition, each with exact and tied factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,
@@ -43,8 +43,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// A record that is added or removed changes the clipped change of one part, so that the
-// sensitivity is 2C. The test checks the cost of all rounds together under both adjacencies.
+// A record that is added or removed changes the clipped change of one part, so the sensitivity
+// is 2C. The test checks the cost of all rounds together under both adjacencies.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -76,16 +76,15 @@ func TestPartsClip(t *testing.T) {
 	if p, err = NewProtocol(st, []ClientID{"a"}); err != nil {
 		t.Fatal(err)
 	}
-	// Fifty records of unit length add a quarter each; the clip is half of their sum.
+	// Fifty records of unit length add 0.25 each. The clip is half of their sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
 		t.Errorf("the derived clip is %g, want %g", p.method.Noise().Clip, want)
 	}
 }
 
-// Two clients have the same records but one, which is as extreme as possible, the same
-// parts, the same public transcript and the same random bits. Their sums before noise differ
-// by at most 2C in every round, by more than C in some round, and only the part of that
-// record differs.
+// Two clients have the same records except for one extreme record, and the same parts, public
+// transcript and random bits. Their sums before noise differ by at most 2C in every round, and
+// by more than C in some round. Only the part with that record differs.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -110,7 +109,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
 			outcome, seen := playPair(t, server, sites, other, &plan)
 			difference := 0.0
-			for i := range seen[0].Change { // the noise is the same
+			for i := range seen[0].Change { // The noise of both clients is the same.
 				d := p.messages.Lattice.Float(seen[0].Change[i] - seen[1].Change[i])
 				difference += d * d
 			}
@@ -133,8 +132,8 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns a shard without the last record of another, and the part that this record
-// will be in.
+// pair returns the shard whole without its last record, and the part to which that record
+// belongs.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
 	// The client draws the parts record by record from the same bits, after the noise.
@@ -157,8 +156,8 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// playPair has both sites answer a plan, and delivers the message of the first site only, so
-// that the transcript is the same for both sites.
+// playPair makes both sites answer a plan. It delivers the message of the first site only, so
+// the transcript is the same for both sites.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -186,7 +185,7 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 }
 
 // A virtual client stores its own change without noise. If it proposes no change, its factor
-// does not move.
+// does not change.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -214,11 +213,11 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	}
 }
 
-// Every record draws its part by itself: all parts have the same chance, and neighbours in
-// the file are in the same part as often as any two records. (With contiguous parts, removing
-// a record would shift all records behind it.) With 30,000 records in 10 parts the size of
-// a part has sd 52, and so has the number of neighbours in one part; a gap of seven sds
-// happens once in 10¹¹ tests.
+// Every record draws its part independently. All parts have the same probability, and neighbours
+// in the file are in the same part as often as any two records. (With contiguous parts, removing
+// a record would shift all later records.) With 30,000 records in 10 parts, the size of a part
+// and the number of neighbours in one part have sd 52. A correct program exceeds the limit of
+// seven sds in one of 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
@@ -268,8 +267,8 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 }
 
 // With hardly any noise and no clipping, virtual clients converge to the pooled posterior.
-// Averaging does so if a part's factor is linear in its records: for the conjugate model and
-// for natural-gradient steps.
+// Averaging also does so if a part's factor is linear in its records, as it is for the conjugate
+// model and for natural-gradient steps.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -320,7 +319,7 @@ func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	return kl
 }
 
-// play plays a study to its end.
+// play runs a study to its end and returns the natural parameters of q.
 func play(t *testing.T, p *Protocol, shards []*shard.Shard) []float64 {
 	t.Helper()
 	return playKilling(t, p, shards, false)
@@ -383,9 +382,9 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 	return server.Posterior()
 }
 
-// A site that is killed and restored before and after every answer releases the same bytes,
-// in synchronous and sequential schedules, with an empty part, an empty client, and SVI's
-// draws.
+// A site that is killed and restored before and after every answer releases the same bytes. The
+// test covers synchronous and sequential schedules, an empty part, an empty client, and the
+// draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
@@ -458,8 +457,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	}
 }
 
-// If only sums are opened, clients share the noise of one release: the promised cost is that
-// of the sum, and each message holds a share.
+// If only sums are opened, the clients share the noise of one release. The stated cost is the
+// cost of the sum, and each message has one share of the noise.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}
@@ -510,10 +509,10 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Averaging whole fits of parts is biased, however small the noise: the likelihood of n/K
-// records that count K times each has another shape than that of all records. Virtual
-// clients refine their factors against each other, and are near the pooled fit for any K.
-// (A step that is linear in the records has no bias, as the test above shows.)
+// The average of whole fits of parts is biased, however small the noise is: the likelihood of
+// n/K records that count K times each has another shape than the likelihood of all records.
+// Virtual clients refine their factors against each other, and are near the pooled fit for any
+// K. (A step that is linear in the records has no bias, as the test above shows.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

@@ -23,7 +23,7 @@ func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 }
 
 var (
-	// The noise is given, because finding it takes seconds.
+	// The study gives the noise multiplier, because calibrating it takes seconds.
 	allocated = []study.Override{set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.25"), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "3.0")}
 	published = []study.Override{
 		set("inference.sampling", `"published"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "40"),
@@ -53,7 +53,7 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 	}
 }
 
-// Batches that are drawn by epochs are charged by epochs: a step costs all of its epoch.
+// Batches that are drawn for a whole epoch are charged for the whole epoch at its first step.
 func TestPropagationPaysForEpochs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -76,8 +76,8 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 }
 
-// The published form is calibrated by its claim, that records are drawn anew in every step.
-// The cost that can be proved for pass after pass is far larger.
+// The published form meets its target by its claim, which is for steps that draw records anew.
+// The proved cost, for passes over permuted records, is far larger.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -118,8 +118,8 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	}
 }
 
-// If the likelihood is normal and there is hardly any noise, the posterior is exact for
-// every schedule, partition and nominal number of records.
+// If the likelihood is normal and there is hardly any noise, the posterior is exact for every
+// schedule, partition and nominal number of records.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, schedule := range []string{"synchronous", "sequential", "asynchronous"} {
 		for _, extra := range []string{"", "\nimproper = \"reject\""} {
@@ -137,7 +137,7 @@ func TestPropagationFindsThePosterior(t *testing.T) {
 	}
 }
 
-// Nothing but a client's batches depends on the number of its records.
+// The number of a client's records affects its batches and nothing else.
 func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -157,8 +157,8 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A site that is killed between rounds releases the same bytes. Restore refuses a state whose
-// charges are not its solver's steps.
+// A site that is killed between rounds and restored releases the same bytes. Restore refuses a
+// state whose charges differ from its solver's steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -235,7 +235,8 @@ func TestPropagationSiteRestored(t *testing.T) {
 	}
 }
 
-// Numbers that a study leaves open follow from public ones, and impossible ones are refused.
+// Settings that a study does not give are computed from public numbers, and impossible settings
+// are refused.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
 	if d := stepsOf(p); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
@@ -245,7 +246,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	if d := stepsOf(p); d.Epoch != 4 || d.Round%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
 	}
-	// With a full covariance the coordinates move together, in one step.
+	// With a full covariance all coordinates move together, in one step.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
 	if d := stepsOf(p); d.Total != 20 || p.method.(*sites.Method).Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
@@ -272,7 +273,8 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 }
 
-// A draw from the prior is the same on every machine, and differs between rosters.
+// The start that is drawn from the prior is the same on every machine, and differs between
+// rosters.
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
@@ -286,9 +288,9 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// The noise in a factor is that of an average: normal precisions around zero are raised to
-// their sd where they are below it, so that 15.9 % are above it. In 800 draws a correct program
-// is 5 standard errors off in 6 of 10^7 cases.
+// The noise in a factor is that of an average. Without records, precisions are normal numbers
+// around zero, and those below their sd are raised to it. So 15.9 % are above the sd. In 800
+// draws a correct program is 5 standard errors off in 6 of 10^7 cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
@@ -322,7 +324,7 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	}
 }
 
-// problemOf returns a client's problem while q is the prior.
+// problemOf returns a client's problem at the beginning, when q is the prior.
 func problemOf(p *Protocol) solver.Problem {
 	mean := make([]float64, p.family.Dim())
 	if err := p.family.Mean(mean, p.Prior()); err != nil {

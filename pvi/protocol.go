@@ -19,19 +19,19 @@ import (
 // A ClientID names a client.
 type ClientID = phase.ClientID
 
-// A Protocol is everything on which the server and the sites must agree before the first round.
-// It is derived from a study and a roster of clients, and it is immutable.
+// A Protocol has all settings on which the server and the sites must agree before the first
+// round. It is derived from a study and a roster of clients, and it is immutable.
 type Protocol struct {
 	study  *study.Study
 	roster phase.Roster
 	digest Digest
 
 	setting  *method.Setting
-	method   method.Method // of the rounds
+	method   method.Method // method of the rounds
 	messages method.Messages
 
-	// The phases before and after the rounds. Each list has one element, or none if the study
-	// has no such phase. The phases use part of the study's privacy budget.
+	// before and after are the phases before and after the rounds. Each list has one element, or
+	// none if the study has no such phase. The phases use part of the study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 
@@ -42,9 +42,8 @@ type Protocol struct {
 	exponent    int
 }
 
-// NewProtocol derives the protocol. The roster must name each client once. The
-// scale of a study that asks for a standardisation must have been found, by a
-// [scale.Scaling].
+// NewProtocol derives the protocol of a study. The roster must name each client once. If the
+// study has a private standardisation, a [scale.Scaling] must have found its scale before.
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st}
 	var err error
@@ -107,8 +106,8 @@ func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) 
 	return err
 }
 
-// deriveScaling derives the phase that found the scale of columns. It returns an error if
-// the study asks for a scale and has none.
+// deriveScaling derives the scale phase of the study. It returns an error if the study needs a
+// scale and does not have it.
 func (p *Protocol) deriveScaling() error {
 	if p.study.Standardisation == nil {
 		return nil
@@ -121,15 +120,15 @@ func (p *Protocol) deriveScaling() error {
 	return err
 }
 
-// Before returns the phase before the rounds, in which the scale of the study's columns
-// was found. The list is empty if nothing was to be found.
+// Before returns the phase in which the scale of the study's columns was found. The list is
+// empty if the study has no such phase.
 func (p *Protocol) Before() []*scale.Scaling { return p.before }
 
-// After returns the phase after the rounds, in which the study's one-step posterior is
-// found. The list is empty if the study asks for none.
+// After returns the phase that finds the study's one-step posterior. The list is empty if the
+// study has no such phase.
 func (p *Protocol) After() []*lastround.Round { return p.after }
 
-// Digest returns the protocol's identity.
+// Digest returns the identity of the protocol.
 func (p *Protocol) Digest() Digest { return p.digest }
 
 // Study returns the study.
@@ -150,21 +149,21 @@ func (p *Protocol) Method() method.Method { return p.method }
 // Prior returns the natural parameters of the prior. It is not a copy.
 func (p *Protocol) Prior() []float64 { return p.setting.Prior() }
 
-// MinClients returns U_min, the fewest answers for which a sum is opened.
+// MinClients returns U_min, the smallest number of answers for which a sum is opened.
 func (p *Protocol) MinClients() int { return p.roster.Fewest }
 
-// Plans returns the number of plans of the rounds: one in each round of a synchronous schedule,
-// and one for each client in each round of the other schedules.
+// Plans returns the number of plans in all rounds: one for each round of a synchronous schedule,
+// and one for each client and round of the other schedules.
 func (p *Protocol) Plans() int { return p.setting.Plans() }
 
-// damping returns α for plan number n in units of 2^-[method.DampingBits].
+// damping returns α for plan number n, in units of 2^-[method.DampingBits].
 func (p *Protocol) damping(n int) int64 {
 	alpha := p.study.Inference.Damping.At(p.setting.Round(n))
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the smallest number of answers with which a round is not void: U_min, or one
-// if every plan asks one client.
+// fewest returns the smallest number of answers with which a round is not void. It is U_min, or
+// one if every plan has one client.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

@@ -14,15 +14,15 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// sumCovariance returns the covariance of the opened sums for C = 1 (soundness.md,
-// section 1): e_t = N_t − Σ_{k≠v} λ_k.
+// sumCovariance returns the covariance of the opened sums for C = 1 (soundness.md, section 1):
+// e_t = N_t − Σ_{k≠v} λ_k.
 func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64) *mat.SymDense {
 	own := sigma * sigma / float64(clients)
 	others := sigma*sigma - own
-	// Row t of a holds the weights of the others' noise of each round in the sum of
+	// Element (t, j) of a is the weight of round j's noise of the other clients in the sum of
 	// round t.
 	a := mat.NewDense(rounds, rounds, nil)
-	held := make([]float64, rounds) // of L: its weight on each round's noise
+	held := make([]float64, rounds) // weight of each round's noise in L
 	for t := range rounds {
 		for j, w := range held {
 			a.Set(t, j, -w)
@@ -65,9 +65,10 @@ func denseMu(clients, rounds int, sigma float64, damping func(int) float64) floa
 	return math.Sqrt(floats.Sum(weights(sumCovariance(clients, rounds, sigma, damping))))
 }
 
-// The real machines leak as much as PublishedMu computes: over many runs, the observer's
-// statistic of the opened sums has an sd that is 1/μ of the contribution of a client that
-// saturates the clip. With exact factors the same setting gives the claimed μ = √T/σ.
+// In a simulation, the real machines leak as much information as PublishedMu computes. Over many
+// runs, the observer's statistic of the opened sums has sd 1/μ, relative to the contribution of
+// a client that saturates the clip. With exact factors the same setting gives the claimed μ =
+// √T/σ.
 func TestPublishedMuOfTheMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -85,7 +86,7 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 		st := planeStudy(t, clientPrivacy+"\ncoordinates = \"raw\"", fmt.Sprintf("factors = %q\ndamping = 0.3", c.factors), "")
 		st.Inference.Rounds = rounds
 		h := newHouse(t, st, clients, 1)
-		h.shards[0] = shard.Design(st, planeRecords(1, 0, 1000)) // saturates
+		h.shards[0] = shard.Design(st, planeRecords(1, 0, 1000)) // saturates the clip
 		var direction []float64
 		var statistics []float64
 		for run := range runs {
@@ -121,7 +122,7 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 	}
 }
 
-// saturatedDirection returns the direction of client 0's factor, which is far beyond the
+// saturatedDirection returns the direction of client 0's factor, whose norm is far above the
 // clip.
 func saturatedDirection(h *house) []float64 {
 	u := make([]float64, h.protocol.family.Size())
@@ -138,7 +139,7 @@ func TestPublishedMu(t *testing.T) {
 	tests := []struct {
 		clients, rounds int
 		alpha           float64
-		want            float64 // security notes, section 7.1; soundness section 1
+		want            float64 // from the security notes, section 7.1, and the soundness notes, section 1
 	}{
 		{20, 50, .1, 4.06},
 		{20, 100, .1, 7.24},

@@ -6,11 +6,11 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A reader of a transcript has the opened sums and no release. Everything that a server sends
-// after an outcome can be computed from the opened sums.
+// A reader of a transcript has the opened sums, but no releases. All later messages of the
+// server can be computed from the opened sums.
 
-// Replay ends the round of an outcome with the sum that is in it, and returns the outcome
-// that follows. If it differs from o, then o does not follow.
+// Replay ends the round with the sum of o, an outcome from a transcript, and returns the
+// resulting outcome. If it differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	open, ok := s.open[o.Number]
 	if !ok {

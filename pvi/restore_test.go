@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Restore refuses a state that no site of this protocol can have.
+// Restore refuses states that no site of this protocol can have.
 func TestRestoreErrors(t *testing.T) {
 	type edits map[string]any
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// With another roster the same study has other noise shares.
+	// With another roster the noise shares of the same study are different.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()
@@ -102,7 +102,7 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns a text that repeats one string 40,000 times between two others.
+// long returns a text in which each is repeated some 40,000 times between before and after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

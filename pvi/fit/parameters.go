@@ -17,24 +17,24 @@ type Parameter struct {
 	Prior study.Normal // prior of the coordinate
 	About string       // description in words; if Beyond, the distribution
 
-	// Beyond reports that the prior is not normal. Prior is then only the base, the normal
-	// distribution with which q begins. Each client adds a share of the log ratio of the
-	// prior and the base.
+	// Beyond is true if the prior is not normal. Prior is then only the base, the normal
+	// distribution with which q begins. Each client adds a share of the log ratio of the prior
+	// and the base.
 	Beyond bool
 }
 
-// OwnPrior returns the prior of a parameter whose coordinate is its logarithm.
+// OwnPrior returns the prior of the parameter itself, if its coordinate is its logarithm.
 func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters are the coordinates of θ, in order. There may be a million, so a Parameter is
-// built only on request.
+// Parameters are the coordinates of θ, in order. There may be a million of them, so a Parameter
+// is built only on request.
 type Parameters struct{ blocks []block }
 
 // A block is a run of similar coordinates.
 type block struct {
-	first, behind int                      // place of the first, and of the coordinate after the last
+	first, behind int                      // index of the first coordinate, and of the coordinate after the last
 	parameter     func(k int) Parameter    // returns the parameter at first + k
 	prior         func(k int) study.Normal // returns the prior of that parameter
 }
@@ -53,7 +53,7 @@ func (p *Parameters) At(i int) Parameter {
 	return b.parameter(i - b.first)
 }
 
-// Prior returns the prior of coordinate i, as in At.
+// Prior returns the prior of coordinate i, from 0. It panics if there is none.
 func (p *Parameters) Prior(i int) study.Normal {
 	b := p.block(i)
 	return b.prior(i - b.first)
@@ -66,7 +66,7 @@ func (p *Parameters) block(i int) *block {
 	return &p.blocks[sort.Search(len(p.blocks), func(b int) bool { return p.blocks[b].behind > i })]
 }
 
-// All returns every parameter with its place, in order.
+// All returns every parameter with its index, in order.
 func (p *Parameters) All() iter.Seq2[int, Parameter] {
 	return func(yield func(int, Parameter) bool) {
 		for i := range p.Len() {
@@ -77,12 +77,13 @@ func (p *Parameters) All() iter.Seq2[int, Parameter] {
 	}
 }
 
-// add adds a parameter and returns its place.
+// add adds a parameter and returns its index.
 func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters, which are built on request, and returns the place of the first.
+// addAll adds n parameters and returns the index of the first. The functions build parameter k
+// and its prior on request.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {
@@ -91,7 +92,7 @@ func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k
 	return first
 }
 
-// covariance is the covariance of the prior.
+// covariance is the covariance matrix of the prior. It implements mat.Symmetric.
 type covariance struct{ *Parameters }
 
 func (c covariance) SymmetricDim() int { return c.Len() }

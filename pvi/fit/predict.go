@@ -11,13 +11,14 @@ import (
 
 // A Prediction is the prediction of one record's outcome, on the scale of the model.
 type Prediction struct {
-	Outcome    float64   // the true outcome
-	LogDensity float64   // of the true outcome under the posterior predictive distribution
-	Mean       float64   // expected outcome; for a binary one the probability of 1; NaN for classes
-	Classes    []float64 // probabilities; nil unless the outcome is a class
+	Outcome    float64   // observed outcome
+	LogDensity float64   // log density of the observed outcome under the posterior predictive distribution
+	Mean       float64   // expected outcome, or probability of 1 for a binary outcome; NaN for classes
+	Classes    []float64 // probability of each class; nil unless the outcome is a class
 }
 
-// Predict returns a prediction for every record of a shard from a Gaussian posterior.
+// Predict returns a prediction for every record of a shard. natural has the natural parameters
+// of a Gaussian posterior.
 func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
 	if m.General() {
 		return m.predictGeneral(s, family, natural)

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Locations returns the number of linear predictors of an outcome's location: one for every
-// class but the first, or one.
+// Locations returns the number of linear predictors for the location of an outcome: the number
+// of classes minus one, or one if the outcome is not a class.
 func (m *Model) Locations() int { return m.layout.classes }
 
 // Location writes to eta the linear predictors of record i at θ, group effects included.

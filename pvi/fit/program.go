@@ -25,7 +25,7 @@ func (m *Model) build() (*model.Model, error) {
 // regressors declares the column of regressors.
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // no regressor is larger than the norm of all
+	bound := rounded * math.Sqrt(squares) // no regressor is larger than the norm of the record
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
@@ -40,7 +40,8 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares parameter i of θ and returns it on its own scale, without the logarithm.
+// scalar declares parameter i of θ and returns it on its own scale, even if the coordinate is a
+// logarithm.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -171,8 +172,8 @@ func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model,
 }
 
 // mixture builds a Gaussian mixture. The prior means of the components are points on the
-// diagonal of the box of the public bounds, or the points that the study gives. Different
-// prior means tell the components apart. The log density of record n is
+// diagonal of the box of the public bounds, or the points that the study gives. They differ, so
+// that the components are identified. The log density of record n is
 //
 //	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns the records of a shard for expectation propagation in a family, for one of
-// the given number of clients.
+// Tilted returns the sites of a shard's records for expectation propagation in the given family,
+// for one of the given number of clients.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
@@ -41,7 +41,8 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns the given means by name, and the prior's means for the other parameters.
+// Start returns the point at which the parameters named in at have the given values and the
+// other parameters have their prior means.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
 	for _, p := range m.Parameters.All() {
@@ -59,9 +60,9 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns a bound on the number of coordinates of θ on which one record depends. A
-// record has only one level of a categorical column, and each cluster of a mixture is
-// counted separately.
+// Touched returns an upper bound on the number of coordinates of θ on which one record depends.
+// A record has only one level of a categorical column. For a mixture the bound is 1, because each
+// cluster is counted separately.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {
 	case study.Mixture:

@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fitted returns the pooled fit of a shard.
+// fitted returns the mean and sds of the Gaussian fitted to a shard, as one pooled client.
 func fitted(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, point bool) (mean []float64, sd []float64) {
 	t.Helper()
 	natural := fitNatural(t, m, s, family, point)
@@ -64,9 +64,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// A Gaussian fitted to 120 records has nearly the moments of the posterior. The test finds
-// these moments by a long random-walk Metropolis chain. A chain of 25,000 such steps is
-// itself wrong by about 0.04 sd.
+// A Gaussian fitted to 120 records has nearly the moments of the posterior. The test finds these
+// moments by a long random-walk Metropolis chain. A chain of 25,000 such steps is itself wrong
+// by about 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -96,7 +96,7 @@ func TestFitsAgainstMetropolis(t *testing.T) {
 	}
 }
 
-// sensible returns records with outcomes that depend a little on u.
+// sensible returns n records with outcomes that depend weakly on the column u.
 func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	records := new(shard.Records)
 	for range n {
@@ -112,8 +112,8 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis returns the mean and sd of each coordinate of a long chain, whose jumps have
-// the shape of the draws of a Gaussian around start.
+// metropolis returns the mean and sd of each coordinate of a long chain. The jumps have the
+// distribution of draw around start, times a constant.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)
@@ -143,7 +143,8 @@ func metropolis(log func([]float64) float64, start []float64, draw gaussian.Samp
 	return mean, sd
 }
 
-// Laplace's approximation is at the mode, where the gradient of the log posterior is zero.
+// Laplace's approximation is centred at the mode, where the gradient of the log posterior is
+// zero.
 func TestLaplaceIsAtTheMode(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax"} {
 		m := newModel(t, name)
@@ -162,7 +163,8 @@ func TestLaplaceIsAtTheMode(t *testing.T) {
 	}
 }
 
-// Stochastic variational inference comes near the maximum of the free energy.
+// Stochastic variational inference comes close to the maximum of the free energy, which the test
+// finds without sampling.
 func TestSVINearsTheFit(t *testing.T) {
 	for _, of := range []string{"full", "diagonal"} {
 		m := newModel(t, "logistic")
@@ -228,7 +230,7 @@ func TestAwkwardRecords(t *testing.T) {
 	}
 }
 
-// An expectation that overflows is an error.
+// Fitting returns an error if an expectation overflows.
 func TestOverflowIsAnError(t *testing.T) {
 	m := newModel(t, "grouped counts")
 	records := new(shard.Records)
@@ -246,7 +248,7 @@ func TestOverflowIsAnError(t *testing.T) {
 	}
 }
 
-// The predictive density and mean are averages over draws of the posterior.
+// The predictive density and mean agree with averages over draws from the posterior.
 func TestPredictAgainstDraws(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -15,8 +15,8 @@ func Diagonal(d int) Family { return diagonal(d) }
 
 type diagonal int
 
-// Independent reports whether a family is [Diagonal], in which each coordinate depends on
-// its own two natural parameters alone.
+// Independent reports whether a family is [Diagonal]. In a diagonal family each coordinate
+// depends only on its own two natural parameters.
 func Independent(f Family) bool {
 	_, so := f.(diagonal)
 	return so
@@ -50,8 +50,8 @@ func (f diagonal) Check(nat []float64) error {
 	return nil
 }
 
-// CheckCoordinate does the Check of a [Diagonal] for one coordinate i, from 0, with natural
-// parameters h and precision.
+// CheckCoordinate checks one coordinate i, from 0, of a [Diagonal], as its Check does. h and
+// precision are the natural parameters of the coordinate.
 func CheckCoordinate(i int, h, precision float64) error {
 	if math.IsNaN(h) || math.IsInf(h, 0) {
 		return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h)

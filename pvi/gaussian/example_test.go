@@ -17,7 +17,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	factor := []float64{6, 1, 3, 0} // precision times mean, then precision: 3 and 0
+	factor := []float64{6, 1, 3, 0} // precision times mean (6, 1), then precision (3, 0)
 
 	posterior, cavity := make([]float64, family.Size()), make([]float64, family.Size())
 	for i := range posterior {

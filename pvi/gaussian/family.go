@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrImproper is returned for natural parameters of no distribution: the precision is not
-// positive definite, or an element is not finite.
+// ErrImproper is returned for natural parameters that are not those of a distribution: the
+// precision is not positive definite, or an element is not finite.
 var ErrImproper = errors.New("not a proper Gaussian")
 
 // A Family is the set of Gaussians over R^d with one shape of precision. It defines the
@@ -23,13 +23,12 @@ type Family interface {
 	// Size returns the length of a vector of natural parameters.
 	Size() int
 
-	// Precision returns the row and the column, row ≥ column, of each element of the
-	// precision. The elements are in the order in which they follow h in a vector of
-	// natural parameters.
+	// Precision returns the row and the column, row ≥ column, of each element of the precision,
+	// in the order of a vector of natural parameters.
 	Precision() [][2]int
 
-	// Check returns nil if nat is a proper Gaussian, and an error that wraps ErrImproper if
-	// not.
+	// Check returns nil if nat is a proper Gaussian. Otherwise it returns an error that wraps
+	// ErrImproper.
 	Check(nat []float64) error
 
 	// FromMoments writes the natural parameters of N(mean, cov) to dst. A diagonal family
@@ -39,8 +38,8 @@ type Family interface {
 	// Mean writes the mean of nat to dst, which must have length d.
 	Mean(dst, nat []float64) error
 
-	// Means returns a function that does the same as Mean and keeps its workspace from call
-	// to call. It is not safe for concurrent use.
+	// Means returns a function that is like Mean, but keeps its workspace between calls. The
+	// function is not safe for concurrent use.
 	Means() func(dst, nat []float64) error
 
 	// Marginals returns the mean and variance of every coordinate.
@@ -61,12 +60,12 @@ type Family interface {
 	// Sampler returns a function that draws from nat.
 	Sampler(nat []float64) (Sampler, error)
 
-	// ProjectLikelihood writes to dst the factor of this family for a likelihood exp(sᵀθ −
-	// θᵀSθ/2), which is given in the layout of Full(d), at a q with the given mean m. The
-	// factor is the gradient of the expected log likelihood in the mean parameters of q.
-	// For a full family the factor is the likelihood itself. For a diagonal family the
-	// factor's precision is diag(S), and its precision times mean is diag(S)m + s − Sm
-	// (Khan and Lin, "Conjugate-Computation Variational Inference", 2017).
+	// ProjectLikelihood writes the factor of this family for a likelihood exp(sᵀθ − θᵀSθ/2) to
+	// dst. The likelihood is in the layout of Full(d), and q has the given mean m. The factor is
+	// the gradient of the expected log likelihood in the mean parameters of q. For a full family
+	// the factor is the likelihood itself. For a diagonal family the factor's precision is
+	// diag(S), and its precision times mean is diag(S)m + s − Sm (Khan and Lin,
+	// "Conjugate-Computation Variational Inference", 2017).
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 

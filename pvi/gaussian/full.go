@@ -17,8 +17,8 @@ func Full(d int) Family { return full(d) }
 
 type full int
 
-// Packed returns the index, in the natural parameters of Full(d), of Λij for
-// i ≥ j, counted from 0.
+// Packed returns the index of Λij in the natural parameters of Full(d). i and j count from 0,
+// and i ≥ j.
 func Packed(d, i, j int) int { return d + i*(i+1)/2 + j }
 
 func (f full) Name() string { return "full" }
@@ -65,7 +65,7 @@ func (r *root) factor(nat []float64) error {
 	return nil
 }
 
-// half overwrites x with L⁻¹x, and halfT overwrites x with L⁻ᵀx.
+// half overwrites x with L⁻¹x. halfT overwrites x with L⁻ᵀx.
 func (r *root) half(x []float64) {
 	blas64.Trsv(blas.NoTrans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
@@ -168,7 +168,7 @@ func (f full) Moments(nat []float64) ([]float64, *mat.SymDense, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Column j of Λ⁻¹ = L⁻ᵀL⁻¹.
+	// This loop computes column j of Λ⁻¹ = L⁻ᵀL⁻¹.
 	cov := mat.NewSymDense(int(f), nil)
 	column := make([]float64, f)
 	for j := range int(f) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// random returns the mean and covariance of a random proper Gaussian, with a diagonal
-// covariance for a diagonal family.
+// random returns the mean and covariance of a random proper Gaussian in f. The covariance is
+// diagonal for a diagonal family.
 func random(t *rapid.T, f gaussian.Family) ([]float64, *mat.SymDense) {
 	d := f.Dim()
 	mean := make([]float64, d)
@@ -87,8 +87,7 @@ func TestMomentsRoundTrip(t *testing.T) {
 	})
 }
 
-// textbook returns the density by its textbook formula, with a dense inverse and
-// determinant.
+// textbook returns the density by the textbook formula, with a dense inverse and determinant.
 func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	d := len(mean)
 	var inverse mat.Dense
@@ -143,7 +142,7 @@ func TestLogDensity(t *testing.T) {
 	})
 }
 
-// KL and Entropy agree with dense inverses and determinants.
+// KL and Entropy agree with the formulas, computed with dense inverses and determinants.
 func TestKLAndEntropy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -181,7 +180,7 @@ func TestKLAndEntropy(t *testing.T) {
 
 func TestKLByQuadrature(t *testing.T) {
 	for _, f := range []gaussian.Family{gaussian.Diagonal(1), gaussian.Full(1)} {
-		p, q := []float64{1.2, 2}, []float64{-.5, .7} // precision times mean, precision
+		p, q := []float64{1.2, 2}, []float64{-.5, .7} // natural parameters of two Gaussians over R: precision times mean, precision
 		integrand := func(x float64) float64 {
 			lp, err1 := f.LogDensity(p, []float64{x})
 			lq, err2 := f.LogDensity(q, []float64{x})
@@ -197,7 +196,7 @@ func TestKLByQuadrature(t *testing.T) {
 	}
 }
 
-// Sample moments lie within five standard errors.
+// The moments of samples agree with the Gaussian's moments within five standard errors.
 func TestSampler(t *testing.T) {
 	cov := mat.NewSymDense(2, []float64{2, .9, .9, .5})
 	mean := []float64{1, -2}
@@ -310,9 +309,9 @@ func expectedLog(d int, likelihood, mean, variance []float64) float64 {
 	return sum
 }
 
-// The projection is the gradient of the expected log likelihood in the mean parameters (m,
-// m² + v): dE/dm − 2m·dE/dv for the precision times mean, and −2·dE/dv for the precision,
-// computed here by finite differences.
+// ProjectLikelihood returns the gradient of the expected log likelihood in the mean parameters
+// (m, m² + v). The test computes it by finite differences: dE/dm − 2m·dE/dv for the precision
+// times mean, and −2·dE/dv for the precision.
 func TestProjectLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 4).Draw(t, "d")
@@ -355,7 +354,7 @@ func TestProjectLikelihood(t *testing.T) {
 	})
 }
 
-// rotation returns a random orthogonal matrix, a product of plane rotations.
+// rotation returns a random orthogonal matrix, built as a product of plane rotations.
 func rotation(t *rapid.T, d int) *mat.Dense {
 	q := mat.NewDense(d, d, nil)
 	for i := range d {

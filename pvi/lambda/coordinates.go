@@ -8,24 +8,23 @@ import (
 )
 
 const (
-	// CentreBits is the precision of a centre: its elements are in units of
-	// 2^-CentreBits.
+	// CentreBits is the precision of a centre: its elements are in units of 2^-CentreBits.
 	CentreBits = 16
 
-	// CentreLimit bounds the elements of a centre by 2^CentreLimit. On a standardised scale a
-	// larger mean can only be noise.
+	// CentreLimit limits the absolute values of a centre's elements to 2^CentreLimit. On a
+	// standardised scale a larger mean can only be noise.
 	CentreLimit = 8
 
-	// MaxCentre bounds the elements of a centre in its units.
+	// MaxCentre is the largest absolute value of a centre's element, in units of 2^-CentreBits.
 	MaxCentre = 1 << (CentreLimit + CentreBits)
 )
 
 // Coordinates are the coordinates in which changes of natural parameters are clipped and sent.
-// They are the natural parameters of θ or, if they are centred, the natural parameters of θ − c
-// for a public centre c, the mean of q at the time of the plan.
+// They are the natural parameters of θ or, if they are centred, the natural parameters of θ − c.
+// The public centre c is the mean of q at the time of the plan.
 type Coordinates struct {
 	family  gaussian.Family
-	entries [][2]int // row and column of the precision's elements; nil if the precision is diagonal
+	entries [][2]int // row and column of each element of the precision; nil if it is diagonal
 	centred bool
 }
 
@@ -41,8 +40,7 @@ func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 // Centred reports whether the coordinates have a centre.
 func (c *Coordinates) Centred() bool { return c.centred }
 
-// CentreSize returns the number of elements of a centre. It returns 0 if the coordinates have
-// no centre.
+// CentreSize returns the number of elements of a centre, or 0 if the coordinates have no centre.
 func (c *Coordinates) CentreSize() int {
 	if !c.centred {
 		return 0
@@ -51,7 +49,7 @@ func (c *Coordinates) CentreSize() int {
 }
 
 // CheckCentre returns an error if the centre has a wrong length or an element beyond
-// [MaxCentre]. All other centres are valid. A centre is public, and it only sets the
+// [MaxCentre]. All other centres are valid, because a centre is public and only sets the
 // coordinates in which a change is clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {
@@ -65,7 +63,7 @@ func (c *Coordinates) CheckCentre(centre []int64) error {
 	return nil
 }
 
-// RoundCentre writes a mean to dst in the units of a centre.
+// RoundCentre rounds a mean to the units of a centre and writes it to dst.
 func RoundCentre(dst []int64, mean []float64) {
 	for i, m := range mean {
 		dst[i] = int64(math.Round(min(max(m*(1<<CentreBits), -MaxCentre), MaxCentre)))
@@ -83,10 +81,10 @@ func (c *Coordinates) Entry(k int) (i, j int) {
 	return c.entries[k][0], c.entries[k][1]
 }
 
-// FromNatural turns natural parameters (h, Λ) into these coordinates: h becomes
-// h − Λc around a centre c. A client whose factor is a Gaussian likelihood has a
-// small h in the coordinates around the posterior's mean, however large the mean
-// is, so that a smaller clip is enough and noise on Λ no longer moves the mean.
+// FromNatural converts natural parameters (h, Λ) to these coordinates: around a centre c, h
+// becomes h − Λc. If a client's factor is a Gaussian likelihood, its h is small in coordinates
+// around the posterior's mean, however large the mean is. So a smaller clip is enough, and noise
+// on Λ no longer moves the mean.
 func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	if !c.centred {
 		return
@@ -102,9 +100,9 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	}
 }
 
-// Move adds to lambda the change, a vector of lattice steps in the coordinates around centre,
-// times alpha. The conversion from centred coordinates is exact, because it adds Λc to h and c
-// is a multiple of 2^-CentreBits.
+// Move adds alpha times the change to lambda. The change is a vector of lattice steps in the
+// coordinates around centre. The conversion from centred coordinates adds Λc to h. It is exact,
+// because c is a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

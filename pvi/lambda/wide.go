@@ -8,14 +8,14 @@ import (
 	"math/bits"
 )
 
-// A Wide is a 128-bit signed integer, Hi·2^64 + Lo in two's complement. An element of λ on its
-// lattice is a Wide.
+// A Wide is a 128-bit signed integer, Hi·2^64 + Lo in two's complement. Each element of λ is a
+// Wide, in units of the lattice.
 type Wide struct {
 	Hi int64
 	Lo uint64
 }
 
-// Add returns w + v. The caller must know that the sum does not overflow.
+// Add returns w + v. The caller must ensure that the sum does not overflow.
 func (w Wide) Add(v Wide) Wide {
 	lo, carry := bits.Add64(w.Lo, v.Lo, 0)
 	hi, _ := bits.Add64(uint64(w.Hi), uint64(v.Hi), carry)
@@ -52,8 +52,8 @@ func (w Wide) Float(exponent int) float64 {
 	if negative {
 		w = w.Neg()
 	}
-	// At most three operations round, each to nearest: the conversions of the two words, and
-	// the addition. The product is exact.
+	// At most three operations round, each to nearest: the conversions of the two words, and the
+	// addition. The product is exact.
 	x := float64(uint64(w.Hi))*0x1p64 + float64(w.Lo)
 	if negative {
 		x = -x
@@ -69,7 +69,7 @@ func Round(x float64, exponent int) (w Wide, ok bool) {
 		return Wide{}, false
 	}
 	high := math.Floor(y * 0x1p-64)
-	w = Wide{int64(high), uint64(y - high*0x1p64)} // exact: y has 53 bits
+	w = Wide{int64(high), uint64(y - high*0x1p64)} // exact, because y has 53 bits
 	if x < 0 {
 		w = w.Neg()
 	}

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/lambda"
 )
 
-// Moves is embedded in methods whose opened sums are changes of λ. All machines have the same λ
-// to the bit, because λ is a sum of integers.
+// Moves implements the walk of methods whose opened sums are changes of λ. Such methods embed
+// it. All machines have the same bits of λ, because λ is a sum of integers.
 type Moves struct {
 	Coordinates *lambda.Coordinates
 }
@@ -40,8 +40,8 @@ func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
 	return []Move{&replacement{to: to}}, nil
 }
 
-// A change is a move that adds alpha times a sum to λ. Because the subtraction is exact, Back
-// needs no copy of the old λ.
+// A change is a move that adds alpha times a sum to λ. Back subtracts it again, which is exact,
+// so a change needs no copy of the old λ.
 type change struct {
 	in          *lambda.Coordinates
 	sum, centre []int64
@@ -60,7 +60,7 @@ func (c *change) Back(at []lambda.Wide) []lambda.Wide {
 
 func (*change) Commit() {}
 
-// stay is the move that does not change λ.
+// stay is the move that leaves λ unchanged.
 type stay struct{}
 
 func (stay) To(at []lambda.Wide) []lambda.Wide   { return at }

@@ -11,16 +11,15 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Builder builds a record program. Its methods return expressions. A builder keeps the
-// first mistake, and [Builder.Build] returns it as an error, so expressions can be nested
-// without checks.
+// Builder builds a record program. Its methods return expressions, which can be nested without
+// checks: a builder keeps the first mistake, and [Builder.Build] returns it as an error.
 //
-// A builder derives the phase of an expression from its arguments: the expression is
-// computed once, once in a step, or for every record.
+// A builder derives the phase of an expression from its arguments. The phase says whether the
+// expression is computed once, once in a step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
-	known   map[string]int // canonical node to index, so that equal expressions are one node
+	known   map[string]int // index of each node by its canonical form; equal expressions share a node
 	err     error
 }
 
@@ -32,7 +31,7 @@ func NewBuilder(name string) *Builder {
 	return &Builder{program: ir.Program{Name: name}, known: map[string]int{}}
 }
 
-// fail keeps the first error.
+// fail stores the error unless an earlier one is stored.
 func (b *Builder) fail(format string, args ...any) Expr {
 	if b.err == nil {
 		b.err = fmt.Errorf("building %s: "+format, append([]any{b.program.Name}, args...)...)
@@ -40,12 +39,12 @@ func (b *Builder) fail(format string, args ...any) Expr {
 	return Expr{-1}
 }
 
-// Real declares a column of one number with public bounds, which may be infinite.
+// Real declares a column of real numbers with public bounds, which may be infinite.
 func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column of several numbers with the names in entries.
+// Reals declares a column with several real numbers in a row. entries has their names.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -53,8 +52,8 @@ func (b *Builder) Reals(name string, entries []string, lower, upper float64) Exp
 	return b.Column(ir.Column{Name: name, Entries: ir.NamesOf(entries...), Lower: lower, Upper: upper})
 }
 
-// Integer declares a column of whole numbers in lower..upper. An index into a
-// table of n elements is Integer(name, 0, n−1).
+// Integer declares a column of integers from lower to upper. An index into a table of n elements
+// is Integer(name, 0, n−1).
 func (b *Builder) Integer(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
 }
@@ -76,14 +75,14 @@ func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
 	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
 }
 
-// Distribution is a density with its arguments, for priors.
+// Distribution is a density with its arguments. It is used for priors.
 type Distribution struct {
 	Density ir.Density
 	Args    []Expr
 }
 
-// Of returns a distribution. Its arguments are constants or expressions of parameters that
-// are declared earlier.
+// Of returns a distribution. Its arguments are constants or expressions of parameters that were
+// declared before.
 func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
 
 // Normal returns the distribution N(Mean, SD²) with constant arguments.
@@ -101,7 +100,7 @@ func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior D
 	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
-// Parameter declares a parameter. Its elements have the prior independently.
+// Parameter declares a parameter. Its elements are independent under the prior.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	k := len(b.program.Parameters)
 	args := make([]int, len(prior.Args))
@@ -116,10 +115,10 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	return b.node(ir.Node{Op: ir.Param, Ref: k}, ir.Shared)
 }
 
-// Positive is the constraint of a scale.
+// Positive is the constraint of a parameter that is a scale.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
-// Free means no constraint.
+// Free is the constraint of a parameter with any real values.
 var Free = ir.Constraint{}
 
 // Predict declares the prediction of an outcome column.
@@ -145,7 +144,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node, or returns an equal one that exists.
+// node adds a node, or returns an equal node that exists.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {
@@ -157,7 +156,7 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest returns a hash of values, of which there may be as many as coefficients.
+// digest returns a hash of values, so that long vectors need not be stored as keys.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

@@ -26,13 +26,13 @@ var (
 // row is one record, by column name.
 type row map[string][]float64
 
-// A truth is a program with a second implementation of its log density: plain code over
-// the named constrained parameters, with functions of package math only.
+// A truth is a program with a second implementation of its log density: plain code for the
+// constrained parameters by name, with functions of package math only.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest outcome that counts in a sum over counts; 0 for real outcomes,
-	// −1 for models without a one-dimensional outcome.
+	// top is the largest count in a sum over outcomes; 0 for real outcomes, −1 for models
+	// without a one-dimensional outcome.
 	top int
 }
 
@@ -99,7 +99,7 @@ var truths = map[string]truth{
 		func() (*model.Model, error) { return regression.Build(programs.Robust) },
 		func(p map[string]float64, r row) float64 {
 			z := (r["y"][0] - predictor(p, r)) / p["sigma"]
-			return math.Log(3. / 8 / p["sigma"] * math.Pow(1+z*z/4, -2.5)) // ν = 4
+			return math.Log(3. / 8 / p["sigma"] * math.Pow(1+z*z/4, -2.5)) // t density with ν = 4
 		}, 0,
 	},
 	"softmax": {
@@ -176,7 +176,7 @@ var truths = map[string]truth{
 	},
 }
 
-// model builds the program or fails the test.
+// model builds the program, or fails the test.
 func (f truth) model(t *testing.T) *model.Model {
 	t.Helper()
 	m, err := f.build()
@@ -201,7 +201,7 @@ func record(m *model.Model, rng *rand.Rand) row {
 	return r
 }
 
-// load returns a table of the rows.
+// load returns a table with the given rows.
 func load(t *testing.T, m *model.Model, rows []row) *model.Table {
 	t.Helper()
 	var columns [][]float64
@@ -256,8 +256,8 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// Densities of one-dimensional outcomes add up to 1, and predictions are the means
-// and probabilities of those densities.
+// Densities of one-dimensional outcomes add up to 1, and predictions are the means and
+// probabilities under those densities.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -287,7 +287,7 @@ func TestOutcomesAreNormalised(t *testing.T) {
 						t.Errorf("class %d has probability %g, predicted %g", i, p, prediction[i])
 					}
 				}
-				// The tails beyond the grid of the t distribution hold 1e-9.
+				// The tails of the t distribution outside the grid have probability 1e-9.
 				if math.Abs(total-1) > 1e-8 {
 					t.Errorf("densities add up to %.10g", total)
 				}
@@ -299,8 +299,9 @@ func TestOutcomesAreNormalised(t *testing.T) {
 	}
 }
 
-// outcomes returns copies of the row with each possible outcome, and the weight of each
-// copy: 1 for counts, those of the trapezoid rule in t with y = sinh(t) for real outcomes.
+// outcomes returns copies of the row with different outcomes, and a weight for each copy. For
+// counts the outcomes are 0 to top, with weight 1. For real outcomes they are y = sinh(t) for
+// points t of a grid, with the weights of the trapezoid rule in t.
 func outcomes(top int, r row) (rows []row, weights []float64) {
 	with := func(y, weight float64) {
 		c := row{}

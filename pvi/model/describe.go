@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Description describes a model in plain words, line by line.
+// Description describes a model in words, line by line.
 type Description struct {
 	Name string
 	// Parameters are lines such as "beta[age], beta[sex] ~ normal(0, 2.5)".
 	Parameters []string
-	// Record is the log density of one record.
+	// Record describes the log density of one record.
 	Record string
-	// Columns are the columns that are read, with their public bounds.
+	// Columns describes the columns that the model reads, with their public bounds.
 	Columns []string
-	// Prediction is the prediction; empty if there is none.
+	// Prediction describes the prediction; empty if there is none.
 	Prediction string
 }
 
@@ -82,7 +82,7 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words prints expressions. The length of its output is bounded for any program.
+// words prints expressions. Its output has a bounded length for any program.
 type words struct {
 	p       *ir.Program
 	written int
@@ -174,8 +174,8 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of a node, in brackets if the argument is a sum
-// that is multiplied or subtracted.
+// operand returns the text of argument k of a node. A sum that is multiplied or subtracted is in
+// brackets.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -197,8 +197,8 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the name of an element: the name of the column's or the parameter's
-// entry, if there are entries.
+// element returns the name of an element. It is the name of an entry of the column or parameter,
+// if entries have names.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {

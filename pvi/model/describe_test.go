@@ -60,8 +60,7 @@ read of a row
 	}
 }
 
-// A description is short even if writing out every expression would double its length at
-// each node.
+// A description is short even for an expression whose full text doubles in length at each node.
 func TestDescriptionIsBounded(t *testing.T) {
 	b := model.NewBuilder("doubling")
 	y := b.Real("y", -1, 1)
@@ -90,8 +89,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Build returns an error that names the first mistake, even if other expressions were built
-// after the mistake.
+// Build returns the first mistake as its error, even if other expressions were built after the
+// mistake.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
 	// normal builds y ~ N(x·beta, sigma) with the prior N(0, sd²) of beta.

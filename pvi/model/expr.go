@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Apply returns the result of an operation that is not a leaf: an elementwise one, a
+// Apply returns the result of an operation that is not a leaf: an elementwise operation, a
 // reduction, a softmax, a dot product or a stack.
 func (b *Builder) Apply(op ir.Op, args ...Expr) Expr { return b.apply(ir.Node{Op: op}, args) }
 
@@ -26,8 +26,8 @@ func (b *Builder) Element(x Expr, k int) Expr {
 	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
 }
 
-// Slice returns rows×cols elements from element k on, as a matrix or, with one column, a
-// vector.
+// Slice returns rows×cols elements, starting at element k. The result is a matrix or, with one
+// column, a vector.
 func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
@@ -37,8 +37,8 @@ func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
-// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p in (0, 1), x and y: the log density of
-// a mixture of two.
+// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p in (0, 1), x and y. This is the log density
+// of a mixture of two densities.
 func (b *Builder) LogMix(p, x, y Expr) Expr {
 	first := b.Add(b.Apply(ir.Log, p), x)
 	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, p)), y)
@@ -60,9 +60,9 @@ func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatV
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
 // Gather returns table[index]. If the table is the result of elementwise operations, Gather
-// first gathers their arguments and then applies the operations to the record's element
-// only. The record then depends on parameters directly, and the norm of its gradient is
-// exact and cheap to compute.
+// gathers their arguments first, and applies the operations to the record's element only. The
+// record then depends on parameters directly, so the norm of its gradient is exact and cheap to
+// compute.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -99,7 +99,7 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node whose phase is the join of its arguments' phases. If an argument
+// apply adds a node. The node's phase is the join of the phases of its arguments. If an argument
 // depends on records, apply passes the shared arguments through Global.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
@@ -120,7 +120,7 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node that reads the table args[table].
+// bridge adds a node that reads args[table], a table of parameters, for every record.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

@@ -14,20 +14,20 @@ import (
 //
 //	y_n = x_nᵀθ + e_n,  e_n ~ N(0, s²),  θ_j ~ N(m_j, v_j²) independently.
 //
-// It is conjugate: the likelihood of record n is, up to a constant, a Gaussian
-// factor in θ with natural parameters (x_n y_n, x_n x_nᵀ)/s², and the posterior is
-// the prior with the factors of all records multiplied in.
+// It is conjugate: up to a constant, the likelihood of record n is a Gaussian factor in θ with
+// natural parameters (x_n y_n, x_n x_nᵀ)/s². The posterior is the product of the prior and the
+// factors of all records.
 type Linear struct {
 	names []string
 	prior []Normal
-	noise float64 // s²
+	noise float64 // variance of the noise, s²
 }
 
 // Normal is N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// NewLinear returns the model with the given coefficient names, prior, and
-// standard deviation of the noise.
+// NewLinear returns the model with the given names of coefficients, prior, and standard
+// deviation of the noise.
 func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error) {
 	if len(names) == 0 || len(names) != len(prior) {
 		return nil, fmt.Errorf("linear model: %d coefficients with %d priors", len(names), len(prior))
@@ -52,7 +52,7 @@ func (m *Linear) Names() []string { return m.names }
 // NoiseVariance returns s².
 func (m *Linear) NoiseVariance() float64 { return m.noise }
 
-// Prior returns the natural parameters of the prior in family.
+// Prior returns the natural parameters of the prior in the given family.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {
 		return nil, errors.New("linear model: the family has another dimension")
@@ -73,9 +73,9 @@ func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 // StatisticsSize returns the length of a record's sufficient statistics.
 func (m *Linear) StatisticsSize() int { return gaussian.Full(m.Dim()).Size() }
 
-// AddStatistics adds to dst the natural parameters of one record's likelihood, in the
-// layout of [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². They are sufficient
-// for the record.
+// AddStatistics adds to dst the natural parameters of one record's likelihood, in the layout of
+// [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². They are sufficient statistics of
+// the record.
 func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	d := len(x)
 	for i, xi := range x {
@@ -88,8 +88,8 @@ func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	}
 }
 
-// StatisticsBound returns a bound on the L2 norm of a record's statistics, from bounds on
-// Σx², Σx⁴ and |y|. The triangle of x·xᵀ has squared norm ((Σx²)² + Σx⁴)/2.
+// StatisticsBound returns an upper bound on the L2 norm of a record's statistics, given bounds
+// on Σx², Σx⁴ and |y|. The triangle of x·xᵀ has squared norm ((Σx²)² + Σx⁴)/2.
 func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
 	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
 }

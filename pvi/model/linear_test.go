@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A record's statistics are the natural parameters of its likelihood: the log likelihood is
-// linear in them, up to a constant in θ.
+// A record's statistics are the natural parameters of its likelihood. Up to a constant in θ, the
+// log likelihood is linear in them.
 func TestStatisticsAreTheLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -60,8 +60,8 @@ func TestStatisticsAreTheLikelihood(t *testing.T) {
 		if math.Abs(got-want) > 1e-9*(1+math.Abs(want)+1/(sd*sd)) {
 			t.Fatalf("the likelihood ratio of two θ is %g from the statistics, %g from the density", got, want)
 		}
-		// The norm is at most the bound, and with the record's own values in the bound they
-		// are equal.
+		// The norm is at most the bound. If the bound is computed from the record's own values,
+		// the two are equal.
 		var squares, fourths, norm float64
 		for _, v := range x {
 			squares += v * v

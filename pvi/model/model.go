@@ -9,12 +9,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form for a model. Its rows are checked, and all values that
+// Table is a shard in the form that a model needs. Its rows are checked, and all values that
 // depend on one row alone are computed. See [Model.Load].
 type Table = tape.Table
 
-// Shared evaluates the expressions that do not depend on records: constrained parameters
-// and the prior.
+// Shared evaluates the prior and the expressions that do not depend on records, such as
+// constrained parameters.
 type Shared = tape.Shared
 
 // Model is a verified record program.
@@ -22,7 +22,8 @@ type Model struct {
 	verified *ir.Verified
 	dim      int
 
-	// Names are built on request, because they take much memory and few callers need them.
+	// names and constrained compute names on request, because the names take much memory and few
+	// callers need them.
 	names, constrained func() []string
 }
 
@@ -65,8 +66,8 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName returns the name of an unconstrained coordinate: the transformation that
-// computes the coordinate, and the name of the parameter's element.
+// freeName returns the name of an unconstrained coordinate. It has the name of the parameter's
+// element and the transformation that computes the coordinate.
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {
@@ -90,7 +91,7 @@ func (m *Model) Name() string { return m.verified.Program().Name }
 // Verified returns the program. It must not be changed.
 func (m *Model) Verified() *ir.Verified { return m.verified }
 
-// Columns returns the columns that the model reads, in the order for [Model.Load]. They
+// Columns returns the columns that the model reads, in the order that [Model.Load] expects. They
 // must not be changed.
 func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
 
@@ -116,15 +117,15 @@ func (m *Model) FreeName(parameter, e int) string {
 // records.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
-// Load checks rows against the columns' public bounds and prepares them. columns[k] has the
-// values of column k for all rows, row after row.
+// Load checks that rows are within the columns' public bounds, and prepares them. columns[k] has
+// the values of column k for all rows, row after row.
 func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }
 
-// LogPrior returns the log prior density at θ in the unconstrained space, the log Jacobians
-// included, and adds its gradient to grad if that is not nil. A solver that needs the log
-// prior often should keep a [Model.Shared] instead.
+// LogPrior returns the log prior density at θ in the unconstrained space, including the log
+// Jacobians. It adds the gradient to grad if grad is not nil. A caller that needs the log prior
+// often should keep a [Model.Shared] instead.
 func (m *Model) LogPrior(theta, grad []float64) float64 {
 	s := m.Shared()
 	s.Set(theta)
@@ -141,12 +142,12 @@ func (m *Model) Constrain(dst, theta []float64) {
 	}
 }
 
-// LogDensities writes ℓ_n(θ) for every row of the table to dst.
+// LogDensities writes the log density ℓ_n(θ) of every row of the table to dst.
 func (m *Model) LogDensities(dst, theta []float64, t *Table) {
 	m.evaluate(m.verified.Program().Likelihood, dst, theta, t)
 }
 
-// evaluate writes a node's values, row by row.
+// evaluate writes the values of a node to dst, row by row.
 func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	s := m.Shared()
 	s.Set(theta)

@@ -38,8 +38,8 @@ var (
 
 func scalar(c ir.Constraint) ir.Parameter { return ir.Parameter{Rows: 1, Cols: 1, Constraint: c} }
 
-// In the unconstrained space, log Jacobian included, priors integrate to the probability of
-// the constrained set under their density.
+// In the unconstrained space, with the log Jacobian, a prior integrates to the probability of
+// the constrained set under its density.
 func TestPriorsIntegrate(t *testing.T) {
 	for _, c := range []struct {
 		constraint ir.Constraint
@@ -74,8 +74,8 @@ func TestPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// Vector priors integrate to their mass too: a Dirichlet density on a simplex has mass 1,
-// and independent normal elements are in order with probability 1/K!.
+// Vector priors also integrate to the probability of their set: 1 for a Dirichlet density on a
+// simplex, and 1/K! for K independent normal elements in increasing order.
 func TestVectorPriorsIntegrate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -106,8 +106,8 @@ func TestVectorPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// The log Jacobian of every constraint agrees with the numerical derivative matrix, and
-// Unconstrain inverts Constrain.
+// The log Jacobian of every constraint agrees with a numerical derivative matrix, and
+// Unconstrain is the inverse of Constrain.
 func TestJacobians(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for kind, q := range map[string]ir.Parameter{
@@ -160,7 +160,7 @@ func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *ran
 	}
 }
 
-// Arguments of priors may be parameters. The joint density is then the product, and its
+// If arguments of priors are parameters, the joint density is the product of the densities. Its
 // gradient agrees with finite differences for every density and argument.
 func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))

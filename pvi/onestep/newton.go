@@ -9,13 +9,13 @@ import (
 // A newton computes the Newton step from one point for different curvatures.
 type newton struct {
 	of       *Evidence
-	least    float64       // eigenvalue of a curvature
-	gradient *mat.VecDense // of the log posterior
+	least    float64       // smallest eigenvalue of a curvature
+	gradient *mat.VecDense // gradient of the log posterior
 	eigen    mat.EigenSym
 	values   []float64
 	vectors  mat.Dense
 	chol     mat.Cholesky
-	full     *mat.SymDense // curvature and prior
+	full     *mat.SymDense // curvature plus the prior's precision
 	inverse  *mat.SymDense
 	square   *mat.Dense
 	step     *mat.VecDense
@@ -35,8 +35,8 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes the Newton step for a curvature, and the inverse of the curvature with the
-// prior's precision.
+// at computes the Newton step for a curvature, and the inverse of the curvature plus the prior's
+// precision.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
@@ -47,7 +47,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 		n.eigen.VectorsTo(&n.vectors)
 		for k, value := range n.values {
 			if value >= n.least {
-				break // they are in order
+				break // values are in increasing order
 			}
 			n.full.SymRankOne(n.full, n.least-value, n.vectors.ColView(k))
 		}

@@ -7,11 +7,12 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// normals generates standard normal numbers that every holder of the key can compute. They are normal quantiles of
-// uniform numbers from SHA-256 in counter mode. These numbers are public and hide nothing.
+// normals generates standard normal numbers from a key. They are normal quantiles of uniform
+// numbers from SHA-256 in counter mode. Every holder of the key can compute them, so they are
+// public and hide nothing.
 type normals struct {
-	block [40]byte // key and counter
-	words []byte   // of the present hash that are not used up
+	block [40]byte // key, followed by the counter
+	words []byte   // unused bytes of the present hash
 	hash  [32]byte
 	count uint64
 }
@@ -22,7 +23,7 @@ func newNormals(key [32]byte) *normals {
 	return n
 }
 
-// fill writes numbers to dst, times sd.
+// fill writes normal numbers with the given sd to dst.
 func (n *normals) fill(dst []float64, sd float64) {
 	for i := range dst {
 		if len(n.words) == 0 {
@@ -33,7 +34,7 @@ func (n *normals) fill(dst []float64, sd float64) {
 		}
 		word := binary.LittleEndian.Uint64(n.words)
 		n.words = n.words[8:]
-		uniform := (float64(word>>12) + 0.5) * 0x1p-52 // in (0, 1)
+		uniform := (float64(word>>12) + 0.5) * 0x1p-52 // uniform number in (0, 1)
 		dst[i] = sd * mathext.NormalQuantile(uniform)
 	}
 }

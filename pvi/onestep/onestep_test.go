@@ -79,9 +79,9 @@ func evidence(d int, r *rand.Rand) *Evidence {
 }
 
 // The test compares Posterior with a naive implementation that uses other random numbers,
-// explicit products and Gauss-Jordan inversion. With 100 draws on one side and 40,000 on the
-// other, variances agree to within six standard errors of their Monte Carlo part; the seed is
-// fixed.
+// explicit products and Gauss-Jordan inversion. Posterior has 100 draws, and the naive
+// implementation 40,000. Variances agree within six standard errors of their Monte Carlo part.
+// The seed is fixed.
 func TestPosteriorAgainstNaive(t *testing.T) {
 	for _, d := range []int{1, 2, 4} {
 		r := rand.New(rand.NewPCG(5, uint64(d)))
@@ -114,8 +114,9 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 	}
 }
 
-// naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A for curvatures that are
-// positive definite and above their noise, with V written Ĥ(Ĥ + τ₁²)⁻¹Ĥ in place of eigenvalues.
+// naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A. The curvatures must be
+// positive definite and larger than their noise. V is computed from Ĥ(Ĥ + τ₁²)⁻¹Ĥ without
+// eigenvalues.
 func naiveSpread(e *Evidence, a, released, curvature [][]float64) []float64 {
 	d := len(curvature)
 	shifted, full := matrix(d), matrix(d)
@@ -168,8 +169,7 @@ func times(a, b [][]float64) [][]float64 {
 	return m
 }
 
-// naiveCurvature returns the curvature of an evidence as a matrix, with fresh noise from r
-// added.
+// naiveCurvature returns the curvature of an evidence as a matrix, plus fresh noise from r.
 func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 	d := len(e.Point)
 	h := make([][]float64, d)
@@ -195,8 +195,8 @@ func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 	return h
 }
 
-// naiveStep returns the Newton step and the inverse. The evidence is so strong that no
-// eigenvalue needs to be raised.
+// naiveStep returns the Newton step and the inverse of the curvature plus the prior's precision.
+// It raises no eigenvalues, since those of this evidence are large enough.
 func naiveStep(e *Evidence, h [][]float64) (step []float64, inv [][]float64) {
 	d := len(h)
 	full := matrix(d)
@@ -241,9 +241,8 @@ func inverse(m [][]float64) (inv [][]float64) {
 	return inv
 }
 
-// Eigenvalues no larger than the noise are raised to √2 times the sd of the noise, before
-// the prior's precision is added. The test checks that the step is as short as these
-// eigenvalues imply.
+// Eigenvalues no larger than the noise are raised to √2 times the sd of the noise, before the
+// prior's precision is added. The test checks that the step has the resulting length.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
 		Point: []float64{0, 0}, Gradient: []float64{7, 5}, PriorMean: []float64{0, 0}, PriorPrecision: []float64{1, 1},
@@ -260,16 +259,17 @@ func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	}
 }
 
-// Along a direction whose curvature the noise hides, the variance is that of the prior. A linear model, whose point was
-// found from noisy gradients and whose curvature is drawn anew beside the truth, has an error of the stated variance. A
-// variance without the error of the point was less than half of the actual error.
+// Along a direction in which noise hides the curvature, the stated variance agrees with the mean
+// square error of a simulated linear model. Its point comes from noisy gradients, and its
+// curvature is drawn around the true one. A variance that ignores the error of the point would
+// be less than half of the actual error.
 func TestHiddenDirectionsAreWide(t *testing.T) {
 	const runs, truth, gradientSD, curvatureSD, pointSD = 4000, 40, 30, 60, 50
 	r := rand.New(rand.NewPCG(8, 8))
 	var squares, claimed, without float64
 	for k := range runs {
 		theta := r.NormFloat64()
-		chance := math.Sqrt(truth) * r.NormFloat64() // in both gradients
+		chance := math.Sqrt(truth) * r.NormFloat64() // sampling error, which both gradients share
 		point := (truth*theta + chance + pointSD*r.NormFloat64()) * truth / (truth + pointSD*pointSD) / (1 + truth*truth/(truth+pointSD*pointSD))
 		e := &Evidence{
 			Point: []float64{point}, Gradient: []float64{truth*(theta-point) + chance + gradientSD*r.NormFloat64()},
@@ -293,7 +293,7 @@ func TestHiddenDirectionsAreWide(t *testing.T) {
 	}
 }
 
-// The same evidence and key give the same bits. Different keys give different fresh noise.
+// The same evidence and key give the same bits, and different keys give different fresh noise.
 func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	e := evidence(3, rand.New(rand.NewPCG(1, 1)))
 	of := func(key byte) *mat.SymDense {
@@ -327,7 +327,7 @@ func TestNormals(t *testing.T) {
 		}
 	}
 	for k, want := range []float64{1, 0, 1, 0, 3} {
-		// variances of powers: 1, 2, 15, 96
+		// variances of the first four powers of a normal number: 1, 2, 15, 96
 		se := math.Sqrt([]float64{0, 1, 2, 15, 96}[k] / n)
 		if math.Abs(moments[k]-want) > 5*se+1e-9 {
 			t.Errorf("moment %d is %g, want %g", k, moments[k], want)

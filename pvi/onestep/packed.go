@@ -33,10 +33,10 @@ func AddOuter(dst []float64, w float64, indexU []int32, u []float64, indexV []in
 	}
 }
 
-// at returns the place of element (i, j), j ≤ i.
+// at returns the index of element (i, j), j ≤ i, in a packed matrix.
 func at(i, j int) int { return i*(i+1)/2 + j }
 
-// unpack returns the symmetric matrix that packed stands for.
+// unpack returns the symmetric d×d matrix in packed form.
 func unpack(packed []float64, d int) *mat.SymDense {
 	m := mat.NewSymDense(d, nil)
 	for i := range d {

@@ -6,18 +6,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich computes the error of a Newton step with a fixed inverse A if the curvature is H. With e the error of the
-// point, and s the privacy noise plus the sampling error in the gradient, the error after the step is (I − A(H + P))e +
-// As. Along directions that the noise of the curvature hides, the step removes only a part of e, or overshoots.
+// A sandwich computes the error of a Newton step with a fixed inverse A if the curvature is H.
+// Let e be the error of the point, and s the privacy noise plus the sampling error in the
+// gradient. The error after the step is (I − A(H + P))e + As. Along directions that the noise of
+// the curvature hides, the step removes only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
-	step    *mat.SymDense // A
-	point   *mat.SymDense // covariance of e
+	step    *mat.SymDense // inverse A
+	point   *mat.SymDense // covariance of the point's error e
 	eigen   mat.EigenSym
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H + P, then with the gradient's noise
+	bread            *mat.SymDense // H + P, to which the variance of the gradient's noise is added later
 	left, half, both *mat.Dense
 }
 
@@ -32,10 +33,10 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 	return s, s.locate(curvature)
 }
 
-// locate sets the covariance of the point's error. The point was found by gradients with
-// noise of sd τ₁. So along a direction with curvature h the point is known with precision
-// h²/(h + τ₁²), plus the precision of the prior. A curvature smaller than its own noise is
-// replaced by the size of that noise.
+// locate computes the covariance of the point's error. The point was found from gradients with
+// noise of sd τ₁. So along a direction with curvature h the point is known with precision h²/(h
+// + τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own noise is
+// replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err
@@ -67,8 +68,8 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 	return nil
 }
 
-// add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov. H is the curvature without its negative part, plus the
-// prior; V is the covariance of the point's error.
+// add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov. H is the curvature without its
+// negative part, plus the prior's precision. V is the covariance of the point's error.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	if err := s.split(curvature); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	return nil
 }
 
-// spread adds weight·both to cov.
+// spread adds weight·s.both to cov.
 func (s *sandwich) spread(cov *mat.SymDense, weight float64) {
 	for i := range s.values {
 		for j := range i + 1 {

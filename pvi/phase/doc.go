@@ -1,4 +1,3 @@
-// Package phase holds the parts that all phases of a study have in common: names,
-// identities, verdicts and refusals; the roster; checks of sums; and how the state of
-// a machine is read.
+// Package phase has the parts that all phases of a study share: names, identities, verdicts and
+// refusals, the roster, checks of sums, and the decoding of machines' states.
 package phase

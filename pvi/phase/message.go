@@ -8,9 +8,9 @@ import (
 // A ClientID names a client.
 type ClientID string
 
-// A Digest identifies what the machines of a phase have agreed on. It is bound into every
-// message and state, so that no machine accepts a message or state of the same study with other
-// clients, whose noise shares would differ.
+// A Digest identifies the settings on which the machines of a phase have agreed. Every message
+// and state contains it, so no machine accepts those of the same study with other clients, whose
+// noise shares would differ.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -19,21 +19,20 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 type Verdict string
 
 const (
-	Accepted Verdict = "accepted" // the sum was opened, and λ or the scale moved
-	Rejected Verdict = "rejected" // λ would not have been a proper distribution and stayed
-	Void     Verdict = "void"     // too few clients answered, and nothing was opened
+	Accepted Verdict = "accepted" // the sum was opened, and λ or the scale changed
+	Rejected Verdict = "rejected" // λ would not be a proper distribution and did not change
+	Void     Verdict = "void"     // too few clients answered, and no sum was opened
 )
 
-// Refused is the error for a message that is out of place. The machine that returns it
-// has not changed.
+// Refused is the error for an invalid message. The machine that returns it has not changed.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "refused: " + r.Reason }
 
-// Refuse returns a [Refused].
+// Refuse returns a [Refused] with a formatted reason.
 func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits is the size of the largest sum of messages that carry no noise of their own.
+// MessageBits is the number of bits of the largest sum of messages without noise of their own.
 const MessageBits = 60

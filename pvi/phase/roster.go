@@ -12,8 +12,8 @@ import (
 
 // A Roster is the list of clients that take part in a study. It is immutable.
 type Roster struct {
-	Clients []ClientID // in order
-	Fewest  int        // U_min, the fewest answers for which a sum is opened
+	Clients []ClientID // sorted by name
+	Fewest  int        // U_min, the smallest number of answers for which a sum is opened
 }
 
 // NewRoster returns the roster of a study. The clients may be in any order. It returns an error
@@ -60,31 +60,31 @@ func (r Roster) checkDelta(st *study.Study) error {
 	return nil
 }
 
-// Digest returns the identity of a study for the roster, with the scale that was found
-// for its columns, if one was.
+// Digest returns the identity of a study for the roster. scale has the columns' bounds from the
+// scale phase, or nil.
 func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/protocol/v1")
 	h.Write(st.Digest[:])
 	for _, id := range r.Clients {
-		fmt.Fprintf(h, "%d:%s", len(id), id) // no two rosters give the same bytes
+		fmt.Fprintf(h, "%d:%s", len(id), id) // The length makes the encoding of the roster unique.
 	}
 	for _, b := range scale {
-		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High) // nor two scales: %x is exact
+		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High) // %x is exact, so different scales have different bytes.
 	}
 	return Digest(h.Sum(nil))
 }
 
-// Index returns the place of a client in the roster.
+// Index returns the index of a client in the roster, and whether the roster has it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
-// Selects reports whether some are clients of the roster, in order and each once.
+// Selects reports whether some are clients of the roster, in order and without repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
-// InOrder reports whether some is a selection of all, in the same order.
+// InOrder reports whether some is a subsequence of all.
 func InOrder(some, all []ClientID) bool {
 	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
-		return true // the common case in one process, where all clients share the roster
+		return true // fast path within one process, in which all machines share the slice
 	}
 	for _, id := range some {
 		i := slices.Index(all, id)
@@ -96,7 +96,7 @@ func InOrder(some, all []ClientID) bool {
 	return true
 }
 
-// Missing returns those of the clients of a plan that have not answered it.
+// Missing returns the clients that are not in answered.
 func Missing(clients, answered []ClientID) []ClientID {
 	var out []ClientID
 	for _, id := range clients {
@@ -107,9 +107,8 @@ func Missing(clients, answered []ClientID) []ClientID {
 	return out
 }
 
-// CheckReplay refuses participants that are not clients of the plan, and a sum that is
-// not nil and that their answers cannot yield. An element of one answer is at most
-// limit.
+// CheckReplay refuses participants that are not clients of the plan, and a sum that their
+// answers cannot have. An element of one answer is at most limit. A nil sum is not checked.
 func CheckReplay(participants, clients []ClientID, sum []int64, size int, limit int64) error {
 	for i, id := range participants {
 		if _, ok := slices.BinarySearch(clients, id); !ok || i > 0 && participants[i-1] >= id {

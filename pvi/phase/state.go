@@ -12,11 +12,11 @@ import (
 // StateVersion is the version of the JSON encoding of the states of machines.
 const StateVersion = 1
 
-// StateFields is larger than the number of elements of any state apart from its lists
-// of the study's own length. A digest is a list of 32.
+// StateFields is an upper bound on the number of elements of a state outside its lists of the
+// study's own length. A digest counts as 32 elements.
 const StateFields = 256
 
-// NamesElements returns a bound on the commas in the JSON of a list of names.
+// NamesElements returns an upper bound on the number of commas in the JSON of a list of names.
 func NamesElements(names []ClientID) (n int) {
 	for _, id := range names {
 		n += 1 + strings.Count(string(id), ",")
@@ -24,10 +24,9 @@ func NamesElements(names []ClientID) (n int) {
 	return n
 }
 
-// DecodeState reads all of a state. It returns an error for a state with more elements
-// than a bound: a list of numbers with one digit each becomes several times as long in
-// memory as it is in JSON. It counts commas: there is at most one for each element, and
-// each in a name.
+// DecodeState decodes a state. It returns an error for a state with more than the given number
+// of elements, because a list of one-digit numbers takes several times as much memory as its
+// JSON. It counts commas, since there is at most one for each element and each comma in a name.
 func DecodeState(state []byte, into any, elements int) error {
 	if n := bytes.Count(state, []byte(",")); n > elements {
 		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
@@ -43,8 +42,8 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error for a state of another version, or with another digest
-// than that of the machine that it is restored to: a protocol, a scaling, a last round.
+// CheckState returns an error if the state has another version or another digest than the
+// machine. machine is the kind of the digest: a protocol, a scaling or a last round.
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)
@@ -55,7 +54,7 @@ func CheckState(version int, machine string, digest, want Digest) error {
 	return nil
 }
 
-// Within returns an error for a number that is not between two others.
+// Within returns an error that names n if n is not between low and high.
 func Within(name string, n, low, high int) error {
 	if n < low || n > high {
 		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)

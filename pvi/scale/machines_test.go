@@ -15,14 +15,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ball returns n records around (mean, mean).
+// ball returns n records that are normal around (mean, mean).
 func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// In a study without a privacy promise, the means and sds are those of the values clamped to
-// the bounds, without noise.
+// In a study without a privacy promise, the scale has the exact means and sds of the values
+// after clamping to the bounds.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
 	h := newScaleHouse(t, scaleStudy(t, `unit = "none"`, "", ""), 1, a, b)
@@ -45,8 +45,8 @@ func TestScaleExact(t *testing.T) {
 	}
 }
 
-// A column that does not vary keeps bounds of a width, and is named; without noise
-// those that it had. However many passes there are, a state can be saved and read.
+// A constant column keeps bounds with a positive width, and its finding differs from Found.
+// After many passes a state can still be saved and restored.
 func TestScaleOfAConstant(t *testing.T) {
 	for _, c := range []struct{ privacy, standardise string }{
 		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {recordTarget, "rounds = 4"},
@@ -78,15 +78,15 @@ func TestScaleOfAConstant(t *testing.T) {
 	}
 }
 
-// Tails as heavy as Cauchy's do not widen the scale to the bounds: three passes end
-// where the bulk of the values is.
+// In columns with Cauchy tails, the scale is not as wide as the bounds. After three passes it
+// covers the bulk of the values.
 func TestScaleOfHeavyTails(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		cauchy := func() float64 { return 10 + 0.2*r.NormFloat64()/r.NormFloat64() }
 		h := newScaleHouse(t, scaleStudy(t, recordTarget, "", ""), seed, spread(10_000, cauchy))
 		for _, s := range h.play().Scales() {
-			// Half of the values lie within 0.2 of 10, 98 % within 6.4.
+			// Half of the values are within 0.2 of 10, and 98 % within 6.4.
 			if s.Low > 9 || s.High < 11 || s.High-s.Low > 60 {
 				t.Errorf("seed %d: the scale of a heavy-tailed column is %+v", seed, s)
 			}
@@ -94,8 +94,8 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// With too few records or clients, or too small a share, bounds that noise
-// could have moved are not narrowed, and the finding names the reason.
+// With too few records or clients, or too small a share of the budget, noise could decide how
+// far the bounds are narrowed. They are then not narrowed, and the finding says why.
 func TestScaleHidden(t *testing.T) {
 	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
 	few := scaleStudy(t, recordTarget, "", "")
@@ -116,16 +116,16 @@ func TestScaleHidden(t *testing.T) {
 	}
 }
 
-// A thousand clients, each protected as a whole, find a scale together, and each counts
-// the same however many records it has. Mean and mean square are those of the clients'
-// means of clamped values, but for the noise of the last pass: four numbers, 6 sds, so
-// that at other seeds 8 of 10^9 right programs fail.
+// A thousand clients find a scale if the privacy unit is the client. Each client has the same
+// weight, whatever its number of records. Mean and mean square agree with the averages of the
+// clients' means of clamped values, up to the noise of the last pass. Four numbers may differ by
+// 6 sds each, so with other seeds 8 of 10^9 correct programs fail.
 func TestScaleOfClients(t *testing.T) {
 	clients := make([]*shard.Records, 1000)
 	for m := range clients {
 		n, at := 1, 5.0
 		if m%10 == 0 {
-			n, at = 300, 7 // a tenth of the clients holds nearly all records
+			n, at = 300, 7 // A tenth of the clients has nearly all records.
 		}
 		clients[m] = ball(uint64(m), n, at, 0.5)
 	}
@@ -137,32 +137,33 @@ func TestScaleOfClients(t *testing.T) {
 	before := h.server.scale.bounds()
 	h.play()
 	last := &h.scaling.moments
-	noise := last.lattice.Float(last.mechanism.ShareSigma()) / math.Sqrt(1000) // of a mean over clients
+	noise := last.lattice.Float(last.mechanism.ShareSigma()) / math.Sqrt(1000) // sd of the noise in a mean over clients
 	for k, c := range h.server.Columns() {
 		b := before[k]
 		mean, square, ofRecords := meansOfClients(clients, 2*k, b)
 		half := (b.High - b.Low) / 2
 		z := (c.Mean - middleOf(b)) / half
-		found := (c.SD/half)*(c.SD/half) + z*z // the mean square
+		found := (c.SD/half)*(c.SD/half) + z*z // mean square of the scaled values
 		if math.Abs(z-mean) > 6*noise || math.Abs(found-square) > 6*noise {
 			t.Errorf("%+v: mean and mean square are %g and %g sds away from those of the clients", c, (z-mean)/noise, (found-square)/noise)
 		}
 		if math.Abs(ofRecords-mean) < 100*noise {
 			t.Errorf("a mean over records would be %g sds away: that tells nothing", (ofRecords-mean)/noise)
 		}
-		// The variance is beyond doubt if it is by 6 sds of that of mean and mean square.
+		// The finding is Found if the variance exceeds 6 sds of the noise in mean and mean
+		// square.
 		if sure := 4*noise*(1+2*math.Abs(mean)) + 6*noise*(1+2*math.Abs(mean)); square-mean*mean < sure || c.Finding != Found {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
 	}
-	// The bound on one client's average does not depend on the client's records.
+	// The clip of one client's average does not depend on the client's records.
 	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
 		t.Errorf("a client's clip is %g, want √(2·2)", got)
 	}
 }
 
-// meansOfClients returns the means over clients of the mean and the mean square of a
-// column of records, clamped to bounds and mapped to [-1, 1], and the mean over records.
+// meansOfClients returns two means over clients, of the mean and of the mean square of a column,
+// and the mean over records. Values are clamped to bounds and mapped to [-1, 1].
 func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean, square, ofRecords float64) {
 	all := 0
 	for _, records := range clients {
@@ -199,7 +200,7 @@ func TestScaleVoid(t *testing.T) {
 	}
 }
 
-// A message that is out of place is refused and changes nothing.
+// The machines refuse invalid messages, and do not change.
 func TestScaleRefuses(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))

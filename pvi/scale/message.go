@@ -5,28 +5,29 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Plan asks every client of a scaling for a release. Its slices must not be
+// A Plan is the coordinator's request to all clients for a release. Its slices must not be
 // changed.
 type Plan struct {
 	Scaling phase.Digest
-	Number  int            // of the pass, from 1
-	Bounds  []study.Bounds // of every column, within which it is to be released
+	Number  int            // number of the pass, from 1
+	Bounds  []study.Bounds // bounds of every column in this pass
 }
 
-// A Release is a client's noised sum, in lattice steps. It passed the gate: the
-// observers that the study names may read it.
+// A Release is a client's noisy sum, in lattice steps. The observers that the study names may
+// read it.
 type Release struct {
 	Scaling phase.Digest
-	Number  int // of the pass
+	Number  int // number of the pass
 	Client  phase.ClientID
 	Sum     []int64
 }
 
-// An Outcome ends a pass, [phase.Accepted] or [phase.Void]. Privacy is spent either way.
+// An Outcome ends a pass. Its verdict is [phase.Accepted] or [phase.Void]. The clients' privacy
+// is spent in both cases.
 type Outcome struct {
 	Scaling      phase.Digest     `json:"-"`
 	Number       int              `json:"pass"`
 	Verdict      phase.Verdict    `json:"verdict"`
-	Participants []phase.ClientID `json:"participants"` // whose releases are in Sum, in order
-	Sum          []int64          `json:"sum"`          // in lattice steps; nil if void
+	Participants []phase.ClientID `json:"participants"` // clients whose releases are in Sum, in order
+	Sum          []int64          `json:"sum"`          // sum of releases, in lattice steps; nil if void
 }

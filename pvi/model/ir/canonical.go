@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// Version of the canonical form.
+// Version is the version of the canonical form.
 const Version = 1
 
-// Bytes returns the canonical form of the program. Two programs have the same bytes exactly
-// if they are equal, on every platform. Integers and floats are 8 bytes, big-endian;
-// strings and lists are preceded by their length.
+// Bytes returns the canonical form of the program. On every platform, two programs have the same
+// bytes if and only if they are equal. Integers and floats have 8 bytes, big-endian. Strings and
+// lists are preceded by their length.
 func (p *Program) Bytes() []byte {
 	w := writer("fedpvi record program")
 	w.ints(Version)

@@ -3,8 +3,8 @@ package ir
 // Density is a family of log densities (or log probabilities).
 type Density uint8
 
-// These are the densities. Arguments follow the variate in the given order. The numbers are
-// part of the canonical form.
+// These are the densities. The arguments, listed here in order, follow the variate. The numbers
+// are part of the canonical form.
 const (
 	NoDensity Density = iota
 
@@ -19,13 +19,13 @@ const (
 	BernoulliLogit  // log odds of 1
 	BernoulliProbit // probit of the probability of 1
 	PoissonLog      // log mean
-	NegBinomialLog  // log mean, φ; variance μ + μ²/φ
-	Categorical     // a vector of logits; the variate counts from 0
+	NegBinomialLog  // log mean, φ; with mean μ the variance is μ + μ²/φ
+	Categorical     // vector of logits; the variate is a class, from 0
 
 	densities
 )
 
-// Support is the set on which a density lives.
+// Support is the set of values that have a positive density.
 type Support uint8
 
 // These are the supports.
@@ -43,9 +43,10 @@ const (
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive reports, for each argument, whether it must be positive.
+	// Positive has an element for each argument, which is true if the argument must be positive.
 	Positive []bool
-	// Record and Prior report where the density may be used.
+	// Record is true if the density may be that of a record's outcome. Prior is true if it may
+	// be a prior.
 	Record, Prior bool
 }
 
@@ -65,7 +66,7 @@ var densityTable = [densities]DensityInfo{
 	Categorical:     {"categorical_logit", OnClasses, []bool{false}, true, false},
 }
 
-// Info returns the description of the density. It reports false for an unknown number.
+// Info returns the description of the density. It returns false for an unknown number.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false
@@ -73,7 +74,7 @@ func (d Density) Info() (DensityInfo, bool) {
 	return densityTable[d], true
 }
 
-// String returns the density's name.
+// String returns the name of the density.
 func (d Density) String() string {
 	info, ok := d.Info()
 	if !ok {

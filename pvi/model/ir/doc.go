@@ -1,12 +1,12 @@
-// Package ir is the language of models: a record program is a few dozen operations, as
-// plain data, that compute the log density of one record.
+// Package ir is the language of models. A record program computes the log density of one record.
+// It is plain data and consists of a few dozen kinds of operations.
 //
-// A [Program] declares columns, which it reads of a row, parameters, and nodes in an order
-// in which each uses only earlier ones. The verifier derives what a node may depend on; see
-// [Phase]. No operation reads another row, loops, does input or output, or draws random
-// numbers. So whatever the program is, changing one row changes the contribution of that
-// row alone, and clipping a row's gradient bounds its influence.
+// A [Program] declares the columns that it reads, its parameters, and its nodes. Each node uses
+// only earlier nodes. The verifier derives the inputs on which a node may depend; see [Phase].
+// No operation reads another row, loops, does input or output, or draws random numbers. So, for
+// any program, a change of one row changes only the contribution of that row, and clipping a
+// row's gradient bounds its influence.
 //
-// [Verify] is the gate: only verified programs run. Programs are untrusted. This package,
-// the evaluator and the clip are trusted.
+// Only programs that [Verify] accepts are run. Programs are untrusted. This package, the
+// evaluator and the clip are trusted.
 package ir

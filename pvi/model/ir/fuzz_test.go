@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// reader turns bytes into an arbitrary program.
+// reader converts bytes to an arbitrary program.
 type reader struct{ data []byte }
 
 func (r *reader) byte() int {
@@ -85,8 +85,8 @@ func (r *reader) program() Program {
 	return p
 }
 
-// The verifier never panics, and its memory is proportional to its input. Accepted programs
-// have shapes within the limits.
+// Verify never panics, and its memory is proportional to its input. Accepted programs have
+// shapes within the limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a small program that is none"))
@@ -107,7 +107,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// The verifier does not panic for mutations of a good program either.
+// Verify does not panic for mutations of a valid program.
 func FuzzVerifyMutations(f *testing.F) {
 	f.Add(uint8(4), uint8(0), int64(10), int64(3))
 	f.Fuzz(func(_ *testing.T, node, field uint8, a, b int64) {

@@ -14,19 +14,19 @@ import (
 // elements share one list, and each parameter has its own prefix.
 type Names struct {
 	front string
-	list  *list // nil if there are none
+	list  *list // nil if there are no names
 }
 
-// A list is a text, with the end of each name in it.
+// A list is a text of names with the position at which each name ends.
 type list struct {
 	text string
 	ends []int
 }
 
-// NamesOf returns the names given.
+// NamesOf returns the given names.
 func NamesOf(names ...string) Names { return CollectNames(slices.Values(names)) }
 
-// CollectNames returns the names of a sequence.
+// CollectNames returns the names in a sequence.
 func CollectNames(names iter.Seq[string]) Names {
 	var text strings.Builder
 	var ends []int
@@ -37,10 +37,10 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // without spare capacity
+	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // The clones have no spare capacity.
 }
 
-// After returns the names with the prefix front. Both share the list.
+// After returns the names with the prefix front added. Both share the list.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -73,13 +73,14 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error for an empty, invalid or repeated name. If the names of a list are
-// known to differ, they also differ with a prefix, and check does not compare them again.
+// check returns an error for an empty, invalid or repeated name. The set differ has the lists
+// whose names are known to differ. With a prefix they differ too, so check does not compare them
+// again.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
-	var seen *index // nil if they differ
+	var seen *index // nil if the names are known to differ
 	if !differ[n.list] {
 		seen = newIndex(n.list)
 	}
@@ -95,15 +96,15 @@ func (n Names) check(what string, differ map[*list]bool) error {
 	return nil
 }
 
-// An index finds a name in a list. Unlike a map it has no copy of the names.
+// An index finds a name in a list. Unlike a map it does not store copies of the names.
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // numbers of names, from 1, at their hash or the next free slot; 0 for none
+	slot []int32 // name numbers, from 1, at the name's hash or the next free slot; 0 if free
 }
 
 func newIndex(l *list) *index {
-	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // half of the slots stay empty
+	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // At least half of the slots stay empty.
 }
 
 // add adds name i, and reports whether it is new.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Names equal the list that they were made of, with the prefix, and check agrees with a
-// map.
+// Names equal the list of strings from which they were made, with the prefix. check agrees with
+// a map of the strings.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}
@@ -53,7 +53,7 @@ func naive(names []string) error {
 	return nil
 }
 
-// A repeated name among very many is found.
+// check finds a name that is repeated once among very many names.
 func TestANameTwiceAmongMany(t *testing.T) {
 	numbers := func(yield func(string) bool) {
 		for i := range MaxEntries - 1 {

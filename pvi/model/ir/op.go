@@ -1,28 +1,28 @@
 package ir
 
-// Op is an operation. Operations are elementwise unless noted otherwise. A scalar beside a
-// vector stands for a vector of equal elements.
+// Op is an operation. Operations are elementwise unless noted otherwise. A scalar that is
+// combined with a vector stands for a vector of equal elements.
 type Op uint8
 
-// These are the operations. The numbers are part of the canonical form, so new ones go at
-// the end.
+// These are the operations. The numbers are part of the canonical form, so new operations must
+// be added at the end.
 const (
 	Invalid Op = iota
 
-	// Leaves.
-	Const // Values
+	// Leaves have no arguments.
+	Const // constant Values
 	Col   // column Ref of the row
-	Param // parameter Ref, constrained
+	Param // parameter Ref, on its own scale
 
-	// Only these operations bring parameters into records. t depends on parameters or
-	// constants alone, and i is an integer column.
+	// Only these operations bring parameters into records. t is a node that depends on
+	// parameters or constants only, and i is an integer column.
 	Global    // t itself, for every record
-	Gather    // t[i], t a vector
-	GatherRow // row i of the matrix t
-	Linear    // x·t, x a vector of the row, t a vector
-	MatVec    // t x, t a matrix, x a vector
+	Gather    // t[i] for a vector t
+	GatherRow // row i of a matrix t
+	Linear    // x·t for a vector x of the row and a vector t
+	MatVec    // t x for a matrix t and a vector x
 
-	// One argument.
+	// These have one argument.
 	Neg
 	Exp
 	Log
@@ -38,7 +38,7 @@ const (
 	Phi
 	Abs
 
-	// Two arguments.
+	// These have two arguments.
 	Add
 	Sub
 	Mul
@@ -46,26 +46,26 @@ const (
 	Max
 	Min
 
-	// Over the elements of one argument.
+	// These reduce or normalise the elements of one argument.
 	Sum
 	LogSumExp
-	Softmax    // to a vector
-	LogSoftmax // to a vector
+	Softmax    // result is a vector
+	LogSoftmax // result is a vector
 
-	// Shape.
-	Dot     // of two vectors
+	// These select or combine elements.
+	Dot     // dot product of two vectors
 	Element // element Ref of a vector
-	Slice   // Rows×Cols elements from element Ref on
-	Stack   // of scalars to a vector
+	Slice   // Rows×Cols elements, starting at element Ref
+	Stack   // vector of the scalar arguments
 
-	// DensityOp is the log density Ref of Args[0], which is data, given the other
-	// arguments.
+	// DensityOp is the log density number Ref at Args[0], which is data. The other arguments are
+	// the arguments of the density.
 	DensityOp
 
 	ops
 )
 
-// form is the way in which an operation's arguments and result are checked.
+// form selects the checks of an operation's arguments and result.
 type form uint8
 
 const (
@@ -73,7 +73,7 @@ const (
 	bridge
 	mapOne
 	mapTwo
-	reduce // vector to scalar
+	reduce // one vector to a scalar
 	rescale
 	shape
 	density
@@ -82,7 +82,7 @@ const (
 type opInfo struct {
 	name string
 	form form
-	args int // -1: any number from one on
+	args int // number of arguments; −1 for any positive number
 }
 
 var opTable = [ops]opInfo{
@@ -101,7 +101,7 @@ var opTable = [ops]opInfo{
 	DensityOp: {"density", density, -1},
 }
 
-// String returns the operation's name.
+// String returns the name of the operation.
 func (o Op) String() string {
 	if o == Invalid || o >= ops {
 		return "invalid"
@@ -109,7 +109,8 @@ func (o Op) String() string {
 	return opTable[o].name
 }
 
-// Elementwise reports whether the operation maps each element of its arguments separately.
+// Elementwise reports whether each element of the result depends only on the same elements of
+// the arguments.
 func (o Op) Elementwise() bool {
 	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
 }

@@ -1,26 +1,26 @@
 package ir
 
-// Phase says what a node depends on, and so when it is computed. The verifier derives it
-// from the arguments.
+// Phase describes the inputs on which a node depends, which determine when it is computed. The
+// verifier derives the phase from the arguments.
 type Phase uint8
 
-// These are the phases. A node with several arguments has the join of their phases. Shared
-// has no join with Data or Record: parameters enter records only through the bridges
-// [Global], [Gather], [GatherRow], [Linear] and [MatVec].
+// These are the phases. A node with several arguments has the join of their phases. Shared has
+// no join with Data or Record: parameters enter records only through the bridges [Global],
+// [Gather], [GatherRow], [Linear] and [MatVec].
 const (
-	Fixed  Phase = iota // constants: once for a study
-	Data                // one row: once for a shard
-	Shared              // parameters: once for a step
-	Record              // one row and parameters: for each record in each step
+	Fixed  Phase = iota // depends on constants; computed once for a study
+	Data                // depends on one row; computed once for a shard
+	Shared              // depends on parameters; computed once for a step
+	Record              // depends on one row and parameters; computed for each record in each step
 )
 
-// String returns the phase's name.
+// String returns the name of the phase.
 func (p Phase) String() string {
 	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
 }
 
-// Join returns the phase of a node with arguments of phases a and b. It reports false if
-// the phases have no join.
+// Join returns the phase of a node whose arguments have phases a and b. It returns false if the
+// phases have no join.
 func Join(a, b Phase) (Phase, bool) {
 	switch {
 	case a == b || b == Fixed:

@@ -1,47 +1,45 @@
 package ir
 
-// Program is a model as data. A program can be printed, hashed, sent and verified, and it
-// contains no code.
+// Program is a model as data without code. It can be printed, hashed, sent and verified.
 type Program struct {
 	Name       string
 	Columns    []Column
 	Parameters []Parameter
 	Nodes      []Node
-	// Likelihood is the node with the log density of one record.
+	// Likelihood is the index of the node with the log density of one record.
 	Likelihood int
-	// Priors give every parameter one proper density.
+	// Priors has one proper density for every parameter.
 	Priors []Prior
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
 }
 
-// Column is a column that a program reads. A row has one number in the column, or one
-// number for each entry.
+// Column is a column that a program reads. A row has one number in the column, or one number for
+// each entry.
 type Column struct {
 	Name string
-	// Entries names the numbers of a vector. It is empty for a single number.
+	// Entries has the names of a vector's elements. It is empty for a single number.
 	Entries Names
-	// Lower and Upper are public bounds. The bounds themselves are possible values. They
-	// may be infinite. Loading refuses values outside the bounds.
+	// Lower and Upper are public bounds of the values, inclusive. They may be infinite. Loading
+	// returns an error for values outside the bounds.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
 	Integer bool
 }
 
-// Width returns the number of values that a row has in the column.
+// Width returns the number of values in one row of the column.
 func (c Column) Width() int { return max(1, c.Entries.Len()) }
 
-// Parameter is a scalar, a vector (Cols = 1) or a matrix of the model, stored by
-// rows.
+// Parameter is a scalar, a vector (Cols = 1) or a matrix of the model, stored by rows.
 type Parameter struct {
 	Name       string
 	Rows, Cols int
 	Constraint Constraint
-	// Entries names the elements. If it is empty, they are numbered from 1.
+	// Entries has the names of the elements. If it is empty, they are numbered from 1.
 	Entries Names
 }
 
-// Size returns the number of constrained values.
+// Size returns the number of elements on the parameter's own scale.
 func (p Parameter) Size() int { return p.Rows * p.Cols }
 
 // Free returns the number of unconstrained coordinates.
@@ -52,30 +50,30 @@ func (p Parameter) Free() int {
 	return p.Size()
 }
 
-// ConstraintKind is the kind of a parameter's set.
+// ConstraintKind is the kind of set in which a parameter lies.
 type ConstraintKind uint8
 
-// These are the constraints.
+// These are the kinds of constraints.
 const (
 	Unconstrained ConstraintKind = iota
 	Lower                        // above Constraint.Lower
 	Upper                        // below Constraint.Upper
-	Both                         // between the two
-	Simplex                      // positive, sum 1 (a vector)
-	Ordered                      // increasing (a vector)
+	Both                         // between Constraint.Lower and Constraint.Upper
+	Simplex                      // vector of positive numbers with sum 1
+	Ordered                      // vector of increasing numbers
 	constraintKinds
 )
 
-// Constraint is a set with its constant bounds.
+// Constraint is the set in which a parameter lies, with its constant bounds.
 type Constraint struct {
 	Kind         ConstraintKind
 	Lower, Upper float64
 }
 
-// Node is one operation.
+// Node is one operation of a program.
 type Node struct {
 	Op   Op
-	Args []int // earlier nodes
+	Args []int // indices of earlier nodes
 	// Ref is a number that Op needs: the index of a column, of a parameter or of an
 	// element, the first row of a slice, or a density.
 	Ref int
@@ -85,12 +83,13 @@ type Node struct {
 	Values []float64
 }
 
-// Prior is the density of the elements of a parameter, which are independent. The arguments
-// of the density are constants or parameters declared earlier.
+// Prior is the density of each element of a parameter. The elements are independent. The
+// arguments of the density are constants or parameters declared earlier.
 type Prior struct {
 	Parameter int
 	Density   Density
-	// Args are nodes, each a scalar or of the parameter's size.
+	// Args are the nodes of the density's arguments. Each is a scalar or has the parameter's
+	// size.
 	Args []int
 }
 
@@ -100,15 +99,15 @@ type PredictionKind uint8
 // These are the kinds of prediction.
 const (
 	NoPrediction  PredictionKind = iota
-	Probability                  // of outcome 1
-	Mean                         // of a number
-	Probabilities                // of outcomes 0, 1, ...
+	Probability                  // probability of outcome 1
+	Mean                         // expected value of a number
+	Probabilities                // probabilities of outcomes 0, 1, ...
 	predictionKinds
 )
 
-// Prediction is a node that predicts a column without reading it.
+// Prediction is a node that predicts a column without reading this column.
 type Prediction struct {
 	Kind    PredictionKind
 	Node    int
-	Outcome int // column
+	Outcome int // index of the predicted column
 }

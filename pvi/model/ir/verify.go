@@ -1,16 +1,16 @@
 package ir
 
-// This file decides which programs may run, and can be read without the other files. A
-// program passes if every node uses only earlier nodes, has the arguments that its
-// operation needs, and stays within the limits; if every index into a table of parameters
-// is a column with bounds inside the table; if the log density of a record is a scalar of
-// the record phase; and if the priors are proper.
+// This file decides which programs may run, and can be read without the other files. A program
+// passes if every node uses only earlier nodes, has the arguments that its operation needs, and
+// stays within the limits; if every index into a table of parameters is a column with bounds
+// inside the table; if the log density of a record is a scalar of the record phase; and if the
+// priors are proper.
 //
-// No record can affect the value of another record, because the only operation that reads
-// data is Col. Col has no argument that could select a row, and reads the current row.
+// No record can affect the value of another record, because the only operation that reads data
+// is Col. Col has no argument that could select a row, and reads the current row.
 //
-// This file has the rules about phases. Shapes, limits and declarations are in
-// verify_parts.go, densities in verify_density.go, priors in verify_priors.go.
+// This file has the rules about phases. Shapes, limits and declarations are in verify_parts.go,
+// densities in verify_density.go, priors in verify_priors.go.
 
 import "fmt"
 
@@ -19,8 +19,8 @@ type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
-	positive []bool // known to be positive, for all parameters and rows
-	latest   []int  // the last parameter that it depends on, -1 for none
+	positive []bool // whether each node is positive for all parameters and rows
+	latest   []int  // last parameter on which each node depends; −1 for none
 }
 
 // Program returns the program. It must not be changed.
@@ -82,7 +82,7 @@ func (v *Verified) nodes() error {
 	return nil
 }
 
-// A typed value has the properties of a node that the verifier derives.
+// A typed has the properties of a node that the verifier derives.
 type typed struct {
 	phase    Phase
 	shape    Shape
@@ -143,7 +143,7 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 	}
 }
 
-// bridge returns the type of an operation that brings parameters into records.
+// bridge returns the properties of a node that brings parameters into records.
 func (v *Verified) bridge(n *Node) (typed, error) {
 	t := n.Args[0]
 	if n.Op == Linear {
@@ -180,7 +180,8 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// index checks that node i is a column whose values index a table of n rows.
+// index returns an error unless node i is a column whose values are valid indices into a table
+// of n rows.
 func (v *Verified) index(i, n int) error {
 	if v.program.Nodes[i].Op != Col {
 		return fmt.Errorf("an index must be a column")

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// density types a log density. Its outcome must be data inside its support.
+// density returns the properties of a log density. Its outcome must be data inside its support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {
@@ -38,7 +38,7 @@ func (v *Verified) density(n *Node) (typed, error) {
 	return typed{phase, out, false}, v.outcome(d, n)
 }
 
-// outcome checks that the outcome can only take values in the density's support.
+// outcome returns an error if the outcome can have values outside the density's support.
 func (v *Verified) outcome(d Density, n *Node) error {
 	support := densityTable[d].Support
 	if support == OnReals {

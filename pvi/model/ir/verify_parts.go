@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file has the smaller checks of the verifier.
+// This file has the parts of the verifier that are not about phases.
 
 func (v *Verified) declarations() error {
 	p := &v.program
@@ -49,7 +49,7 @@ func name(what, s string) error {
 	return nil
 }
 
-// once checks a name that must differ from those in seen.
+// once returns an error if the name s is invalid or in seen, and adds it to seen.
 func once(what, s string, seen map[string]bool) error {
 	if err := name(what, s); err != nil {
 		return err
@@ -150,7 +150,7 @@ func broadcast(a, b Shape) (Shape, error) {
 	return Shape{}, fmt.Errorf("the shapes %d×%d and %d×%d do not fit", a.Rows, a.Cols, b.Rows, b.Cols)
 }
 
-// reshape types the operations that select, slice and stack.
+// reshape returns the shape of an operation that selects, slices or stacks elements.
 func (v *Verified) reshape(n *Node) (Shape, bool, error) {
 	first := v.shapes[n.Args[0]]
 	switch n.Op {
@@ -202,7 +202,7 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage adds up the cost of a program.
+// usage is the total cost of a program's nodes.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {
@@ -213,7 +213,7 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 	case Shared:
 		u.shared += size
 	default:
-		wide := n.Op == Col // read in place, not computed
+		wide := n.Op == Col // a column is read in place and needs no memory
 		if size > MaxRecordVector && !wide {
 			return fmt.Errorf("%d elements for each record, at most %d are allowed", size, MaxRecordVector)
 		}
@@ -240,7 +240,7 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 	return nil
 }
 
-// prediction checks that the prediction does not read the outcome.
+// prediction returns an error if the prediction reads the outcome.
 func (v *Verified) prediction() error {
 	q := v.program.Prediction
 	if q.Kind == NoPrediction {
@@ -277,5 +277,5 @@ func (p Program) clone() Program {
 	return c
 }
 
-// clip shortens a name for a message.
+// clip shortens a name for an error message.
 func clip(s string) string { return s[:min(len(s), 64)] }

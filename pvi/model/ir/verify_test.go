@@ -61,7 +61,7 @@ func TestVerifyAcceptsGood(t *testing.T) {
 	}
 }
 
-// A verified program does not change when its original does.
+// A verified program does not change when the program from which it was made does.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
 	v, err := Verify(p)
@@ -76,7 +76,7 @@ func TestVerifyCopies(t *testing.T) {
 	}
 }
 
-// Each of these programs is refused with a message that gives the reason.
+// Verify refuses each of these programs with an error that gives the reason.
 func TestVerifyRefuses(t *testing.T) {
 	add := func(n Node) func(*Program) {
 		return func(p *Program) { p.Nodes = append(p.Nodes, n) }
@@ -86,7 +86,7 @@ func TestVerifyRefuses(t *testing.T) {
 		name, want string
 		spoil      func(p *Program)
 	}{
-		// These read more than the current row.
+		// These programs would read other data than the current row.
 		{"a later node", "not before", func(p *Program) { p.Nodes[4].Args[0] = 10 }},
 		{"itself", "not before", func(p *Program) { p.Nodes[4].Args[0] = 4 }},
 		{"a negative node", "not before", func(p *Program) { p.Nodes[4].Args[0] = -1 }},
@@ -106,7 +106,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"a likelihood without data", "depends on the parameters and the row", func(p *Program) { p.Likelihood = 5 }},
 		{"a likelihood without parameters", "depends on the parameters and the row", func(p *Program) { p.Likelihood = 0 }},
 		{"a prediction from the outcome", "reads the outcome", func(p *Program) { p.Prediction.Node = 11 }},
-		// Ill-typed.
+		// These programs have operations with wrong arguments.
 		{"no such operation", "no operation", add(Node{Op: ops})},
 		{"no operation", "no operation", add(Node{})},
 		{"too few arguments", "1 arguments", add(Node{Op: Add, Args: []int{0}})},
@@ -135,7 +135,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"a vector likelihood", "one number", func(p *Program) { p.Nodes = append(p.Nodes, Node{Op: Global, Args: []int{3}}); p.Likelihood = 15 }},
 		{"no such likelihood", "does not exist", func(p *Program) { p.Likelihood = 99 }},
 		{"a negative likelihood", "does not exist", func(p *Program) { p.Likelihood = -1 }},
-		// Priors.
+		// These programs have wrong priors.
 		{"no prior", "no proper prior", func(p *Program) { p.Priors = p.Priors[:2] }},
 		{"two priors", "two priors", func(p *Program) { p.Priors[1].Parameter = 0 }},
 		{"a prior for nothing", "does not exist", func(p *Program) { p.Priors[1].Parameter = 3 }},
@@ -146,7 +146,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"a prior without spread", "not known to be positive", func(p *Program) { p.Priors[0].Args[1] = 12 }},
 		{"a prior on part of the line only", "leave the support", func(p *Program) { p.Priors[0].Density = Gamma; p.Priors[0].Args = []int{13, 13} }},
 		{"a prior of another shape", "another shape", func(p *Program) { p.Priors[2].Args[0] = 3 }},
-		// Declarations.
+		// These programs have wrong declarations.
 		{"no name", "needs a name", func(p *Program) { p.Name = "" }},
 		{"a name that hides something", "does not print", func(p *Program) { p.Columns[0].Name = "y\x1b[2J" }},
 		{"a name twice", "given twice", func(p *Program) { p.Parameters[1].Name = "x" }},
@@ -158,7 +158,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"an empty interval", "enclose", func(p *Program) { p.Parameters[1].Constraint = Constraint{Both, 2, 1} }},
 		{"a bound that is not finite", "not finite", func(p *Program) { p.Parameters[1].Constraint.Lower = math.Inf(-1) }},
 		{"a scalar simplex", "at least 2", func(p *Program) { p.Parameters[1].Constraint.Kind = Simplex }},
-		// Limits.
+		// These programs exceed a limit.
 		{"too many operations", "operations, at most", func(p *Program) {
 			for len(p.Nodes) <= MaxNodes {
 				p.Nodes = append(p.Nodes, number(1))
@@ -202,7 +202,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// Every field of a program is part of its digest.
+// A change of any field of a program changes its digest.
 func TestDigest(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for name, change := range map[string]func(p *Program){

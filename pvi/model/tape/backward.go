@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward adds the adjoint of node i, which is neither a leaf nor a bridge, to the adjoints of
-// its arguments.
+// backward adds the contributions of node i to the adjoints of its arguments. The node is
+// neither a leaf nor a bridge.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
 	adj, size := m.Adjoint[i], m.size[i]
@@ -130,11 +130,11 @@ func (m *Machine) binaryBackward(i, n int) {
 	}
 }
 
-// isSettled reports whether argument k of node i has its adjoint already.
+// isSettled reports whether the adjoint of argument k of node i is already computed.
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
 // leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the
-// left argument has the whole derivative.
+// derivative goes to the left argument.
 func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {

@@ -40,11 +40,11 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick breaks a stick of length 1 into K pieces. Piece k, for k = 1..K−1, is the
-// share σ(u_k − log(K−k)) of the stick that is left, so u = 0 gives equal pieces (the
-// transform of Stan up to release 2.36).
+// breakStick breaks a stick of length 1 into K pieces. Piece k, for k = 1..K−1, is the share
+// σ(u_k − log(K−k)) of the stick that is left, so u = 0 gives equal pieces (the transform of
+// Stan up to release 2.36).
 func breakStick(x, u []float64) (logJacobian float64) {
-	left := 0. // log of the rest
+	left := 0. // log of the length that is left
 	for k, v := range u {
 		z := v - math.Log(float64(len(u)-k))
 		share, rest := -special.Softplus(-z), -special.Softplus(z)
@@ -56,8 +56,8 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull adds to g the gradient in u of a function whose gradient in x = x(u) is adj, plus
-// jacobian times the gradient of the log Jacobian.
+// pull adds to g the gradient in u of a function f(x(u)), given adj, the gradient of f in x. It
+// also adds jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -89,10 +89,10 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	}
 }
 
-// mendStick is the reverse of breakStick.
+// mendStick is the backward pass of breakStick.
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of the rest
+	left := x[k] * adj[k] // adjoint of the log of the length that is left
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

@@ -12,9 +12,9 @@ const (
 	logPi      = 1.14472988584940017414342735135
 )
 
-// term is one density over lanes: outcomes y, up to three arguments a, and the destinations of
-// values and derivatives. A derivative is nil if it is not needed. same means that all lanes of
-// an argument are equal.
+// term is one density for several lanes: outcomes y, up to three arguments a, and the
+// destinations of values and derivatives. A derivative is nil if it is not needed. same is true
+// if all lanes of an argument are equal.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -145,7 +145,8 @@ func studentT(t *term, s *scratch) {
 	}
 }
 
-// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ and twice its slope.
+// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice the derivative of this
+// function.
 func studentNorm(nu float64) (value, slope float64) {
 	value = special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
 	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
@@ -254,7 +255,7 @@ func (m *Machine) categorical(i, n int) {
 	}
 }
 
-// DensityLanes computes a density over lanes outside a program, for fused kernels.
+// DensityLanes computes a density for several lanes outside a program. Fused kernels use it.
 type DensityLanes struct {
 	term  term
 	space scratch
@@ -263,8 +264,8 @@ type DensityLanes struct {
 	slopes func(*term)
 }
 
-// NewDensityLanes prepares a density with a scalar outcome and scalar arguments for up to lanes
-// rows. It returns nil for other densities.
+// NewDensityLanes returns the density d for up to lanes rows, with a scalar outcome and scalar
+// arguments. It returns nil for other densities.
 func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	if kernels[d] == nil {
 		return nil
@@ -277,13 +278,13 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 }
 
 // Argument sets the values of argument k and the destination of its derivative, which may be
-// nil.
+// nil. same is true if all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes writes only the derivatives, if they need less work than the densities, and
-// reports whether it wrote them. A derivative is NaN if the density is not finite.
+// RunSlopes writes the derivatives alone, if this is less work than Run, and reports whether it
+// wrote them. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false
@@ -298,7 +299,7 @@ func bernoulliLogitSlope(t *term) {
 	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
 	special.InvLogitAll(slope, eta)
 	for l := range slope {
-		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // 0, or NaN
+		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // the added term is 0, or NaN if eta is not finite
 	}
 }
 

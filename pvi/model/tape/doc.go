@@ -1,5 +1,5 @@
-// Package tape runs verified programs on a number of rows side by side: values forward,
-// adjoints backward. It does not compute the gradients of single rows. The backward sweep
-// computes the adjoint of every bridge from parameters into records, from which an engine
-// computes norms and sums.
+// Package tape runs verified programs on several rows at a time: values forward, adjoints
+// backward. It does not compute the gradients of single rows. The backward sweep computes the
+// adjoint of every bridge from parameters into records. An engine computes norms and sums of
+// gradients from these adjoints.
 package tape

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// forward computes node i, which is neither a leaf nor a bridge, in the first n lanes.
+// forward computes the first n lanes of node i. The node is neither a leaf nor a bridge.
 func (m *Machine) forward(i, n int) {
 	node := &m.nodes[i]
 	out, size := m.Value[i], m.size[i]
@@ -77,7 +77,7 @@ func unary(op ir.Op, dst, x []float64) {
 	}
 }
 
-// slow are the functions without a batched form.
+// slow has the functions that are computed one lane at a time.
 var slow = map[ir.Op]func(float64) float64{
 	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
 	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },
@@ -129,7 +129,8 @@ func (m *Machine) reduce(op ir.Op, dst []float64, a, n int) {
 	}
 }
 
-// logSumExp shifts by the largest element, so that nothing overflows.
+// logSumExp computes the log of the sum of exponentials of node a's elements. It subtracts the
+// largest element first, so that nothing overflows.
 func (m *Machine) logSumExp(dst []float64, a, n int) {
 	value, size := m.Value[a], m.size[a]
 	top, work := m.work[:n], m.scratch[:n]
@@ -156,7 +157,7 @@ func (m *Machine) logSumExp(dst []float64, a, n int) {
 	}
 }
 
-// rescale normalises the exponentials of the elements of node a.
+// rescale computes the softmax of node a's elements, or its logarithm.
 func (m *Machine) rescale(op ir.Op, i, a, n int) {
 	value, size, total := m.Value[a], m.size[a], m.third[:n]
 	m.logSumExp(total, a, n)

@@ -2,8 +2,8 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Machine computes some nodes of a program for up to Lanes rows side by side.
-// Element e of a node's value for lane l is at e·Lanes + l.
+// Machine computes selected nodes of a program for several rows at a time, up to its number of
+// lanes. Element e of a node's value in lane l is at index e·lanes + l.
 type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
@@ -11,25 +11,26 @@ type Machine struct {
 	// Value and Adjoint have a buffer for each node. The buffer is nil for nodes that the
 	// machine does not hold.
 	Value, Adjoint [][]float64
-	// partial has, for each density node, the derivative in each argument.
+	// partial has the derivatives of each density node, one for each argument.
 	partial [][][]float64
 	kernel  []func(*term, *scratch)
-	order   []int // computed nodes, in order
+	order   []int // indices of the computed nodes, in order
 	size    []int
-	// uniform marks nodes whose lanes are all equal.
+	// uniform is true for nodes whose lanes are all equal.
 	uniform []bool
-	// active marks nodes that carry adjoints.
+	// active is true for nodes that have adjoints.
 	active               []bool
-	work, scratch, third []float64 // of one lane block
-	// settled reports, for each node and argument, that the adjoint of the argument is
-	// already computed. It is nil for a node without such arguments.
+	work, scratch, third []float64 // scratch space for one element in all lanes
+	// settled is true, for a node and an argument, if the adjoint of the argument is computed
+	// without the node's backward pass. It is nil for a node without such arguments.
 	settled [][]bool
-	// term and temporary are fields because they would escape from the stack.
+	// term and temporary are fields because local variables would be allocated on the heap.
 	term      term
 	temporary scratch
 }
 
-// newMachine holds the nodes selected by hold and computes those selected by compute.
+// newMachine returns a machine that has buffers for the nodes that hold selects, and computes
+// the nodes that compute selects. Nodes that active selects have adjoints.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)
@@ -67,7 +68,7 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 	return m
 }
 
-// partials allocates the derivatives of a density in its active arguments.
+// partials allocates buffers for the derivatives of a density in its active arguments.
 func (m *Machine) partials(i int) [][]float64 {
 	args := m.nodes[i].Args
 	out := make([][]float64, len(args))
@@ -90,8 +91,8 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns the first n lanes of element e of buffer b, or of its only element
-// if size is 1.
+// lane returns the first n lanes of element e of buffer b. If size is 1, it returns those of the
+// only element.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

@@ -2,18 +2,18 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Records computes one node of the record phase for blocks of rows of a table.
-// It is not safe for concurrent use.
+// Records computes one node of the record phase for blocks of rows of a table. It is not safe
+// for concurrent use.
 type Records struct {
 	*Machine
 	shared *Shared
 	table  *Table
 	target int
-	inputs []int // data nodes that are copied into lanes
-	global []int // Global nodes
+	inputs []int // indices of data nodes that are copied into lanes
+	global []int // indices of Global nodes
 	rows   []int32
-	clears [][]float64 // adjoints that accumulate, cleared before each sweep
-	sweeps []int       // nodes of the backward sweep, in forward order
+	clears [][]float64 // adjoints that are sums, set to zero before each sweep
+	sweeps []int       // indices of the nodes of the backward sweep
 }
 
 // NewRecords returns a Records that computes the target node, in blocks of at most lanes
@@ -48,8 +48,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors marks the nodes that the target needs. It also marks the data and constant
-// nodes among them that must be copied into lanes.
+// ancestors returns the nodes that the target needs in used. In copied it returns the data and
+// constant nodes among them that must be copied into lanes.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -78,8 +78,8 @@ func (r *Records) Begin() {
 	}
 }
 
-// Forward computes the target for up to Lanes rows and returns one value for each row, the
-// first element if the target is a vector.
+// Forward computes the target for up to Lanes rows. It returns one value for each row. If the
+// target is a vector, the value is its first element.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -96,8 +96,8 @@ func (r *Records) Forward(rows []int32) []float64 {
 	return r.Value[r.target][:n]
 }
 
-// Backward computes the adjoints of all nodes that the target of the last [Records.Forward]
-// depends on.
+// Backward computes the adjoints of all nodes on which the target of the last [Records.Forward]
+// depends.
 func (r *Records) Backward() {
 	n := len(r.rows)
 	for _, b := range r.clears {
@@ -190,8 +190,8 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward adds the adjoint of a product of a table and a vector, multiplied by the
-// transposed table, to the adjoint of the vector.
+// matVecBackward adds the adjoint of the vector in a product of a table and a vector. The
+// adjoint is the transposed table times the adjoint of the product.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

@@ -6,18 +6,19 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Shared computes the values that are the same for all records. It computes constants once.
-// At each point of the parameter space it computes the constrained parameters, the nodes
-// that depend on them, and the prior. A Shared is not safe for concurrent use.
+// Shared computes the values that are the same for all records. It computes constants once. At
+// each point of the parameter space it computes the constrained parameters, the nodes that
+// depend on them, and the prior. A Shared is not safe for concurrent use.
 type Shared struct {
 	*Machine
-	values, adjoints [][]float64 // constrained, for each parameter
+	values, adjoints [][]float64 // constrained values of each parameter, and their adjoints
 	theta            []float64
 	offset           []int
 	logJacobian      float64
 }
 
-// NewShared returns the evaluator of a program's constants. The parameters are not set yet.
+// NewShared returns an evaluator whose constants are computed. The caller must call Set before
+// it reads parameters.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
 	in := func(phases ...ir.Phase) func(int) bool {
@@ -98,12 +99,12 @@ func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.pullAll(grad, 0)
 }
 
-// Path holds the nodes that a shared node depends on.
+// Path has the nodes and parameters on which a shared node depends.
 type Path struct {
 	node   int
-	order  []int // computed nodes
-	params []int // parameter nodes
-	// Parameters are the parameters, in order.
+	order  []int // indices of the computed nodes
+	params []int // indices of the parameter nodes
+	// Parameters has the indices of the parameters, in order.
 	Parameters []int
 }
 
@@ -134,8 +135,9 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds to grad the gradient in θ of an element of the path's node, or of the sum of its
-// elements if element is negative. It touches only coordinates of the path's parameters.
+// Slope adds the gradient in θ of an element of the path's node to grad. If element is negative,
+// it adds the gradient of the sum of all elements. It changes only coordinates of the path's
+// parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -177,8 +179,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll propagates adjoints from nodes to parameters, and from parameters to
-// unconstrained coordinates, and adds the result to grad.
+// pullAll adds to grad the gradient in θ that follows from the adjoints of nodes, and jacobian
+// times the gradient of the log Jacobians.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

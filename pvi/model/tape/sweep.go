@@ -6,17 +6,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep plans the backward sweep and avoids copies. If a node is an argument of one sum
-// only, its adjoint equals the adjoint of the sum, so both share a buffer. If the target is
-// a density and an argument is used by the target only, the adjoint of the argument is the
-// density's derivative.
+// planSweep plans the backward sweep so that few adjoints are copied. If a node is an argument
+// of one sum only, its adjoint equals the adjoint of the sum, and both share a buffer. If the
+// target is a density and an argument is used by the target only, the adjoint of the argument is
+// the density's derivative.
 func (r *Records) planSweep() {
 	uses := r.uses()
-	shared := make([]bool, len(r.nodes)) // uses another node's buffer
+	shared := make([]bool, len(r.nodes)) // whether each node uses another node's buffer
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
 		n := &r.nodes[i]
-		whole := true // all active arguments share a buffer
+		whole := true // whether all active arguments share a buffer
 		for j, a := range n.Args {
 			if !r.active[a] {
 				continue
@@ -44,7 +44,7 @@ func (r *Records) planSweep() {
 	}
 }
 
-// lend returns the buffer that argument j of node i may share, or nil.
+// lend returns the buffer that node i can share with its argument j, or nil if there is none.
 func (r *Records) lend(i, j int) []float64 {
 	n := &r.nodes[i]
 	switch {
@@ -56,7 +56,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle records which arguments node i still has to add to.
+// settle adds node i to the sweep unless all of its arguments share a buffer. It stores which
+// arguments do.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return
@@ -68,7 +69,7 @@ func (r *Records) settle(i int, whole bool, shared []bool) {
 	}
 }
 
-// uses counts how often each node is an argument of a computed node.
+// uses returns how often each node is an argument of a computed node.
 func (r *Records) uses() []int {
 	uses := make([]int, len(r.nodes))
 	for _, i := range r.order {

@@ -7,20 +7,20 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table holds a shard for a program: for every row, the nodes of the data phase that records
-// use.
+// Table is a shard prepared for a program. For every row it has the nodes of the data phase that
+// records use.
 type Table struct {
 	Rows int
-	// Nodes has the values of each node for all rows, with the values of a row side by
-	// side. The entry of a node is nil if no record needs its values.
+	// Nodes has the values of each node for all rows, row after row. The element of a node is
+	// nil if no record needs its values.
 	Nodes [][]float64
-	// Squares has |x|² for every row of each node x that is multiplied with a table.
+	// Squares has |x|² for every row of each node x that is multiplied by a table.
 	Squares [][]float64
 }
 
-// Load checks rows against the program's columns and computes the data phase. columns[k]
-// has the values of column k for all rows, a row's values side by side. Load returns an
-// error for values outside the public bounds. The error names the column but not the value.
+// Load checks rows against the program's columns and computes the data phase. columns[k] has the
+// values of column k for all rows, row after row. Load returns an error for values outside the
+// public bounds. The error names the column but not the value.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -71,7 +71,7 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier marks the nodes of the data phase that records or predictions use.
+// frontier returns the nodes of the data phase that records or predictions use.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -120,7 +120,7 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// fixedProduct multiplies a constant table with a vector of the row.
+// fixedProduct computes node i, the product of a constant table and a vector of the row.
 func (m *Machine) fixedProduct(i int) {
 	table, x := m.nodes[i].Args[0], m.nodes[i].Args[1]
 	if m.nodes[i].Op == ir.Linear {

@@ -1,6 +1,6 @@
 package tape
 
-// Dot returns x·y over the length of y, as the sum of four partial sums.
+// Dot returns x·y over the length of y. It adds four partial sums.
 func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
@@ -18,9 +18,9 @@ func Dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// DotRows writes, for every row number, the product of that row of x with v. It computes
-// four rows at a time, so that loads of different rows overlap. The product of each row is
-// the sum of two partial sums.
+// DotRows writes to dst the product of v with each row of x in rows. It computes four rows at a
+// time, so that loads of different rows overlap. The product of each row is the sum of two
+// partial sums.
 func DotRows(dst, x []float64, rows []int32, v []float64) {
 	d := len(v)
 	dst = dst[:len(rows)]
@@ -35,7 +35,7 @@ func DotRows(dst, x []float64, rows []int32, v []float64) {
 	}
 }
 
-// dotFoursOneByOne is dotFours without lanes.
+// dotFoursOneByOne is like dotFours, but computes the rows one by one.
 func dotFoursOneByOne(dst, x []float64, rows []int32, v []float64) int {
 	d, l := len(v), 0
 	for ; l+4 <= len(rows); l += 4 {
@@ -71,9 +71,9 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands gives the same bits as dotFour. Conversions forbid fused operations,
-// because a compiler could use them in one of the two functions only. The contribution of a
-// record would then depend on its place in a batch.
+// dotTwoStrands gives the same bits as dotFour. Conversions to float64 prevent fused operations,
+// which a compiler could use in only one of the two functions. The contribution of a record
+// would then depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64
