@@ -520,7 +520,7 @@ func TestMaxRecords(t *testing.T) {
 // A client makes at most as many releases as the study pays for, even if the coordinator's plans
 // name this client only.
 //
-// abuse:case A02 a client answers as often as the study pays for, whoever asks
+//abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "factors = \"published\"\nschedule = \"sequential\"", ""), 5, 1)
 	s := h.sites[0]
@@ -547,7 +547,7 @@ func TestReleasesAreCapped(t *testing.T) {
 
 // A client whose change overflows answers and is charged like any other client.
 //
-// abuse:case A13 it takes part like any other and pays: no error tells
+//abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
 	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]").
 		Replace(string(linestudy.Document(linestudy.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// scaleSource is a study with a private scale: x and y have bounds a hundred times wider
-// than [-1, 1], and level cannot be standardised.
+// scaleSource is a study with a private scale. x and y have bounds a hundred times wider than
+// [-1, 1]. level cannot be standardised.
 const scaleSource = `
 [study]
 version = 1
@@ -50,7 +50,7 @@ nominal_records = 50
 #federation
 `
 
-// Privacy settings for scaleSource.
+// These are privacy settings for scaleSource.
 const (
 	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
 	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
@@ -66,7 +66,7 @@ func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.St
 	return st
 }
 
-// The protocol of the rounds needs the scale, and its identity depends on the scale.
+// NewProtocol needs the scale, and the protocol's digest depends on it.
 func TestProtocolBindsScale(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
 	roster := []ClientID{"a", "b"}
@@ -94,10 +94,10 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The cost of the passes agrees with the accountant's event and with the formula: μ² of all
+// The cost of the passes agrees with the accountant's event and with the formula: the μ² of all
 // passes is their share of the target's μ², for every unit and adjacency. The rounds are
-// calibrated to the remaining budget, and the whole study meets the target and nearly exhausts
-// it.
+// calibrated to the remaining budget. The whole study meets the target, and its cost is close to
+// the target.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{recordTarget, ""},
@@ -135,7 +135,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
 			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
 		}
-		// Rounds and passes together, in every view and adjacency.
+		// This is the cost of rounds and passes together, for every view and adjacency.
 		costs, err := p.Costs(p.Releases())
 		if err != nil {
 			t.Fatal(err)
@@ -160,8 +160,8 @@ func TestScaleIsPaidFor(t *testing.T) {
 	}
 }
 
-// A study may give the noise multiplier of a pass. All three costs of published factors
-// include the scale.
+// A study may give the noise multiplier of a pass. The claimed, true and proved cost of
+// published factors include the scale phase.
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"

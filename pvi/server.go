@@ -9,8 +9,8 @@ import (
 )
 
 // A Server owns the posterior of a study. It makes plans, adds up the releases of clients, and
-// moves λ if the new λ is a proper distribution. It stores only sums, so that its size does not
-// grow with the number of rounds.
+// moves λ if the new λ is a proper distribution. It stores only sums, so its size does not grow
+// with the number of rounds.
 //
 // The caller calls Next until it returns false, and delivers the plans to the clients. The
 // caller passes every release to Collect, and delivers every outcome to all clients. Close ends
@@ -18,21 +18,21 @@ import (
 type Server struct {
 	protocol *Protocol
 	q        *posterior
-	planned  int            // plans issued
-	issued   []int          // plans for each client so far, if plans are for one client each
-	sequence int            // outcomes issued
-	open     map[int]*round // by plan number
+	planned  int            // number of plans issued
+	issued   []int          // number of plans issued to each client, if each plan has one client
+	sequence int            // number of outcomes issued
+	open     map[int]*round // open rounds, by plan number
 }
 
 // A round is a plan that has no outcome yet.
 type round struct {
 	Participants []ClientID
-	Answered     []ClientID // in order
-	Centre       []int64    // of clipping coordinates
-	Sum          []int64    // nil before the first answer
+	Answered     []ClientID // clients that have answered, in order
+	Centre       []int64    // centre of clipping coordinates
+	Sum          []int64    // sum of releases; nil before the first answer
 }
 
-// NewServer returns a server at the prior.
+// NewServer returns a server before the first plan, at the prior.
 func NewServer(p *Protocol) *Server {
 	return &Server{
 		protocol: p,
@@ -42,9 +42,8 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next returns the next plan that can be sent now. It returns false while answers must come
-// first and when the study is done. The plan's Lambda is not a copy. It is valid until the next
-// outcome.
+// Next returns the next plan that can be sent now. It returns false if answers are missing or
+// the study is done. The plan's Lambda is not a copy. It is valid until the next outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
@@ -68,8 +67,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients that answer plan number n. It returns nil if they depend on
-// the order of answers.
+// participants returns the clients that must answer plan number n, or nil if they depend on the
+// order of answers.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -81,8 +80,8 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client that had the fewest plans so far, among the clients without an
-// open plan. Of several such clients it returns the first in the roster.
+// idleClient returns the client with the fewest plans so far, among the clients without an open
+// plan. If there are several such clients, it returns the first in the roster.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -100,9 +99,8 @@ func (s *Server) idleClient() (int, bool) {
 	return best, best >= 0
 }
 
-// Collect adds a release to its round, and returns the outcome if it was the
-// last one missing. A release that is out of place is [Refused] and changes
-// nothing.
+// Collect adds a release to the sum of its round. It returns the outcome if no answer is missing
+// any more. An invalid release is [Refused] and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
@@ -141,8 +139,8 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(r.Number, open), nil
 }
 
-// Close ends the round of a plan with the answers that have come. A round with
-// fewer than U_min answers (or without the answer of its one client, unless synchronous)
+// Close ends the round of a plan without the missing answers. In a synchronous schedule a round
+// with fewer than U_min answers is void. In other schedules a round without its client's answer
 // is void.
 func (s *Server) Close(number int) (*Outcome, error) {
 	open, ok := s.open[number]
@@ -167,7 +165,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.fewest() {
-		if r.Sum == nil { // of an outcome that is replayed
+		if r.Sum == nil { // A replayed outcome may have no sum.
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
 		outcome.Sum = r.Sum
@@ -176,7 +174,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // it holds the sum
+			s.q.tried = nil // The move refers to the sum.
 		}
 	}
 	if s.Done() {

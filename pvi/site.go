@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's half of the method. It answers plans and applies outcomes. It
+// A Site owns one client's half of the method. It answers plans and settles outcomes. It
 // computes λ from the outcomes, and refuses a plan with a different λ.
 //
 // A release changes the site's state. The caller must save the state before it sends a byte of
@@ -23,13 +23,13 @@ type Site struct {
 	id       ClientID
 	client   method.Client
 	q        *posterior
-	sequence int     // of the last outcome
-	answered int     // number of the last plan that was answered
-	centre   []int64 // of the open plan
-	open     int     // number of the plan that was answered and has no outcome; 0 if none
+	sequence int     // number of the last outcome
+	answered int     // number of the last plan that the client answered
+	centre   []int64 // centre of the open plan
+	open     int     // number of the answered plan without an outcome; 0 if none
 }
 
-// NewSite returns the site of a client with the given records, at the prior.
+// NewSite returns the site of a client with the given records, before the first plan.
 func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	return newSite(p, id, c)
 }
 
-// NewSolverSite returns the site of a client at the prior, whose factor the given solver
-// refines. The solver is the result of [Protocol.NewSolver], or a solver that wraps it.
+// NewSolverSite returns the site of a client before the first plan. The solver refines the
+// client's factor. It is the result of [Protocol.NewSolver], or a solver that wraps it.
 // [Protocol.NewSite] makes the solver and the site.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
@@ -54,8 +54,8 @@ func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 
 var errNoSolver = errors.New("a client of this study has no solver of one factor: NewSite makes its site")
 
-// NewSolver returns the solver that the study names, for the records of one client. It returns
-// an error for a method whose clients have no solver of one factor.
+// NewSolver returns the study's solver for the records of one client. It returns an error for a
+// method without a solver of the client's factor.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
@@ -74,14 +74,14 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 	return &Site{protocol: p, id: id, client: c, q: newPosterior(p)}, nil
 }
 
-// ID returns the client's name.
+// ID returns the name of the client.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan: it writes to r the numbers that the client releases, with noise from
-// src. The noise is drawn and charged before the records are read. Propose returns [Refused]
-// and computes nothing if the client must not answer the plan.
+// Propose answers a plan. It writes the numbers that the client releases to r, with noise from
+// src. The noise is drawn and charged before the records are read. Propose returns [Refused] and
+// computes nothing if the client must not answer the plan.
 //
-// After any other error r holds no numbers. The releases before the error are charged, because
+// After any other error r has no numbers. The releases before the error are charged, because
 // others may notice the error. A plan whose noise was drawn counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
@@ -106,8 +106,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns the number of changes of one client by which λ moves if all clients of a
-// plan answer alike.
+// weight returns the distance that λ moves, in units of one client's change, if all clients of a
+// plan answer with the same change.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
@@ -146,8 +146,8 @@ func (s *Site) check(plan *Plan) error {
 
 // Settle applies an outcome. It must be called for every outcome of the study, in order. It
 // returns [Refused] if the outcome contradicts the site's state. The client must then stop,
-// because the coordinator has lied or state was lost. If rounding decides whether the new λ is
-// proper, Settle accepts the server's verdict.
+// because the coordinator sent a wrong outcome or state was lost. If rounding decides whether
+// the new λ is proper, Settle accepts the server's verdict.
 func (s *Site) Settle(o *Outcome) error {
 	p := s.protocol
 	if err := s.checkOutcome(o); err != nil {
@@ -212,7 +212,7 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum refuses an outcome whose sum is impossible for the answers that the outcome counts.
+// checkSum refuses an outcome whose sum is impossible for the answers that it counts.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
@@ -229,8 +229,8 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether outcome number sequence can be of plan n: plans end in order, except
-// in an asynchronous schedule, in which each client may have one open plan.
+// follows reports whether outcome number sequence can be that of plan n. Plans end in order,
+// except in an asynchronous schedule, in which each client may have one open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
@@ -239,22 +239,22 @@ func (p *Protocol) follows(n, sequence int) bool {
 	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
 }
 
-// Releases returns the number of the client's releases that cost
-// privacy. [Protocol.Costs] returns their cost.
+// Releases returns the number of the client's releases that cost privacy. [Protocol.Costs]
+// returns their cost.
 func (s *Site) Releases() int {
 	spent := s.client.Spent()
 	return spent.Changes + spent.Statistics
 }
 
-// Ahead returns how many releases the answer to the next plan makes at most. It makes
-// fewer only if it ends in an error.
+// Ahead returns the largest number of releases that the answer to the next plan can make. The
+// answer makes fewer only if it ends in an error.
 func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice runs the site's private steps on a device. The records must be those of NewSite. The
-// cost of the study does not change. If the device does not support the study, OnDevice returns
-// an error and changes nothing.
+// OnDevice runs the site's private steps on a device. records must be the records of NewSite.
+// The cost of the study does not change. If the device does not support the study, OnDevice
+// returns an error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

@@ -2,13 +2,13 @@ package pvi
 
 import "fedpvi/pvi/lambda"
 
-// MessageSize returns the number of elements of a release in the rounds, and of the sum
-// of an outcome.
+// MessageSize returns the number of elements of a release in the rounds, and of an outcome's
+// sum.
 func (p *Protocol) MessageSize() int { return p.messages.Size }
 
-// A Wide is an element of λ on its lattice.
+// A Wide is an element of λ, in units of its lattice.
 type Wide = lambda.Wide
 
-// Fewest returns the smallest number of answers with which a round is not void:
-// [Protocol.MinClients], or one if every plan asks one client.
+// Fewest returns the smallest number of answers with which a round is not void. It is
+// [Protocol.MinClients], or one if every plan has one client.
 func (p *Protocol) Fewest() int { return p.fewest() }

@@ -15,9 +15,9 @@ import (
 )
 
 // Two sites with the same noise and neighbouring records release sums that differ by the
-// contribution of the record that differs: at most C for a record that is added (a client
-// that counts or does not), and twice that for one that is replaced, in integers, in every
-// pass and on any bounds.
+// contribution of the different record. In integers, the difference is at most C for a record
+// that is added, and 2C for a record or client that is replaced. The test covers every pass and
+// arbitrary bounds.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scaleStudy(t, recordTarget, "rounds = 3", ""),
@@ -35,7 +35,7 @@ func TestScaleSensitivity(t *testing.T) {
 				for i, r := range records {
 					with.Append(r)
 					if unit == "record" && i < len(records)-1 {
-						without.Append(r) // all but the last
+						without.Append(r) // all records but the last
 					}
 				}
 				replaced := rapid.SampledFrom([]bool{false, true}).Draw(rt, "replaced") || unit == "client"
@@ -52,7 +52,7 @@ func TestScaleSensitivity(t *testing.T) {
 							rt.Fatal(err)
 						}
 					}
-					// The clip of the mechanism in steps, as it accounts for it.
+					// clip of the mechanism in lattice steps, rounded as in the accounting
 					bound, _ := big.NewFloat(step.mechanism.Clip() / step.lattice.Step()).Int(nil)
 					if replaced {
 						bound.Lsh(bound, 1)
@@ -79,8 +79,8 @@ func TestScaleSensitivity(t *testing.T) {
 	}
 }
 
-// No contribution is longer than the mechanism's clip, so that clipping changes nothing and the
-// estimate is unbiased. A record at a bound reaches it.
+// No contribution has a larger norm than the mechanism's clip, so clipping changes nothing and
+// the estimate is unbiased. The norm of a record at its bounds equals the clip.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{recordTarget, clientTarget} {
@@ -112,7 +112,7 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 }
 
 // A pass is charged and its noise is drawn before the records are read. If the source of noise
-// fails, the site computes no row of a record.
+// fails, the site computes no contribution of a record.
 func TestScaleNoiseComesFirst(t *testing.T) {
 	for _, privacy := range []string{recordTarget, clientTarget} {
 		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, ball(1, 5, 7, 2))
@@ -138,8 +138,8 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// The noise in real messages is that of the event, in every pass, in every
-// element, and new in every pass and client.
+// The noise of real messages has the sd of the accounted event in every pass and element. It is
+// independent between passes and clients.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {
 		privacy, federation string
@@ -184,7 +184,7 @@ func TestScaleNoise(t *testing.T) {
 				}
 			}
 			h.settle(outcome)
-			// Five standard errors.
+			// The limits are five standard errors.
 			if n := float64(draws); math.Abs(squares/n-1) > 5*math.Sqrt(2/n) || math.Abs(crossed/n) > 5/math.Sqrt(n) {
 				t.Errorf("%s, pass %d: the noise has %g times the variance that is paid for, and correlation %g between clients", c.privacy, plan.Number, squares/n, crossed/n)
 			}

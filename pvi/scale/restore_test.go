@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A machine that was saved and restored continues like a machine that never stopped. A restored
+// A machine that is saved and restored continues like a machine that never stopped. A restored
 // site does not release twice.
 func TestScaleRestore(t *testing.T) {
 	for _, privacy := range []string{recordTarget, clientTarget, `unit = "none"`} {
@@ -130,8 +130,8 @@ func TestScaleRestoreErrors(t *testing.T) {
 	}
 }
 
-// FuzzScaleState restores machines from arbitrary bytes. Restoring must fail or return machines
-// that work.
+// FuzzScaleState restores machines from arbitrary bytes. Restoring must return an error or a
+// machine that works.
 func FuzzScaleState(f *testing.F) {
 	st := scaleStudy(f, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
@@ -175,7 +175,7 @@ func FuzzScaleState(f *testing.F) {
 	})
 }
 
-// long returns a text that repeats one string 40,000 times between two others.
+// long returns a text in which each is repeated some 40,000 times between before and after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

@@ -8,32 +8,32 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Finding says how the scale of a column was found.
+// A Finding describes how the scale of a column was found.
 type Finding string
 
 const (
-	Found    Finding = "found"    // the noise is small beside the column's spread
-	AtMost   Finding = "at most"  // the noise hides the spread: narrower bounds are not supported by the data
-	Hidden   Finding = "hidden"   // the noise hides how many records there are: the bounds stay
-	Constant Finding = "constant" // the column hardly varies: the bounds stay
-	Unopened Finding = "unopened" // the last pass had too few answers: the bounds stay
+	Found    Finding = "found"    // the noise is small compared to the column's spread
+	AtMost   Finding = "at most"  // the noise hides the spread: the records do not support narrower bounds
+	Hidden   Finding = "hidden"   // the noise hides the number of records: the bounds do not change
+	Constant Finding = "constant" // the column hardly varies: the bounds do not change
+	Unopened Finding = "unopened" // the last pass had too few answers: the bounds do not change
 )
 
-// A Column is the scale of a column after the passes so far. All of it follows from opened sums.
+// A Column is the scale of a column after the passes so far. It is computed from opened sums.
 type Column struct {
 	Column  string       `json:"column"`
-	Mean    float64      `json:"mean"`   // in the column's unit, of values clamped to the bounds of the last pass
-	SD      float64      `json:"sd"`     // likewise; 0 if noise alone was seen
-	Bounds  study.Bounds `json:"bounds"` // that are mapped to [-1, 1]
+	Mean    float64      `json:"mean"`   // mean of the values clamped to the bounds of the last pass, in the column's unit
+	SD      float64      `json:"sd"`     // sd of these values; 0 if the sum is consistent with noise alone
+	Bounds  study.Bounds `json:"bounds"` // bounds that are mapped to [-1, 1]
 	Finding Finding      `json:"finding"`
 }
 
 const (
-	// narrowest is the smallest part of a column's public width that a scale may
-	// have, so that values and sums on it stay far from rounding.
+	// narrowest is the smallest width of a scale, as a share of a column's public width. It is
+	// so large that rounding does not affect values and sums on the scale.
 	narrowest = 0x1p-20
 
-	// searched is the share of the values that a search looks for. The bounds become three
+	// searched is the share of the values that a search looks for. The new bounds are three
 	// times as wide as the range of these values.
 	searched = 0.98
 
@@ -41,12 +41,12 @@ const (
 	surest = 0.48
 )
 
-// A scale is the state of the search for the scale. The server and every site keep equal
-// copies, because the scale is computed from opened sums by additions, separately rounded
-// products, quotients and roots, which every machine rounds in the same way.
+// A scale is the state of the search for the scale. The server and every site keep equal copies:
+// the scale is computed from opened sums by additions, separately rounded products, quotients
+// and roots, and every machine rounds these in the same way.
 type scale struct {
 	scaling *Scaling
-	passes  int // that have an outcome
+	passes  int // number of passes that have an outcome
 	columns []Column
 }
 
@@ -59,7 +59,7 @@ func newScale(s *Scaling) *scale {
 	return c
 }
 
-// bounds returns the present bounds.
+// bounds returns the present bounds of all columns.
 func (c *scale) bounds() []study.Bounds {
 	bounds := make([]study.Bounds, len(c.columns))
 	for k := range bounds {
@@ -68,7 +68,7 @@ func (c *scale) bounds() []study.Bounds {
 	return bounds
 }
 
-// scaled returns the study on the scale.
+// scaled returns the study on the scale. Every pass must have an outcome.
 func (c *scale) scaled() (*study.Study, error) {
 	if c.passes < c.scaling.Passes() {
 		return nil, fmt.Errorf("the scale is not found yet: %d of %d passes have an outcome", c.passes, c.scaling.Passes())
@@ -76,8 +76,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow narrows the bounds by the sum of the releases of the next pass. clients is the number
-// of releases. The sum is nil if the pass was void.
+// follow applies the outcome of the next pass to the bounds. sum is the sum of the releases, or
+// nil if the pass was void. clients is the number of releases.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -85,7 +85,7 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 	s := c.scaling
 	step := s.step(c.passes)
-	noise := float64(clients) * step.lattice.Step() // of truncation
+	noise := float64(clients) * step.lattice.Step() // error of truncation
 	if step.mechanism != nil {
 		noise = step.lattice.Float(step.mechanism.ShareSigma()) * math.Sqrt(float64(clients))
 	}
@@ -106,14 +106,14 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search shrinks the bounds to where the values are: the shortest run of bins that contains
-// them, as far as the noise on the counts allows, plus the length of that run on either side.
-// Bounds that would not be wider than least do not change.
+// search shrinks the bounds. It finds the shortest run of bins that contains the searched share
+// of the values, as far as the noise on the counts allows. The new bounds are this run plus its
+// length on either side. Bounds do not change if the new ones would be at most least wide.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
-			return // wider runs are even less sure
+			return // Wider runs have larger errors.
 		}
 		most, at := math.Inf(-1), 0
 		for i := range len(counts) - width + 1 {
@@ -140,8 +140,8 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	}
 }
 
-// measure moves the bounds of column k to mean ± SDs standard deviations, widened by the
-// error that the noise may cause, within the present bounds.
+// measure sets the bounds of column k to mean ± SDs standard deviations, widened by the possible
+// error due to noise, but within the present bounds.
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds
 	if !(count > 4*noise) {
@@ -150,9 +150,9 @@ func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	}
 	mean := min(max(sums[0]/count, -1), 1)
 	variance := sums[1]/count - float64(mean*mean)
-	slack := 2 * math.Sqrt2 * noise / count          // twice the sd of mean and mean square, count included
-	doubt := slack + float64(2*slack*math.Abs(mean)) // of the variance
-	spread := math.Sqrt(max(variance, 0) + doubt)    // at most, as far as can be told
+	slack := 2 * math.Sqrt2 * noise / count          // two sds of the noise in mean and mean square, including that of the count
+	doubt := slack + float64(2*slack*math.Abs(mean)) // possible error of the variance
+	spread := math.Sqrt(max(variance, 0) + doubt)    // largest sd that the sums allow
 	half, middle := (now.High-now.Low)/2, middleOf(now)
 	reach := float64(c.scaling.study.Standardisation.SDs*spread) + slack
 
@@ -183,7 +183,7 @@ func (c *scale) narrowest(k int) float64 {
 // middleOf returns the middle of b.
 func middleOf(b study.Bounds) float64 { return b.Low + (b.High-b.Low)/2 }
 
-// restore sets the scale to one that was saved.
+// restore sets the scale to a saved scale.
 func (c *scale) restore(passes int, columns []Column) error {
 	if len(columns) != len(c.columns) {
 		return fmt.Errorf("the state has %d columns, want %d", len(columns), len(c.columns))

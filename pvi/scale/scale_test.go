@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// scaleSource is a study whose scale is to be found; x and y have bounds a hundred
-// times wider than [-1, 1], level cannot be standardised.
+// scaleSource is a study whose scale is not known. x and y have bounds a hundred times wider
+// than [-1, 1]. level cannot be standardised.
 const scaleSource = `
 [study]
 version = 1
@@ -54,7 +54,7 @@ nominal_records = 50
 #federation
 `
 
-// Privacy settings for scaleSource.
+// These are privacy settings for scaleSource.
 const (
 	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
 	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
@@ -70,7 +70,7 @@ func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.St
 	return st
 }
 
-// spread returns n records with x and y of independent draws.
+// spread returns n records whose x and y are independent draws.
 func spread(n int, draw func() float64) *shard.Records {
 	records := new(shard.Records)
 	for range n {
@@ -79,7 +79,7 @@ func spread(n int, draw func() float64) *shard.Records {
 	return records
 }
 
-// A scaleHouse is a federation that finds a scale.
+// A scaleHouse is a server and sites that find a scale.
 type scaleHouse struct {
 	t       testing.TB
 	scaling *Scaling
@@ -127,7 +127,7 @@ func (h *scaleHouse) settle(o *Outcome) {
 	}
 }
 
-// pass plays one pass in which the given clients answer, all if none is given.
+// pass runs one pass in which the given clients answer, or all clients if none is given.
 func (h *scaleHouse) pass(answering ...int) *Outcome {
 	h.t.Helper()
 	plan, ok := h.server.Next()
@@ -154,7 +154,7 @@ func (h *scaleHouse) pass(answering ...int) *Outcome {
 	return outcome
 }
 
-// play finds the scale.
+// play runs all passes and returns the study on the scale that was found.
 func (h *scaleHouse) play() *study.Study {
 	h.t.Helper()
 	for !h.server.Done() {
@@ -173,9 +173,9 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// The errors of means and sds are within the noise of the last pass and of sampling,
-// however wide the bounds were. Seed 1; the error of a mean is within
-// five of its sds, that of a variance within five and the effect of clamping.
+// The errors of means and sds are within the noise of the last pass and the sampling error, for
+// any public bounds. With seed 1, the error of a mean is within five of its sds, and that of a
+// variance within five sds plus the effect of clamping.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -200,7 +200,7 @@ func TestScaleIsFound(t *testing.T) {
 					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
 						t.Errorf("%s: want sd %g", what, sd)
 					}
-					// At most one value in fifty is clamped, whatever the finding is.
+					// At most one value in fifty is clamped, for any finding.
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
@@ -214,7 +214,7 @@ func TestScaleIsFound(t *testing.T) {
 	}
 }
 
-// A record that holds no number adds zero to every element, the count among them.
+// A record without a finite number adds zero to every element, including the count.
 func TestScaleOfNoNumber(t *testing.T) {
 	for _, privacy := range []string{recordTarget, `unit = "none"`} {
 		good, bad := new(shard.Records), new(shard.Records)
@@ -244,7 +244,7 @@ func TestScaleOfNoNumber(t *testing.T) {
 	}
 }
 
-// The noise that a scaling assumes grows with the number of clients that add theirs: many
+// The noise that a scaling assumes grows with the number of clients that add noise. So many
 // clients with few records do not find a scale in noise alone.
 func TestScaleKnowsItsNoise(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")

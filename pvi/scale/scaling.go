@@ -19,50 +19,50 @@ import (
 // # The releases
 //
 // In every pass a value of column j is clamped to the present bounds, which are public, and
-// mapped to z_j in [-1, 1]. All passes but the last search: they count the values of every
-// column in 64 equal bins, and the bounds shrink to where the values are (as Karwa, Vadhan,
+// mapped to z_j in [-1, 1]. All passes but the last search. They count the values of every
+// column in 64 equal bins, and shrink the bounds to the bins with the values (as Karwa, Vadhan,
 // "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a normal
-// sample). One pass shrinks the bounds by up to a factor of twenty. The last pass releases
-// means and mean squares within these bounds.
+// sample). One pass shrinks the bounds by up to a factor of twenty. The last pass releases means
+// and mean squares within these bounds.
 //
-//   - Unit record: a record adds (1, and for every column a 1 in one of 64 places),
-//     then (1, z_1..z_k, z_1²..z_k²), to its client's sum, which carries all of its
-//     noise. The norms are √(1+k) and at most √(1+2k). The number of records is
-//     private, and released as the first element.
-//   - Unit client: a client adds the mean over its records of the same without the
-//     1, of norm at most √k and √(2k) whatever the number of its records, and a noise
-//     share. Clients count alike: mean and spread are those of the mean client, not of the
-//     mean record. Under zero-out the participants are public.
-//   - Unit none: a client adds up its records like those of unit record, exactly.
+//   - Unit record: in a search, a record adds to its client's sum the vector of 1 and, for
+//     every column, a 1 in one of 64 places. In the last pass it adds (1, z_1..z_k,
+//     z_1²..z_k²). The client adds all of the noise. The norms are √(1+k) and at most
+//     √(1+2k). The number of records is private, and is released as the first element.
+//   - Unit client: a client adds the mean of these vectors over its records, without the
+//     element 1, and a noise share. The norm is at most √k and √(2k) for any number of
+//     records. All clients have the same weight, so mean and spread are those of the average
+//     client, not of the average record. Under zero-out the participants are public.
+//   - Unit none: a client adds up the vectors of its records as for unit record, without noise.
 //
-// A record (a client) that is added, removed or zeroed moves the sum by at most that norm. A
-// record (a client) that is replaced moves the sum by at most twice that norm. The passes are
-// Gaussian releases, each chosen in the knowledge of the ones before, and compose with the
+// A record (a client) that is added, removed or zeroed changes the sum by at most that norm. A
+// record (a client) that is replaced changes the sum by at most twice that norm. The passes are
+// Gaussian releases. Each is chosen after the releases before it, and they compose with the
 // rounds of the study.
 type Scaling struct {
 	study  *study.Study
 	roster phase.Roster
 	digest phase.Digest
 
-	search  step // of every pass but the last
+	search  step // all passes but the last
 	moments step
 }
 
-// A step is a kind of pass.
+// A step describes the releases of a kind of pass.
 type step struct {
-	perColumn int                 // elements of a release for one column
-	bound     float64             // on the squared norm of a contribution for one column
-	size      int                 // of a release
+	perColumn int                 // number of elements of a release for one column
+	bound     float64             // upper bound on the squared norm of a contribution for one column
+	size      int                 // number of elements of a release
 	mechanism *dpmech.GaussianSum // nil if the unit is none
 	lattice   dpmech.Lattice
-	limit     int64 // no element of a release goes beyond it
+	limit     int64 // largest absolute value of an element of a release
 }
 
-// bins is the number of parts of a column's bounds in which its values are counted.
+// bins is the number of equal parts of a column's bounds in which values are counted.
 const bins = 64
 
-// New derives the scaling of a study for a roster, which must name each client once.
-// It returns an error for a study that does not ask for one.
+// New derives the scaling of a study for a roster, which must name each client once. It returns
+// an error for a study without a private standardisation.
 func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	roster, err := phase.NewRoster(st, clients)
 	if err == nil && st.Standardisation == nil {
@@ -78,7 +78,7 @@ func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	return s, nil
 }
 
-// Derive derives the scaling of a study that asks for one.
+// Derive derives the scaling of a study with a private standardisation.
 func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/scaling/v1")
@@ -86,8 +86,8 @@ func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h.Write(base[:])
 	s := &Scaling{
 		study: st, roster: roster, digest: phase.Digest(h.Sum(nil)),
-		search:  step{perColumn: bins, bound: 1}, // one bin holds the value
-		moments: step{perColumn: 2, bound: 2},    // z and z² are at most 1
+		search:  step{perColumn: bins, bound: 1}, // a value has a 1 in one bin
+		moments: step{perColumn: 2, bound: 2},    // z and z² are at most 1 in absolute value
 	}
 	for _, step := range []*step{&s.search, &s.moments} {
 		if err := s.derive(step); err != nil {
@@ -137,7 +137,7 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 		cfg.Shares = s.roster.Fewest - federation.Colluders
 	}
 	if cfg.NoiseMultiplier == 0 {
-		// All passes take their share of the μ² that the study's target allows.
+		// All passes together get their share of the μ² of the study's target.
 		mu := accountant.GaussianMu(privacy.Epsilon, privacy.Delta)
 		each := mu * math.Sqrt(s.study.Standardisation.Share/float64(s.Passes()))
 		cfg.NoiseMultiplier = privacy.Adjacency.Factor() / each
@@ -153,8 +153,8 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns the index in a release at which the columns begin. It is 1, after the number of
-// records, or 0 if the unit is the client.
+// first returns the index of the first column's elements in a release. It is 1, after the number
+// of records, or 0 if the unit is the client.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
 		return 0
@@ -172,10 +172,10 @@ func (s *Scaling) Size(n int) int { return s.step(n).size }
 // Passes returns the number of passes. Every client makes one release in each pass.
 func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
 
-// Digest returns the scaling's identity.
+// Digest returns the identity of the scaling.
 func (s *Scaling) Digest() phase.Digest { return s.digest }
 
-// Study returns the study that asks for the scale.
+// Study returns the study whose scale is to be found.
 func (s *Scaling) Study() *study.Study { return s.study }
 
 // Roster returns the clients in order. It is not a copy.
@@ -185,8 +185,8 @@ func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 // returns nil if the study has no privacy promise.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 
-// EventFor returns the cost of all passes under an adjacency, against an observer who does not
-// know the number shares of the noise shares. The study must have a privacy promise.
+// EventFor returns the cost of all passes under an adjacency. The observer cannot subtract the
+// given number of noise shares. The study must have a privacy promise.
 func (s *Scaling) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{
 		accountant.Repeated{Event: s.search.mechanism.EventFor(shares, adjacency), Times: s.Passes() - 1},

@@ -7,27 +7,27 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server adds up the releases of clients to find the scale of columns. It is
-// driven by Next, Collect or Close, and the outcome to every client.
+// A Server adds up the releases of clients to find the scale of columns. The caller calls Next,
+// and then Collect for each answer or Close, and delivers every outcome to every client.
 type Server struct {
 	scaling *Scaling
 	scale   *scale
 	open    *pass
 }
 
-// A pass is the open pass.
+// A pass is a pass that has no outcome yet.
 type pass struct {
-	Answered []phase.ClientID // in order
+	Answered []phase.ClientID // clients that have answered, in order
 	Sum      []int64
 }
 
-// NewServer returns a server at the public bounds.
+// NewServer returns a server whose bounds are the public bounds.
 func NewServer(s *Scaling) *Server {
 	return &Server{scaling: s, scale: newScale(s)}
 }
 
-// Next returns the plan of the next pass, and false if answers must come first or
-// the scale is found.
+// Next returns the plan of the next pass. It returns false if answers are missing or the scale
+// is found.
 func (s *Server) Next() (Plan, bool) {
 	if s.open != nil || s.Done() {
 		return Plan{}, false
@@ -37,8 +37,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{s.scaling.digest, number, s.scale.bounds()}, true
 }
 
-// Collect adds a release to the pass, and returns the outcome if it was the last
-// one missing. A release that is out of place is [phase.Refused] and changes nothing.
+// Collect adds a release to the sum. It returns the outcome if no answer is missing any more. An
+// invalid release is [phase.Refused] and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	c := s.scaling
 	if r.Scaling != c.digest {
@@ -67,7 +67,7 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(), nil
 }
 
-// checkSum refuses a sum that the given number of answers cannot yield.
+// checkSum returns an error for a sum that the given number of answers cannot have.
 func (s *step) checkSum(sum []int64, answers int) error {
 	if len(sum) != s.size {
 		return phase.Refuse("a sum of the standardisation has %d elements, want %d", len(sum), s.size)
@@ -81,8 +81,8 @@ func (s *step) checkSum(sum []int64, answers int) error {
 	return nil
 }
 
-// Close ends the open pass with the answers that have come. With fewer than U_min
-// it is void: nothing is opened, and the bounds stay.
+// Close ends the open pass without the missing answers. With fewer than U_min answers the pass
+// is void: no sum is opened, and the bounds do not change.
 func (s *Server) Close() (*Outcome, error) {
 	if s.open == nil {
 		return nil, phase.Refuse("no pass is open")
@@ -100,7 +100,7 @@ func (s *Server) finish() *Outcome {
 	return o
 }
 
-// Waiting returns the clients whose answer to the open pass is missing, in order.
+// Waiting returns the clients that have not answered the open pass, in order.
 func (s *Server) Waiting() []phase.ClientID {
 	if s.open == nil {
 		return nil
@@ -114,15 +114,14 @@ func (s *Server) Done() bool { return s.scale.passes == s.scaling.Passes() }
 // Columns returns the scale so far. It is not a copy.
 func (s *Server) Columns() []Column { return s.scale.columns }
 
-// Scaled returns the study on the scale that was found. Every pass must have an
-// outcome.
+// Scaled returns the study on the scale that was found. Every pass must have an outcome.
 func (s *Server) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
 // Outcomes returns the number of passes that have an outcome.
 func (s *Server) Outcomes() int { return s.scale.passes }
 
-// Replay ends the open pass with the sum of an outcome from a transcript, and returns
-// the outcome that follows. If it differs from o, then o does not follow.
+// Replay ends the open pass with the sum of o, an outcome from a transcript, and returns the
+// resulting outcome. If it differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if s.open == nil || o.Number != s.scale.passes+1 {
 		return nil, phase.Refuse("pass %d is not open", o.Number)

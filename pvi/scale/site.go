@@ -11,26 +11,26 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records while the scale is found. It answers plans and applies
-// outcomes, and computes the bounds from the outcomes.
+// A Site owns one client's records in the scale phase. It answers plans, settles outcomes, and
+// computes the bounds from the outcomes.
 //
-// A release changes the site's state. The caller must save the state before it sends a byte of the release. If the
-// release is lost, the caller must send the same bytes again.
+// A release changes the site's state. The caller must save the state before it sends a byte of
+// the release. If the release is lost, the caller must send the same bytes again.
 type Site struct {
 	scaling *Scaling
 	id      phase.ClientID
 	records *shard.Records
 
 	scale    *scale
-	answered int // number of the last pass that was answered
+	answered int // number of the last pass that the client answered
 
 	row   []float64 // contribution of one record
 	noise dpmech.Noise
 }
 
-// NewSite returns the site of a client at the public bounds. NewSite returns an error for a
-// client without records unless the privacy unit is the record. With that unit it is private
-// whether the client has any records.
+// NewSite returns the site of a client before the first pass, at the public bounds. It returns
+// an error for a client without records unless the privacy unit is the record. With that unit
+// the existence of records is private.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
@@ -44,14 +44,14 @@ func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, erro
 	return &Site{scaling: s, id: id, records: records, scale: newScale(s)}, nil
 }
 
-// ID returns the client's name.
+// ID returns the name of the client.
 func (s *Site) ID() phase.ClientID { return s.id }
 
 // Passes returns the number of the client's releases, each of which is charged.
 func (s *Site) Passes() int { return s.answered }
 
-// Propose answers a plan with noise from src, which is drawn and charged before the records are
-// read. A plan that is out of place is [phase.Refused], and nothing is computed.
+// Propose answers a plan with noise from src. It draws and charges the noise before it reads the
+// records. An invalid plan is [phase.Refused], and nothing is computed.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Sum = r.Sum[:0]
 	if err := s.Check(plan); err != nil {
@@ -68,8 +68,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error if Propose would refuse the plan, and nil otherwise. It changes
-// nothing.
+// Check returns the error with which Propose would refuse the plan, or nil. It changes nothing.
 func (s *Site) Check(plan *Plan) error {
 	c := s.scaling
 	switch {
@@ -85,9 +84,10 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// gate writes the noised sum to dst. It is the only way by which numbers leave the site.
+// gate writes the noisy sum to dst. It is the only function through which numbers leave the
+// site.
 func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
-	exact := make([]int64, len(dst)) // stays here
+	exact := make([]int64, len(dst)) // exact must not leave this function
 	switch s.scaling.study.Privacy.Unit {
 	case study.Record:
 		return step.mechanism.Release(dst, exact, src, func(add func([]float64) error) error {
@@ -106,7 +106,8 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum. It is valid until the next call.
+// contribution returns the vector that record i adds to the sum. It is valid until the next
+// call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	clear(s.row)
 	at := s.scaling.first()
@@ -128,10 +129,10 @@ func (s *Site) contribution(i int, step *step) []float64 {
 	return s.row
 }
 
-// mark counts z in its bin.
+// mark adds 1 to the bin of z.
 func mark(counts []float64, z float64) {
 	if math.IsNaN(z) {
-		counts[0] = z // the record adds zero
+		counts[0] = z // NaN, which makes the record add zero
 		return
 	}
 	bin := int((z + 1) / 2 * float64(len(counts)))
@@ -196,17 +197,16 @@ func (s *Site) Settle(o *Outcome) error {
 	return nil
 }
 
-// Scaled returns the study on the scale that was found. Every pass must have an
-// outcome.
+// Scaled returns the study on the scale that was found. Every pass must have an outcome.
 func (s *Site) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
 // Columns returns the scale so far. It is not a copy.
 func (s *Site) Columns() []Column { return s.scale.columns }
 
-// Followed returns the number of passes whose outcome the site has followed.
+// Followed returns the number of passes whose outcome the site has settled.
 func (s *Site) Followed() int { return s.scale.passes }
 
-// Foretell returns the plan of the next pass, which follows from the outcomes before it.
+// Foretell returns the plan of the next pass, computed from the outcomes before it.
 func (s *Site) Foretell() Plan { return Plan{s.scaling.digest, s.scale.passes + 1, s.scale.bounds()} }
 
 func finite(v []float64) bool {

@@ -23,7 +23,7 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return json.Marshal(serverState{phase.StateVersion, s.scaling.digest, s.scale.columns, s.scale.passes, s.open})
 }
 
-// RestoreServer returns the server whose state MarshalBinary returned.
+// RestoreServer returns a server with a state that MarshalBinary returned.
 func RestoreServer(c *Scaling, state []byte) (*Server, error) {
 	var v serverState
 	if err := phase.DecodeState(state, &v, c.elements()); err != nil {
@@ -94,7 +94,7 @@ func (s *Site) Restore(state []byte) error {
 	return nil
 }
 
-// elements bounds the commas of the states of a Server and a Site.
+// elements returns an upper bound on the number of commas in a state of a Server or a Site.
 func (c *Scaling) elements() int {
 	const columnFields = 32
 	n := phase.StateFields + 2*phase.NamesElements(c.roster.Clients)

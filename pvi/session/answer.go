@@ -7,20 +7,20 @@ import (
 	"fedpvi/pvi"
 )
 
-// An Answer is a client's answer to a plan, and the facts that are sent beside it.
+// An Answer is a client's answer to a plan, together with its cost and identities.
 type Answer struct {
 	Plan    int    // number of the plan
-	Release []byte // a message of [fedpvi/pvi/wire]; nil after an error
+	Release []byte // message of [fedpvi/pvi/wire]; nil after an error
 	Spent   Spent
 
-	Digest [32]byte // that of [Site.Digest] when the answer was computed
-	Model  [32]byte // that of [Server.ModelOf] for the plan
+	Digest [32]byte // result of [Site.Digest] when the answer was computed
+	Model  [32]byte // result of [Server.ModelOf] for the plan
 }
 
-// errNothingAsked is the refusal to answer while there is no plan to answer.
+// errNothingAsked is the refusal to answer if no plan is pending.
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
-// Quote returns the largest cost of the answer to the pending plan, before any noise is
+// Quote returns the largest possible cost of the answer to the pending plan, before any noise is
 // drawn. The answer has that cost unless it ends in an error.
 func (s *Site) Quote() (Spent, error) {
 	if s.pending == nil {
@@ -29,7 +29,7 @@ func (s *Site) Quote() (Spent, error) {
 	return s.phaseOf(s.pending).quote()
 }
 
-// phaseOf returns the phase of an entry, which has begun.
+// phaseOf returns the phase of an entry. The phase must have begun.
 func (s *Site) phaseOf(e *Entry) sitePhase {
 	place, _ := s.course.at(e.Plan)
 	return s.phases[place]
@@ -37,11 +37,10 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 
 // Answer answers the pending plan, with noise from src.
 //
-// Answer changes the state. The caller must save the state and the charge before it sends a
-// byte of the release. If the release is lost, the caller must send the same bytes again,
-// because a plan has only one answer. A [pvi.Refused] changes nothing. With any other error
-// there is no release, and Spent is the cost of the noise that was drawn, which has to be
-// charged.
+// Answer changes the state. The caller must save the state and the charge before it sends a byte
+// of the release. If the release is lost, the caller must send the same bytes again, because a
+// plan has only one answer. A [pvi.Refused] changes nothing. After any other error there is no
+// release, and Spent is the cost of the noise that was drawn. It must be charged.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {
@@ -57,8 +56,8 @@ func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	return a, err
 }
 
-// Model returns the hash of the state from which the pending plan was made, as
-// [Server.ModelOf] does; zero if there is no pending plan.
+// Model returns the hash of the state from which the pending plan was made, as [Server.ModelOf]
+// does. It returns zero if no plan is pending.
 func (s *Site) Model() (model [32]byte) {
 	if s.pending == nil {
 		return model

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// wideStudy is a study of d coefficients for a thousand clients.
+// wideStudy returns a study with d coefficients and a thousand clients.
 func wideStudy(t testing.TB, d int) *study.Study {
 	t.Helper()
 	var b strings.Builder
@@ -30,7 +30,8 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns a server of a thousand clients, half of which have answered, and the releases of the others.
+// half returns a server and releases. Of its thousand clients half have answered, and the
+// releases are those of the others.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000
@@ -94,7 +95,7 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures how long the server of half takes to write its state.
+// BenchmarkServerState measures how long the server of half takes to marshal its state.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

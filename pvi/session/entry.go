@@ -3,7 +3,7 @@ package session
 // A Kind is a kind of entry.
 type Kind string
 
-// The kinds of entries, in the order of phases.
+// These are the kinds of entries, in the order of phases.
 const (
 	ScalePlan      Kind = "scale-plan"
 	ScaleOutcome   Kind = "scale-outcome"
@@ -13,8 +13,8 @@ const (
 	OneStepOutcome Kind = "one-step-outcome"
 )
 
-// An Entry is a message of the coordinator to all clients: a plan, or the outcome that
-// ends it. Its body is a message of [fedpvi/pvi/wire]. It must not be changed.
+// An Entry is a message of the coordinator to all clients: a plan, or the outcome that ends a
+// plan. Its body is a message of [fedpvi/pvi/wire]. It must not be changed.
 type Entry struct {
 	Kind Kind   `json:"kind"`
 	Plan int    `json:"ask"` // number of the plan over all phases, from 1

@@ -2,9 +2,9 @@ package session
 
 import "slices"
 
-// Follow takes the next entry: it remembers a plan that names this client, and follows an
-// outcome. Follow returns [pvi.Refused] if the entry does not follow from the entries before
-// it. The coordinator has then lied, or state was lost, and the client must stop. Any other
+// Follow applies the next entry. It stores a plan that names this client, and settles an
+// outcome. Follow returns [pvi.Refused] if the entry contradicts the entries before it. Then the
+// coordinator has sent a wrong entry, or state was lost, and the client must stop. Any other
 // error ends the study too.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
@@ -57,7 +57,7 @@ func (s *Site) followOutcome(e Entry) error {
 		return nil
 	}
 	pending := s.pending
-	s.pending = nil // it ended without this client
+	s.pending = nil // The plan ended without this client's answer.
 	err := s.drain()
 	if err == nil {
 		err = s.settle(e)
@@ -70,14 +70,14 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued refuses an outcome that could not come next, as far as this can be checked before
-// the earlier outcomes in the queue are applied.
+// checkQueued refuses an outcome that cannot come next. It makes the checks that are possible
+// before the earlier outcomes in the queue are settled.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
-// drain applies the outcomes in the queue. It does nothing while the client has a plan to
+// drain settles the outcomes in the queue. It does nothing while the client has a plan to
 // answer.
 func (s *Site) drain() error {
 	for s.pending == nil && len(s.queue) > 0 {

@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A site foretells the plan that the server sends next, in every phase, also after it has followed outcomes that it
-// had kept. It foretells nothing where the plan depends on the order of answers, and nothing after the last plan.
+// In every phase, Foretell returns the plan that the server sends next, also after outcomes that
+// were queued. It returns nil if the plan depends on the order of answers, and after the last
+// plan.
 func TestPlansAreForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy, inference string
@@ -53,7 +54,7 @@ func TestPlansAreForetold(t *testing.T) {
 						continue
 					}
 					if plans == 2 && m == 1 && !c.never && len(h.sites) > 2 {
-						continue // misses it
+						continue // This client misses the second plan.
 					}
 					h.send(m)
 				}

@@ -13,14 +13,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// everyPhase is a study with a scale, steps and a last round.
+// everyPhase returns a study with a scale phase, gradient steps and a last round.
 func everyPhase(t testing.TB) *study.Study {
 	t.Helper()
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along plays a study of two clients. While a plan is open and one client has answered it,
-// along calls look.
+// along plays a study of two clients. For every plan it calls look after client 0 has answered
+// and before client 1 answers.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -31,7 +31,7 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 }
 
 // FuzzHostile gives machines arbitrary bytes from a coordinator or a client. A machine must
-// accept the bytes, or refuse them and stay unchanged.
+// accept the bytes, or refuse them and not change.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -89,9 +89,8 @@ func FuzzHostile(f *testing.F) {
 	})
 }
 
-// FuzzDamagedState restores machines from damaged states. A damaged state is refused, or gives
-// a machine that can be saved again. It never gives a machine that would release something
-// without a charge.
+// FuzzDamagedState restores machines from damaged states. Restoring must return an error or a
+// machine that can be saved again. The machine must not release anything without a charge.
 func FuzzDamagedState(f *testing.F) {
 	st := everyPhase(f)
 	along(f, st, func(h *house, plan Entry, a Answer) {
@@ -111,7 +110,7 @@ func FuzzDamagedState(f *testing.F) {
 			_, _ = RestoreSite(st, roster, "c01", planeRecords(1, 41), saved)
 		}
 	}
-	var fixed uint64 // to make the machines of every phase
+	var fixed uint64 // most bytes that restoring an undamaged state allocates
 	along(f, st, func(h *house, _ Entry, _ Answer) {
 		server, site := state(f, h.server), state(f, h.sites[1])
 		fixed = max(fixed, memory.Allocated(func() { restore(true, server) }), memory.Allocated(func() { restore(false, site) }))
@@ -147,8 +146,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// A machine refuses a state of another study, roster, client or version, a state that is cut,
-// and a state whose sections do not belong together.
+// A machine refuses four kinds of states: a state of another study, roster, client or version, a
+// truncated state, and a state whose sections do not belong together.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")

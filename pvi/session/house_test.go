@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Privacy settings of the small study.
+// These are privacy settings of the small study.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
@@ -35,7 +35,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// scaled makes a study find the scale of its columns first; scaledPrivately with noise.
+// scaled gives a study a scale phase without noise, and scaledPrivately one with noise.
 var (
 	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
@@ -51,7 +51,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house is a server with all of its sites, for tests.
+// A house is a server and all of its sites, for tests.
 type house struct {
 	t       testing.TB
 	study   *study.Study
@@ -88,7 +88,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next announces all plans that can be announced, and returns the last entry.
+// next publishes all plans that can be published now, and returns the last entry.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -105,7 +105,7 @@ func (h *house) next() Entry {
 	return h.said[len(h.said)-1]
 }
 
-// say delivers an entry to all sites that are not away.
+// say delivers an entry to all sites except those that are away.
 func (h *house) say(e *Entry) {
 	h.t.Helper()
 	h.said = append(h.said, *e)
@@ -129,8 +129,8 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send makes client m answer. If the answer ends the plan, send delivers the outcome to all
-// sites.
+// send makes client m answer and collects the release. If this ends the plan, send delivers the
+// outcome to all sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -153,7 +153,7 @@ func (h *house) close(ask int) {
 	h.say(e)
 }
 
-// round has all clients that are to answer do so, in order, until there is no plan for any.
+// round makes all clients with a pending plan answer, in order, until no plan is pending.
 func (h *house) round() (answers []Answer) {
 	h.t.Helper()
 	h.next()
@@ -174,7 +174,7 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused fails unless try returns a refusal and leaves the machine as it was.
+// refused fails the test unless try returns a refusal and leaves the machine unchanged.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)
@@ -195,7 +195,7 @@ func flipped(b []byte, i int) []byte {
 	return b
 }
 
-// marshal writes sections as a state.
+// marshal encodes sections as a state.
 func (s *sections) marshal() []byte {
 	b := []byte{stateVersion}
 	for _, part := range s {

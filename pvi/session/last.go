@@ -12,10 +12,10 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// lastPhase is the last round, from which the one-step posterior follows.
+// lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
 type lastPhase struct {
 	*course
-	sizes *lastround.Round // of the public protocol: the noise of the round that is played may differ
+	sizes *lastround.Round // round of the public protocol; only its noise may differ from that of the actual round
 }
 
 func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }
@@ -54,11 +54,11 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending is the outcome of the last round, and its part of a result and a state.
+// An ending has the outcome of the last round, and adds it to a result or a state.
 type ending struct {
 	*lastPhase
-	round   *lastround.Round   // on the scale that was found
-	outcome *lastround.Outcome // nil until there is one
+	round   *lastround.Round   // round on the scale that was found
+	outcome *lastround.Outcome // nil before the outcome
 }
 
 func (e *ending) outcomes() int {
@@ -88,7 +88,7 @@ func (e *ending) keep(k *kept) {
 	}
 }
 
-// take reads the outcome from a state and takes it out of there.
+// take moves the outcome from k to e.
 func (e *ending) take(k *kept) (err error) {
 	if k.Ending != nil {
 		e.outcome, err = wire.ReadOneStepOutcome(k.Ending, e.limits)
@@ -212,7 +212,7 @@ func (s *lastSite) settle(_ int, body []byte) error {
 	return nil
 }
 
-// releases returns 1 once the client has answered.
+// releases returns 1 after the client has answered, and 0 before.
 func (s *lastSite) releases() int { return min(s.Releases(), 1) }
 
 func (s *lastSite) save() (pvi.Encoding, error) { return saved(s.Site) }

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A model hash identifies the state of the study from which a plan was made. It is computed from the plan itself, so
-// that machines whose arithmetic rounds differently agree on it.
+// newModelHash returns the hash function for the state from which a plan was made. The state is
+// hashed as it is in the plan, so machines that round differently compute the same hash.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()
@@ -29,7 +29,7 @@ func word(h hash.Hash, n uint64) {
 
 func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
 
-// modelOfScale hashes the bounds of columns.
+// modelOfScale returns the model hash of the columns' bounds.
 func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	h := newModelHash(digest)
 	for _, b := range bounds {
@@ -39,7 +39,7 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda hashes λ.
+// modelOfLambda returns the model hash of λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
@@ -56,7 +56,7 @@ func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	return sum(h)
 }
 
-// modelOfPoint hashes the point of the last round.
+// modelOfPoint returns the model hash of the point of the last round.
 func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
 	h := newModelHash(digest)
 	for _, x := range point {

@@ -14,12 +14,12 @@ import (
 // its three types and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
-	plans() int   // in the phase
-	section() int // of a saved state, for the machine of the phase
+	plans() int   // number of plans in the phase
+	section() int // index of the phase's section in a saved state
 
-	elements() int                       // of the longest list of numbers in a message
-	maxRelease(longest pvi.ClientID) int // bytes
-	maxEntry() int                       // bytes
+	elements() int                       // length of the longest list of numbers in a message
+	maxRelease(longest pvi.ClientID) int // length of the longest release in bytes
+	maxEntry() int                       // length of the longest entry's body in bytes
 
 	newServer(*Server) (serverPhase, error)
 	newSite(*Site) (sitePhase, error)
@@ -28,21 +28,21 @@ type phase interface {
 // A serverPhase is the coordinator's half of a phase. Plans are numbered from 1 within
 // the phase. Bodies are messages of [fedpvi/pvi/wire].
 type serverPhase interface {
-	// next returns the next plan. It returns false after the last plan, and while answers to
-	// earlier plans must come first.
+	// next returns the next plan. It returns false after the last plan, and if answers to
+	// earlier plans are missing.
 	next() (number int, body []byte, ok bool)
-	// collect returns the outcome of a plan if the release was the last one missing.
+	// collect adds a release. It returns the outcome if no answer to the plan is missing.
 	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
-	// close returns the outcome of a plan with the answers that have come.
+	// close returns the outcome of a plan without the missing answers.
 	close(number int) (outcome []byte, err error)
-	// replay returns the clients that an outcome from a transcript counts, and the outcome
-	// that follows from its sum.
+	// replay returns the clients that an outcome from a transcript counts, and the outcome that
+	// the server computes from its sum.
 	replay(number int, body []byte) (participants []pvi.ClientID, outcome []byte, err error)
 
-	waiting(number int) []pvi.ClientID // nil if the plan is not open
-	fewest() int                       // answers, or else a plan is void
+	waiting(number int) []pvi.ClientID // clients that have not answered; nil if the plan is not open
+	fewest() int                       // smallest number of answers with which a plan is not void
 	outcomes() int
-	model() [32]byte // the hash of the state from which the next plan is made
+	model() [32]byte // hash of the state from which the next plan is made
 	report(*Result) error
 
 	saver
@@ -50,30 +50,30 @@ type serverPhase interface {
 
 // A sitePhase is a client's half of a phase.
 type sitePhase interface {
-	// foretell computes a plan from the outcomes before it. It returns false if the plan does
-	// not depend on these outcomes alone.
+	// foretell computes a plan from the outcomes before it. It returns false if the plan also
+	// depends on the order of answers.
 	foretell(number int) (body []byte, ok bool)
-	// check refuses a plan that is out of place. It reports whether the plan names the client.
+	// check refuses an invalid plan. It reports whether the plan names the client.
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
-	// answer sets Release, Model and, after an error, Spent of an answer to a plan.
+	// answer sets Release, Model and, after an error, Spent of the answer to a plan.
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
-	model(body []byte) [32]byte // of the plan; zero if the body is no plan
+	model(body []byte) [32]byte // model hash of a plan; zero if the body is invalid
 
-	// checkQueued refuses an outcome that cannot come after the number waiting of outcomes that
-	// the site has not applied yet.
+	// checkQueued refuses an outcome that cannot come next if the site has not settled the last
+	// waiting outcomes yet.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 
-	releases() int // that were charged
-	outcomes() int // that were followed
+	releases() int // number of releases that were charged
+	outcomes() int // number of outcomes that were settled
 	report(*Result) error
 
 	saver
 }
 
-// kept are the parts of a saved state that belong to a phase and are not in its section.
+// kept has the parts of a saved state that belong to a phase but are not in its section.
 type kept struct {
 	Verdicts tally
 	Ending   []byte `json:",omitempty"` // outcome of the last round
@@ -82,18 +82,18 @@ type kept struct {
 // A course is the sequence of a study's phases for a roster. Every machine derives it from the
 // study and the roster.
 type course struct {
-	study  *study.Study // as it is written
-	phases []phase      // in order
-	// public is the protocol on the public scale. It stands in for the protocol on the
-	// scale that is found: costs and sizes are the same.
+	study  *study.Study // study before the scale phase
+	phases []phase      // phases in order
+	// public is the protocol on the public scale. It replaces the protocol on the scale that is
+	// found where only costs and sizes matter, which are the same.
 	public   *pvi.Protocol
-	protocol *pvi.Protocol // of the rounds; nil until the scale is found
+	protocol *pvi.Protocol // protocol of the rounds; nil until the scale is found
 	digest   [32]byte      // identity of the scaling until the scale is found, then of the protocol
 	limits   wire.Limits
 }
 
 // newCourse derives the course. It returns an error for a study whose published privacy claim
-// does not hold, because these studies are for simulations.
+// does not hold, because such studies are only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st
@@ -135,7 +135,7 @@ func (c *course) newLimits() wire.Limits {
 	return l
 }
 
-// plans returns the number of plans of the whole study.
+// plans returns the number of plans of all phases.
 func (c *course) plans() (n int) {
 	for _, p := range c.phases {
 		n += p.plans()
@@ -168,7 +168,7 @@ func refuse(format string, args ...any) error {
 	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkSender refuses a release of another client or plan than its envelope names.
+// checkSender refuses a release whose client or plan differs from those in its envelope.
 func checkSender(client, of pvi.ClientID, number, to int) error {
 	switch {
 	case client != of:
@@ -179,7 +179,7 @@ func checkSender(client, of pvi.ClientID, number, to int) error {
 	return nil
 }
 
-// misnumbered is the refusal of a message that has another number in its phase.
+// misnumbered returns the refusal of a message whose plan number differs from that in its entry.
 func misnumbered(number int) error {
 	return refuse("message %d of its phase has another number in it", number)
 }

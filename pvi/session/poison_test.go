@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// poisoned returns a release whose numbers are as far off as the server takes them, with
-// random signs and zeros: the numbers of every kind of release stand at its end.
+// poisoned returns the release with each number replaced by 0 or by the largest number that the
+// server accepts, with a random sign. In every kind of release the numbers are at the end.
 func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	out := append([]byte(nil), release...)
 	for at := len(out) - 8; at >= from; at -= 8 {
@@ -22,7 +22,7 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom finds where the numbers of a release begin: behind the length of their list.
+// numbersFrom returns the index in a release at which its numbers begin, after their count.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -33,8 +33,8 @@ func numbersFrom(release []byte) int {
 	return len(release)
 }
 
-// A client that sends the most harmful release that the server accepts cannot end a study. At
-// worst a round is rejected or the posterior is useless.
+// A client that sends the most harmful release that the server accepts cannot end a study. The
+// worst effects are a rejected round and a useless posterior.
 //
 //abuse:case A13 at most a round is rejected, by a public rule
 //abuse:case A20 no study ends by it
@@ -65,7 +65,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						case err == nil:
 							h.poison(m, a, random)
 						case m == 0:
-							// The numbers that it sent are not those in its own state.
+							// Client 0 may fail, because its state does not have the numbers
+							// that were sent.
 						default:
 							t.Log(err)
 						}
@@ -85,7 +86,7 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison sends the most harmful answer that the server accepts for client 0, and the true
+// poison sends the most harmful answer that the server accepts for client m, and the true
 // answers of the other clients.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A release that is out of place is refused and changes nothing, in every phase.
+// In every phase the server refuses invalid releases and does not change.
 //
 //abuse:case A20 refused in every phase, state unchanged
 func TestServerRefuses(t *testing.T) {
@@ -63,15 +63,14 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// farOff returns a release with its last number far beyond any noise.
+// farOff returns a release whose last number is far larger than any noise.
 func farOff(b []byte) []byte {
 	b = slices.Clone(b)
 	b[len(b)-1] = 0x7f
 	return b
 }
 
-// A client refuses every entry that does not follow from the entries before it, and stays
-// unchanged.
+// A client refuses every entry that contradicts the entries before it, and does not change.
 //
 //abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
@@ -118,7 +117,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-// A client that did not answer knows when an outcome counts it.
+// A client that did not answer refuses an outcome that counts it.
 //
 //abuse:case A16 a copy notices an answer that it did not give
 func TestCountedWithoutAnAnswer(t *testing.T) {
@@ -142,7 +141,7 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A second plan that names the client before the first has an outcome is a lie.
+// A client refuses a second plan that names it before the first has an outcome.
 //
 //abuse:case A02 refused
 func TestSecondPlanIsRefused(t *testing.T) {
@@ -156,8 +155,8 @@ func TestSecondPlanIsRefused(t *testing.T) {
 	}
 }
 
-// The state that was saved with the last entry, and the releases since, in any order,
-// lead to the present state.
+// A machine that is restored to the state after the last entry and collects the releases since
+// then, in any order, reaches the present state.
 func TestReplay(t *testing.T) {
 	const clients = 7
 	for _, c := range []struct{ privacy, inference string }{
@@ -195,7 +194,7 @@ func TestReplay(t *testing.T) {
 
 // Before the client answers, a site's state reveals nothing about the records: two clients with
 // different records have the same state. After the answer the state depends on the records, so
-// that it must not leave the client.
+// it must not leave the client.
 //
 //abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {
@@ -222,7 +221,7 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	}
 }
 
-// A plan of a later phase is refused while a plan of the present phase is open.
+// A client refuses a plan of a later phase while a plan of the present phase is open.
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]
@@ -252,7 +251,7 @@ func TestFewestInEveryPhase(t *testing.T) {
 	}
 }
 
-// outcomeKind returns the kind of outcomes of the phase that a site is in.
+// outcomeKind returns the kind of outcomes in the present phase of a site.
 func outcomeKind(s *Site) Kind {
 	_, kind := s.course.phases[len(s.phases)-1].kinds()
 	return kind

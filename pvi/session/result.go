@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is the result of a study. Its JSON has one form, so that machines that computed the
-// same numbers write the same bytes.
+// A Result is the result of a study. Machines that computed the same numbers write the same
+// bytes of JSON.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`
@@ -25,51 +25,51 @@ type Result struct {
 	Protocol string         `json:"protocol"` // identity of the protocol of the rounds
 	Clients  []pvi.ClientID `json:"clients"`
 
-	Outcomes int `json:"outcomes"` // of the rounds
+	Outcomes int `json:"outcomes"` // number of outcomes of the rounds
 	tally
 
-	Family     string      `json:"family"`               // of q: "full" or "diagonal"
-	Names      []string    `json:"names"`                // of coordinates of θ
-	Natural    []float64   `json:"natural"`              // parameters of q, in the family's layout
-	Mean       []float64   `json:"mean"`                 // of θ, on the model's scale
-	SD         []float64   `json:"sd"`                   // of every coordinate
-	Covariance [][]float64 `json:"covariance,omitempty"` // rows; none if q is diagonal
+	Family     string      `json:"family"`               // family of q: "full" or "diagonal"
+	Names      []string    `json:"names"`                // names of the coordinates of θ
+	Natural    []float64   `json:"natural"`              // natural parameters of q, in the family's layout
+	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
+	SD         []float64   `json:"sd"`                   // sds of the coordinates of θ
+	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
-	Scale      []scale.Column `json:"scale,omitempty"` // that was found
-	Costs      []Cost         `json:"costs,omitempty"` // of the whole study, for one client; none without a promise
+	Scale      []scale.Column `json:"scale,omitempty"` // scale found in the scale phase
+	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client; absent without a privacy promise
 	Notes      []string       `json:"notes,omitempty"`
 }
 
-// A NoiseAware is the posterior whose spread includes the privacy noise.
+// A NoiseAware is a posterior whose spread includes the effect of the privacy noise.
 type NoiseAware struct {
 	Method     string      `json:"method"` // "one-step" or "closed-form"
 	Mean       []float64   `json:"mean"`
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// GradientNoise and CurvatureNoise are the sds of all clients' noise on a sum of
-	// gradients, and on an element of a sum of curvatures.
+	// GradientNoise and CurvatureNoise are the sds of all clients' noise on an element of a sum
+	// of gradients and of a sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is a client's cost of the whole study against one observer under one adjacency.
+// A Cost is a client's cost of the whole study for one observer and one adjacency.
 type Cost struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
-	Epsilon   float64              `json:"epsilon"` // at Delta
+	Epsilon   float64              `json:"epsilon"` // ε at Delta
 	Delta     float64              `json:"delta"`
-	Mu        float64              `json:"mu,omitempty"` // of Gaussian differential privacy; 0 where all does not amount to that
+	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases have no such μ
 	Method    string               `json:"method"`
 }
 
-// A tally counts outcomes of the rounds by verdict.
+// A tally has the numbers of the rounds' outcomes by verdict.
 type tally struct {
-	Accepted int `json:"accepted"` // λ moved
-	Rejected int `json:"rejected"` // there would have been no proper distribution
-	Void     int `json:"void"`     // too few answers
+	Accepted int `json:"accepted"` // outcomes that moved λ
+	Rejected int `json:"rejected"` // outcomes whose λ would not be a proper distribution
+	Void     int `json:"void"`     // outcomes with too few answers
 }
 
 func (t *tally) count(v pvi.Verdict) {
@@ -83,10 +83,10 @@ func (t *tally) count(v pvi.Verdict) {
 	}
 }
 
-// Bytes returns the JSON of the result, the same for the same numbers.
+// Bytes returns the JSON of the result. Equal results have equal bytes.
 func (r *Result) Bytes() ([]byte, error) { return json.Marshal(r) }
 
-// errNotDone is the error for a result before the end of the study.
+// errNotDone is the error for a request of the result before the end of the study.
 var errNotDone = errors.New("the study is not done: some plans have no outcome yet")
 
 // Result returns the result of the study. Every plan must have an outcome.
@@ -97,7 +97,7 @@ func (s *Server) Result() (*Result, error) {
 	return result(s.course, s.phases, s.rounds.Posterior())
 }
 
-// result describes a posterior.
+// result returns the result for a posterior with the given natural parameters.
 func result[P interface{ report(*Result) error }](c *course, phases []P, natural []float64) (*Result, error) {
 	p := c.protocol
 	r, err := frame(c, phases)
@@ -131,7 +131,7 @@ func result[P interface{ report(*Result) error }](c *course, phases []P, natural
 	return r, nil
 }
 
-// frame returns a result without its numbers and the first note.
+// frame returns a result without the posterior's numbers and without the first note.
 func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result, error) {
 	p := c.protocol
 	r := &Result{
@@ -168,7 +168,7 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note puts the note on the spread in front of the notes of the phases.
+// note inserts the note on the spread of the posterior before the notes of the phases.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the bytes that [Result.Bytes] returns. Where coordinates are independent there may be a million of
-// them, and WriteResult writes their names and numbers in blocks, so that the whole is never in memory.
+// WriteResult writes the bytes that [Result.Bytes] returns. If coordinates are independent,
+// there may be a million of them. WriteResult then writes their names and numbers in blocks, so
+// that the whole text is never in memory.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -54,10 +55,10 @@ func (s *Server) WriteResult(w io.Writer) error {
 	return l.err
 }
 
-// noLists is the text in the JSON of a result in place of the lists of names and numbers.
+// noLists is the text of empty lists of names and numbers in the JSON of a result.
 const noLists = `"names":null,"natural":null,"mean":null,"sd":null`
 
-// A take computes the numbers of a block that are to be in a list.
+// A take returns the numbers of a block of coordinates that belong in a list.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -79,10 +80,10 @@ func marginals(sd bool) take {
 	}
 }
 
-// lists writes lists of JSON in parts.
+// lists writes JSON lists in parts.
 type lists struct {
 	w    io.Writer
-	some bool // the list that is open has an element
+	some bool // whether the open list has an element
 	err  error
 }
 
@@ -92,7 +93,7 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes a part of a list, as it is in JSON.
+// add writes the elements of part, which marshals to a JSON list, to the open list.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {
@@ -125,7 +126,7 @@ func (l *lists) names(all *fit.Parameters) {
 	l.close()
 }
 
-// numbers writes one list: for each take, its numbers of all blocks.
+// numbers writes one list for each take, with its numbers of all blocks.
 func (l *lists) numbers(s *Server, takes ...take) {
 	l.open()
 	for _, t := range takes {

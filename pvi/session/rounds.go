@@ -18,8 +18,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
-// perNumber is the number of bytes of a number in a message. An element of λ has twice as
-// many. Sizes are computed, since there may be millions of numbers.
+// perNumber is the number of bytes of a number in a message. An element of λ needs twice as
+// many. Sizes are computed from it, because messages may have millions of numbers.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {
@@ -53,7 +53,7 @@ func (p *roundsPhase) newSite(s *Site) (sitePhase, error) {
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // which holds the machine
+	server   *Server // has the machine of the rounds
 	verdicts tally
 }
 
@@ -121,7 +121,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // which holds the machine
+	site     *Site // has the machine of the rounds
 	verdicts tally
 }
 
@@ -158,8 +158,7 @@ func (s *roundsSite) quote() (Spent, error) {
 	return s.costOfRounds(before, before+s.site.rounds.Ahead())
 }
 
-// answer answers a plan. If the answer ends in an error, answer charges only the releases whose
-// noise was drawn.
+// answer answers a plan. After an error it charges only the releases whose noise was drawn.
 func (s *roundsSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 	plan, err := wire.ReadPlan(body, s.limits)
 	if err != nil {

@@ -19,7 +19,7 @@ type scalePhase struct {
 	scaling *scale.Scaling
 }
 
-// addScale adds the phase, and returns the study on the public scale.
+// addScale adds the scale phase to the course, and returns the study on the public scale.
 func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	scaling, err := scale.New(c.study, roster)
 	if err != nil {
@@ -96,7 +96,8 @@ func (s *scaleServer) collect(client pvi.ClientID, number int, release []byte) (
 
 func (s *scaleServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
 
-// ended begins the protocol of the rounds after the outcome of the last pass.
+// ended encodes an outcome. After the outcome of the last pass it derives the protocol of the
+// rounds.
 func (s *scaleServer) ended(o *scale.Outcome, err error) ([]byte, error) {
 	if err != nil || o == nil {
 		return nil, err

@@ -13,14 +13,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A saved state is a byte for its version and a number of sections, each preceded by its length
-// in four bytes. The sections are the state of the server or site itself, and the states of the
-// machines of the phases. The section of a phase that has not begun is empty.
+// A saved state is a byte for its version, followed by sections. Each section is preceded by its
+// length in four bytes. The sections are the state of the server or site itself, and the states
+// of the machines of the phases. The section of a phase that has not begun is empty.
 
-// stateVersion is the version of the encoding of both sides' states.
+// stateVersion is the version of the encoding of the states of servers and sites.
 const stateVersion = 1
 
-// The sections of a state.
+// These are the indices of a state's sections.
 const (
 	ownSection = iota
 	scaleSection
@@ -31,17 +31,17 @@ const (
 
 type sections [sectionCount][]byte
 
-// A saver is a phase of either side.
+// A saver is the server's or the site's half of a phase.
 type saver interface {
-	// keep sets the part of k that belongs to the phase, and save returns the state of its
-	// machine. restore sets a new phase to a state and its part of k.
+	// keep sets the phase's part of k. save returns the state of the phase's machine. restore
+	// sets a new phase to a state and to its part of k.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the state of a server or site: v, of which k is a part, and the machines of
-// the phases that have begun.
+// encode returns the state of a server or site. It consists of v, which contains k, and of the
+// states of the phases that have begun.
 func encode[P saver](c *course, begun []P, k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range begun {
@@ -90,8 +90,8 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restore restores the machines, phase after phase. When the machine of a phase is restored,
-// advance adds the next phase to begun if that phase has begun.
+// restore restores the machines of the phases in order. After each, advance adds the next phase
+// to begun if all outcomes of the earlier phases are there.
 func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -116,7 +116,7 @@ func restore[P saver](c *course, parts *sections, begun func() []P, advance func
 	return nil
 }
 
-// lengthSize is the number of bytes of a section's length.
+// lengthSize is the number of bytes for the length of a section.
 const lengthSize = 4
 
 func (s *sections) unmarshal(b []byte) error {
@@ -158,9 +158,9 @@ func (s *sections) checkBegun(section int, there bool) error {
 	}[section]
 }
 
-// readOwn reads the own section of a study with so many plans and clients. It returns an
-// error for a list or a map with more elements than these could have: in memory it takes
-// several times its size.
+// readOwn decodes the own section of a state into a value. It returns an error if a list or map
+// has more elements than the given numbers of plans and clients allow, because decoding takes
+// several times as much memory as the JSON.
 func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
 	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {

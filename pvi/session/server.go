@@ -8,25 +8,25 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server conducts a study. The caller uses it like a [pvi.Server]: it calls Next until Next
-// returns false, Collect for every release, and Close at a deadline. The caller delivers the
-// entries that these methods return to all sites, in the order of the calls.
+// A Server runs a study through all phases. The caller uses it like a [pvi.Server]: it calls
+// Next until Next returns false, Collect for every release, and Close at a deadline. The caller
+// delivers the entries that these methods return to all sites, in the order of the calls.
 //
 // It is not safe for concurrent use.
 type Server struct {
 	course *course
-	phases []serverPhase // that have begun, in order
-	rounds *pvi.Server   // nil until the rounds begin
+	phases []serverPhase // phases that have begun, in order
+	rounds *pvi.Server   // nil before the rounds
 
-	planned int              // plans that were issued
-	closed  int              // plans with an outcome
-	model   [32]byte         // now
-	models  map[int][32]byte // of open plans
+	planned int              // number of plans that were issued
+	closed  int              // number of plans with an outcome
+	model   [32]byte         // hash of the present state
+	models  map[int][32]byte // hashes of the states of open plans, by plan number
 }
 
 // NewServer returns the server of a study before its first plan. The roster must name each
-// client once, in any order. NewServer returns an error for a study whose privacy claim does
-// not hold.
+// client once, in any order. NewServer returns an error for a study whose published privacy
+// claim does not hold.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	s, err := newServer(st, roster)
 	if err != nil {
@@ -45,7 +45,7 @@ func newServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	return s, s.advance()
 }
 
-// advance begins the next phase when all plans of those before it have an outcome.
+// advance begins the next phase if all plans of the earlier phases have an outcome.
 func (s *Server) advance() error {
 	place, _ := s.course.at(s.outcomes() + 1)
 	if place < len(s.phases) {
@@ -59,7 +59,7 @@ func (s *Server) advance() error {
 	return nil
 }
 
-// phase returns the present phase.
+// phase returns the present phase, which is the last that has begun.
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
 
 // outcomes returns the number of outcomes of all phases.
@@ -70,8 +70,8 @@ func (s *Server) outcomes() (n int) {
 	return n
 }
 
-// Next returns the next plan that can be announced now. It returns false while answers
-// must come first and when the study is done.
+// Next returns the next plan that can be published now. It returns false if answers are missing
+// or the study is done.
 func (s *Server) Next() (Entry, bool) {
 	place := len(s.phases) - 1
 	number, body, ok := s.phase().next()
@@ -84,9 +84,9 @@ func (s *Server) Next() (Entry, bool) {
 	return Entry{kind, s.planned, body}, true
 }
 
-// Collect takes the release of a client for a plan, and returns the outcome if it was
-// the last release missing, else nil. A release that is out of place is [pvi.Refused]
-// and changes nothing. Any other error ends the study.
+// Collect adds a client's release for a plan. It returns the outcome if no answer is missing any
+// more, and nil otherwise. An invalid release is [pvi.Refused] and changes nothing. Any other
+// error ends the study.
 func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry,
 	return s.outcome(plan, body, err)
 }
 
-// Close ends a plan at its deadline with the answers that have come.
+// Close ends a plan at its deadline without the missing answers.
 func (s *Server) Close(plan int) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -106,10 +106,10 @@ func (s *Server) Close(plan int) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// Replay follows an outcome from a transcript, and returns the clients whose answers it
-// counts. It returns [pvi.Refused] if the outcome does not follow from its sum. The server
-// must have issued the same plans. With Next, whose plans the caller compares, it checks a
-// transcript without the releases.
+// Replay applies an outcome from a transcript, and returns the clients whose answers it counts.
+// It returns [pvi.Refused] if the outcome differs from the outcome that the server computes from
+// its sum. The server must have issued the same plans. With Next, whose plans the caller
+// compares with the transcript, it checks a transcript without the releases.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	p, number, err := s.opened(e.Plan)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome makes the entry that ends a plan, nil if there is no body.
+// outcome returns the entry that ends a plan, or nil if there is no body.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	return &Entry{kind, plan, body}, nil
 }
 
-// Open returns the plans that have no outcome yet, in order.
+// Open returns the numbers of the plans that have no outcome yet, in order.
 func (s *Server) Open() []int {
 	open := make([]int, 0, len(s.models))
 	for plan := range s.models {
@@ -165,7 +165,7 @@ func (s *Server) Open() []int {
 	return open
 }
 
-// Waiting returns the clients whose answer to an open plan is missing, in order; nil if
+// Waiting returns the clients that have not answered an open plan, in order. It returns nil if
 // the plan is not open.
 func (s *Server) Waiting(plan int) []pvi.ClientID {
 	p, number, err := s.opened(plan)
@@ -175,24 +175,25 @@ func (s *Server) Waiting(plan int) []pvi.ClientID {
 	return p.waiting(number)
 }
 
-// Plans returns the number of plans so far, and of the whole study.
+// Plans returns the number of plans issued so far and the number of plans of the whole study.
 func (s *Server) Plans() (soFar, all int) { return s.planned, s.course.plans() }
 
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.closed == s.course.plans() }
 
-// Fewest returns the number of answers below which a plan of the present phase is void.
+// Fewest returns the smallest number of answers with which a plan of the present phase is not
+// void.
 func (s *Server) Fewest() int { return s.phase().fewest() }
 
-// Digest returns the identity of the scaling while the scale is sought, and then that of
+// Digest returns the identity of the scaling during the scale phase, and then the identity of
 // the protocol on the scale that was found.
 func (s *Server) Digest() [32]byte { return s.course.digest }
 
 // Model returns the hash of the present state of the study.
 func (s *Server) Model() [32]byte { return s.model }
 
-// ModelOf returns the hash that releases for an open plan bear: that of the state in which
-// the plan was made. It returns false if the plan is not open.
+// ModelOf returns the hash of the state from which an open plan was made. Answers to the plan
+// have the same hash. It returns false if the plan is not open.
 func (s *Server) ModelOf(plan int) ([32]byte, bool) {
 	model, ok := s.models[plan]
 	return model, ok

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// serverState is the part of a Server's state beside its machines.
+// serverState is the part of a Server's state that is not in the sections of the phases.
 type serverState struct {
 	Study   study.Digest
 	Planned int
@@ -26,11 +26,11 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// Encode returns the encoding of the server's state. It grows with the number of coefficients
-// and of clients, not with that of rounds.
+// Encode returns the encoding of the server's state. Its size grows with the numbers of
+// coefficients and clients, but not with the number of rounds.
 //
-// It need not be saved for every release. A state that was saved with the last entry leads
-// to the present one if the releases that came since are collected again, in any order.
+// The state need not be saved after every release. To restore the present state, restore the
+// state saved after the last entry and collect the releases since then, in any order.
 func (s *Server) Encode() (pvi.Encoding, error) {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}}
 	for plan, model := range s.models {
@@ -39,7 +39,7 @@ func (s *Server) Encode() (pvi.Encoding, error) {
 	return encode(s.course, s.phases, &v.kept, &v)
 }
 
-// RestoreServer returns the server of a study whose state MarshalBinary returned.
+// RestoreServer returns the server of a study with a state that MarshalBinary returned.
 func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Server, error) {
 	var parts sections
 	if err := parts.unmarshal(state); err != nil {
@@ -71,7 +71,7 @@ func (s *Server) restore(parts *sections) error {
 	return s.restorePlans(&v)
 }
 
-// restorePlans takes up the open plans.
+// restorePlans restores the open plans.
 func (s *Server) restorePlans(v *serverState) error {
 	if v.Planned < 0 || v.Planned > s.course.plans() || v.Closed < 0 || v.Planned-v.Closed != len(v.Models) {
 		return fmt.Errorf("%d plans made, %d ended and %d open do not go together", v.Planned, v.Closed, len(v.Models))

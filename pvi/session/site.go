@@ -10,13 +10,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site follows a study for one client and answers the plans that name the client.
-// Follow must be called with every entry, in order.
+// A Site follows a study for one client and answers the plans that name the client. Follow must
+// be called with every entry, in order.
 //
-// While a site has a plan to answer, it keeps the outcomes of other plans, and follows them
-// when it has answered or when the plan has ended without it. So an answer is always computed
-// from the state in which its plan was made. A client that was away follows all entries before
-// it checks whether it still has a plan to answer.
+// While a plan is pending, a site queues the outcomes of other plans. It settles them after its
+// answer, or after the plan ended without it. So an answer is always computed from the state in
+// which its plan was made. A client that was away follows all entries before it checks whether a
+// plan is still pending.
 //
 // It is not safe for concurrent use.
 type Site struct {
@@ -24,21 +24,21 @@ type Site struct {
 	id      pvi.ClientID
 	records *shard.Records
 
-	phases []sitePhase  // that have begun, in order
-	rounds *pvi.Site    // nil until the rounds begin
-	shard  *shard.Shard // the records on the scale; nil until then
+	phases []sitePhase  // phases that have begun, in order
+	rounds *pvi.Site    // nil before the rounds
+	shard  *shard.Shard // records on the scale; nil before the scale is found
 
-	device *solver.Accelerator // nil for the processor
+	device *solver.Accelerator // device for gradient steps; nil for the processor
 
-	planned int     // plans that were announced
-	open    []int   // those of them that have no outcome yet, in order
-	pending *Entry  // the plan that names the client and has no answer of it yet
-	queue   []Entry // outcomes to be followed after pending
+	planned int     // number of plans that were published
+	open    []int   // numbers of the plans without an outcome, in order
+	pending *Entry  // open plan that names the client and that it has not answered
+	queue   []Entry // outcomes to be settled after pending
 }
 
-// NewSite returns the site of a client before the first plan. The records must stay the
-// same for the whole study. They must be such that the client can take part in every
-// phase. NewSite returns an error for a study that does something as published.
+// NewSite returns the site of a client before the first plan. The records must stay the same for
+// the whole study, and must satisfy the requirements of every phase. NewSite returns an error
+// for a study whose published privacy claim does not hold.
 func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records) (*Site, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -48,13 +48,13 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	if err := s.advance(); err != nil || s.rounds != nil {
 		return s, err
 	}
-	// The site checks the records for later phases now, because an error in a later phase would
-	// come after the client has been charged.
+	// This call checks the records for the later phases. An error in a later phase would come
+	// after the client has been charged.
 	_, err = c.public.NewSite(id, shard.Design(c.public.Study(), records))
 	return s, err
 }
 
-// advance begins the next phase when all plans of those before it have an outcome.
+// advance begins the next phase if all plans of the earlier phases have an outcome.
 func (s *Site) advance() error {
 	place, _ := s.course.at(s.outcomes() + 1)
 	if place < len(s.phases) {
@@ -68,7 +68,7 @@ func (s *Site) advance() error {
 	return nil
 }
 
-// outcomes returns the number of outcomes that were followed, of all phases.
+// outcomes returns the number of settled outcomes of all phases.
 func (s *Site) outcomes() (n int) {
 	for _, p := range s.phases {
 		n += p.outcomes()
@@ -80,8 +80,8 @@ func (s *Site) outcomes() (n int) {
 // an error with the reason.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
-// OnDevice has a device take the site's private gradient steps, now and when the rounds
-// begin ([pvi.Protocol.OnDevice]).
+// OnDevice runs the site's private gradient steps on a device. The rounds may begin later
+// ([pvi.Protocol.OnDevice]).
 func (s *Site) OnDevice(a solver.Accelerator) error {
 	err := s.course.public.OnDevice()
 	if err == nil && s.rounds != nil {
@@ -93,11 +93,11 @@ func (s *Site) OnDevice(a solver.Accelerator) error {
 	return err
 }
 
-// ID returns the client's name.
+// ID returns the name of the client.
 func (s *Site) ID() pvi.ClientID { return s.id }
 
-// Pending returns the plan that names this client, has no answer of it, and has no
-// outcome; false if there is none.
+// Pending returns the open plan that names this client and that it has not answered, or false if
+// there is none.
 func (s *Site) Pending() (plan int, ok bool) {
 	if s.pending == nil {
 		return 0, false
@@ -105,15 +105,16 @@ func (s *Site) Pending() (plan int, ok bool) {
 	return s.pending.Plan, true
 }
 
-// Plans returns the number of plans so far, whomever they name, and of the whole study.
+// Plans returns the number of plans published so far, for any client, and the number of plans of
+// the whole study.
 func (s *Site) Plans() (soFar, all int) { return s.planned, s.course.plans() }
 
-// Done reports whether the site has followed an outcome of every plan of the study.
+// Done reports whether the site has settled an outcome of every plan of the study.
 func (s *Site) Done() bool {
 	return s.planned == s.course.plans() && len(s.open) == 0 && len(s.queue) == 0
 }
 
-// Digest returns the identity of the scaling while the scale is sought, and then that of
+// Digest returns the identity of the scaling during the scale phase, and then the identity of
 // the protocol on the scale that was found.
 func (s *Site) Digest() [32]byte { return s.course.digest }
 
@@ -125,8 +126,8 @@ func (s *Site) Releases() (n int) {
 	return n
 }
 
-// Result returns the result of the study, as this client computed it for itself. Every
-// plan must have an outcome.
+// Result returns the result of the study as computed by this client. Every plan must have an
+// outcome.
 func (s *Site) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
@@ -134,9 +135,9 @@ func (s *Site) Result() (*Result, error) {
 	return result(s.course, s.phases, s.rounds.Posterior())
 }
 
-// Beyond returns by column how many values of the client's records lie beyond the scale
-// that was found, and so count as at its ends; nil before it is found. The counts must
-// not leave the client.
+// Beyond returns, by column, the number of the client's values outside the scale that was found.
+// Such values count as the nearest end of the scale. It returns nil before the scale is found.
+// The counts must not leave the client.
 func (s *Site) Beyond() map[string]int {
 	if s.course.study.HasScale() || s.rounds == nil {
 		return nil
@@ -146,7 +147,7 @@ func (s *Site) Beyond() map[string]int {
 	return counts
 }
 
-// isOpen returns the place of a plan among the open ones.
+// isOpen returns the index of a plan in s.open, and whether the plan is open.
 func (s *Site) isOpen(plan int) (at int, ok bool) { return slices.BinarySearch(s.open, plan) }
 
 // named adds the client's name to an error.
@@ -157,9 +158,9 @@ func (s *Site) named(err error) error {
 	return fmt.Errorf("client %s: %w", s.id, err)
 }
 
-// Foretell computes the body of the next plan from the entries so far. It returns nil while a
-// plan is open, after the last plan, and in an asynchronous study. Machines of different kinds
-// may round differently, so a coordinator may publish another body.
+// Foretell returns the body of the next plan, computed from the entries so far. It returns nil
+// while a plan is open, after the last plan, and in an asynchronous study. Machines of different
+// kinds may round differently, so a coordinator may publish another body.
 func (s *Site) Foretell() []byte {
 	plan := s.planned + 1
 	if len(s.open) > 0 || len(s.queue) > 0 || plan > s.course.plans() {
@@ -172,5 +173,5 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
-// Foretells reports whether plans of a study can be foretold at all.
+// Foretells reports whether sites can compute a study's plans from the entries before them.
 func Foretells(st *study.Study) bool { return st.Inference.Schedule != study.Asynchronous }

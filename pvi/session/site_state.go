@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// siteState is the part of a Site's state beside its machines.
+// siteState is the part of a Site's state that is not in the sections of the phases.
 type siteState struct {
 	Study   study.Digest
 	Client  pvi.ClientID
@@ -21,8 +21,8 @@ type siteState struct {
 	kept
 }
 
-// MarshalBinary returns the site's state. The state holds the client's own factor, which must
-// not leave the client. It holds no record.
+// MarshalBinary returns the site's state. The state contains the client's own factor, which must
+// not leave the client. It contains no record.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
 		Study: s.course.study.Digest, Client: s.id,
@@ -35,8 +35,8 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// RestoreSite returns the site of a client whose state MarshalBinary returned, with the
-// same records.
+// RestoreSite returns the site of a client with a state that MarshalBinary returned. The records
+// must be the same as before.
 func RestoreSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records, state []byte) (*Site, error) {
 	var parts sections
 	if err := parts.unmarshal(state); err != nil {
@@ -70,7 +70,7 @@ func (s *Site) restore(parts *sections) error {
 	return s.restorePlans(&v)
 }
 
-// restorePlans takes up the open plans, and the one that the client has to answer.
+// restorePlans restores the open plans and the pending plan.
 func (s *Site) restorePlans(v *siteState) error {
 	if v.Planned < 0 || v.Planned > s.course.plans() || !increasing(v.Open, v.Planned) {
 		return errors.New("the open plans are not among those made, or not in order")
@@ -109,7 +109,7 @@ func (s *Site) restorePending(e *Entry) error {
 	return nil
 }
 
-// increasing reports whether v is in order, each once, from 1 to most.
+// increasing reports whether v consists of strictly increasing numbers from 1 to most.
 func increasing(v []int, most int) bool {
 	before := 0
 	for _, n := range v {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MaxRelease returns the bytes of the longest release of any phase and client of a
-// study: the size to which all releases are padded, so that the size does not reveal the phase.
+// MaxRelease returns the number of bytes of the longest release of any phase and client of a
+// study. All releases are padded to this size, so that the size does not reveal the phase.
 func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -17,16 +17,16 @@ func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
 	return c.maxRelease(), nil
 }
 
-// MaxRelease returns the bytes of the longest release of any phase and client.
+// MaxRelease returns the number of bytes of the longest release of any phase and client.
 func (s *Server) MaxRelease() int { return s.course.maxRelease() }
 
-// MaxEntry returns the bytes of the longest body of an entry.
+// MaxEntry returns the number of bytes of the longest body of an entry.
 func (s *Server) MaxEntry() int { return s.course.maxEntry() }
 
-// MaxRelease returns the bytes of the longest release of any phase and client.
+// MaxRelease returns the number of bytes of the longest release of any phase and client.
 func (s *Site) MaxRelease() int { return s.course.maxRelease() }
 
-// MaxEntry returns the bytes of the longest body of an entry.
+// MaxEntry returns the number of bytes of the longest body of an entry.
 func (s *Site) MaxEntry() int { return s.course.maxEntry() }
 
 func (c *course) maxRelease() (size int) {

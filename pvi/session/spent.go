@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Charge is a cost against an observer under an adjacency.
+// A Charge is a cost for one observer and one adjacency.
 type Charge struct {
 	View      method.View
 	Adjacency accountant.Adjacency
@@ -18,12 +18,12 @@ type Charge struct {
 
 // Spent is the cost of a release: a charge for every observer and adjacency for which the study
 // states costs, the study's own first. It is empty if the release is a function of earlier
-// releases, or if the study has no privacy promise. All releases of a client together,
-// composed, cost at most what [pvi.Protocol.Event] states for the whole study.
+// releases, or if the study has no privacy promise. The composed cost of all releases of a
+// client is at most the cost that [pvi.Protocol.Event] states for the whole study.
 type Spent []Charge
 
-// For returns the cost against the observer of a name under an adjacency; it returns nil if
-// nothing was spent, or if the study states no such cost.
+// For returns the cost for the named observer and an adjacency. It returns nil if nothing was
+// spent, or if the study states no such cost.
 func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event {
 	for _, c := range s {
 		if c.View.Name == view && c.Adjacency == adjacency {
@@ -34,7 +34,8 @@ func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event
 }
 
 // Costs returns a client's costs of the whole study, for every observer and adjacency for which
-// a cost is stated, the study's own first. It is empty if the study has no privacy promise.
+// the study states a cost, the study's own first. The list is empty if the study has no privacy
+// promise.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -43,8 +44,8 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns the events of all releases of a client in the study, whose costs are those of Costs. They can be
-// composed with earlier releases.
+// Whole returns the events of all releases of a client in the study. Their costs are those that
+// Costs returns. They can be composed with earlier releases.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -55,8 +56,8 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol of a study for a roster, for descriptions of the study. If the
-// study has a scale phase, the protocol is on the public scale.
+// Public returns the protocol of a study for a roster, to describe the study. If the study has a
+// scale phase, the protocol is on the public scale.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -65,7 +66,7 @@ func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return c.public, nil
 }
 
-// each makes a charge for every observer and adjacency.
+// each returns a charge with the result of event for every observer and adjacency.
 func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
 	var spent Spent
 	for _, view := range c.public.Views() {
@@ -80,7 +81,7 @@ func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.
 	return spent, nil
 }
 
-// costOfRounds returns the cost of releases from+1 to to.
+// costOfRounds returns the cost of the releases from+1 to to in the rounds.
 func (c *course) costOfRounds(from, to int) (Spent, error) {
 	if from == to {
 		return nil, nil

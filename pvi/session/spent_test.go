@@ -11,11 +11,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// kinds of studies by what a client's releases cost.
+// charged lists studies whose releases cost differently.
 var charged = []struct {
 	name, privacy, inference, federation string
 	overrides                            []study.Override
-	charges                              int // answers that cost something
+	charges                              int // number of a client's answers with a cost
 }{
 	{"nothing", noPrivacy, "", "", nil, 0},
 	{"nothing, with a scale", noPrivacy, "", "", scaled, 0},
@@ -31,8 +31,8 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// All costs of a client, added up as they are charged, are the cost that the study states for the whole, against every
-// observer and under every adjacency. A quote is the cost that is charged.
+// The composed charges of a client are the cost that the study states for the whole study, for
+// every observer and adjacency. The charge of an answer equals the quote.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestSpentIsTheWhole(t *testing.T) {
 	}
 }
 
-// compareWithWhole compares the sum of charges with the cost that the study states.
+// compareWithWhole compares the composed charges with the cost that the study states.
 func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	t.Helper()
 	p := h.server.course.protocol
@@ -94,7 +94,8 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence returns a number that adds up over releases and differs for different events.
+// divergence returns a number for the event, a sum of Rényi divergences. It is additive under
+// composition, and differs between different events.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	var sum float64
@@ -108,8 +109,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// A client that makes fewer releases spends less. The passes that find the scale are charged
-// with the first that a client answers, whichever pass this is.
+// A client that makes fewer releases spends less. All passes of the scale phase are charged with
+// the first pass that a client answers, whichever it is.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -134,8 +135,8 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	}
 }
 
-// An answer that fails after noise was drawn is charged for that noise and is not made again. The client goes on after
-// a restart.
+// An answer that fails after noise was drawn is charged for that noise and is not repeated. The
+// client continues after a restart.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
 	h := newHouse(t, st, 2)
@@ -150,7 +151,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		t.Fatalf("%+v, %v: want an error and a charge", a, err)
 	}
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
-	step := divergence(t, quote.For(view.Name, own)) / 4 // of which the quote has four
+	step := divergence(t, quote.For(view.Name, own)) / 4 // The quote is for four steps.
 	if got, want := divergence(t, a.Spent.For(view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}

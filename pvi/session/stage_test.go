@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study runs to its end, through every phase that it asks for, and all machines have
-// the same result, to the byte.
+// A study runs through all of its phases to the end, and all machines have the same bytes of the
+// result.
 func TestAllFindTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -93,7 +93,7 @@ func TestDigestFollowsThePhase(t *testing.T) {
 	}
 }
 
-// An answer to a plan bears the hash of the state from which the plan was made.
+// An answer to a plan has the hash of the state from which the plan was made.
 func TestModel(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 3)
 	h.next()
@@ -119,7 +119,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// No two states of a study have one hash, however little they differ.
+// Different states of a study have different hashes, even if they differ in one bit.
 func TestModelTellsStatesApart(t *testing.T) {
 	var a, b pvi.Digest
 	b[31] = 1
@@ -143,8 +143,8 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// A client with a plan to answer keeps the outcomes of other plans. Whenever it answers, also after a restart, it
-// answers for the state from which the plan was made.
+// A client with a pending plan queues the outcomes of other plans. At any later time, and also
+// after a restart, it answers from the state in which the plan was made.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
@@ -197,7 +197,7 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// A client does not answer a plan that ended without it, and follows the outcomes that it had kept.
+// A client does not answer a plan that ended without it, and settles the outcomes in its queue.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -216,8 +216,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away follows all entries and takes part again. A round that it missed counts without it, and one
-// with too few answers is void.
+// A client that was away follows all entries and takes part again. A round that it missed does
+// not count it, and is void if it has too few answers.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]
@@ -247,7 +247,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// Without enough answers in the last round there is no noise-aware posterior, and the result has a note of that.
+// Without enough answers in the last round, the result has no noise-aware posterior but a note
+// that says so.
 func TestVoidLastRound(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""), 2)
 	for range 3 {
@@ -276,7 +277,7 @@ func TestVoidPass(t *testing.T) {
 	}
 }
 
-// A study that does something as published, which would not be private, is not played with real records.
+// Servers and sites refuse a study whose published privacy claim does not hold.
 func TestNothingAsPublished(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "factors = \"published\"\ndamping = 0.3", "")
 	roster := []pvi.ClientID{"a", "b"}
@@ -290,7 +291,7 @@ func TestNothingAsPublished(t *testing.T) {
 	}
 }
 
-// A fault of a client's records that matters in any phase shows before the first plan.
+// NewSite finds faults of a client's records that matter in later phases.
 func TestRecordsAreCheckedFirst(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b"}
 	for _, overrides := range [][]study.Override{nil, scaled} {

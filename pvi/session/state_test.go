@@ -13,7 +13,7 @@ func TestStateGoesTogether(t *testing.T) {
 	h := newHouse(t, st, 3)
 	h.next()
 	h.send(2)
-	next := h.next() // asks client 2 again
+	next := h.next() // a second plan for client 2
 	site, server := state(t, h.sites[0]), state(t, h.server)
 	if len(h.sites[0].queue) != 1 {
 		t.Fatal("nothing waits")
@@ -66,7 +66,7 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 }
 
-// edited returns a state whose own section is edited.
+// edited returns a state after edit has changed its own section.
 func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections
@@ -85,7 +85,7 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// A release for another plan than its envelope names is an answer to neither.
+// A release whose plan differs from that in its envelope is refused for both plans.
 func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()

@@ -20,11 +20,11 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// TestTranscripts plays the scenarios in testdata/transcripts with the real state machines and
-// compares everything that happens with the expected transcript. The scenarios are also the
-// shortest way to learn the protocol: start with synchronous.txt.
+// TestTranscripts runs the scenarios in testdata/transcripts with the real state machines and
+// compares all events with the expected transcript. The scenarios are also the shortest way to
+// learn the protocol. Start with synchronous.txt.
 //
-// After a change that is understood, rewrite the expected output:
+// After an intended change, rewrite the expected output:
 //
 //	go test ./pvi/session -run Transcripts -rewrite
 //
@@ -33,7 +33,7 @@ import (
 //	study clients=N        begins a study with sections of a study file as input; lines under
 //	                       [override] replace single keys
 //	plan                   the coordinator publishes every plan that it can publish now
-//	answer NAME...         clients answer the plan that is pending at them; they do not send yet
+//	answer NAME...         clients compute the answer to their pending plan; they do not send yet
 //	send NAME [plan=N] [to=M] [as=OTHER] [damage]
 //	                       sends the answer of a client to the coordinator, also a second time
 //	close PLAN             the deadline of a plan passes
@@ -43,7 +43,7 @@ import (
 //	                       a machine is replaced by one restored from its saved state
 //	crash coordinator      the coordinator is restored from its state after the last entry
 //	deliver NAME entry=N [as-plan=M] [flip=OFFSET] [cut]
-//	                       delivers an entry of the transcript to a client once more, as it was
+//	                       delivers an entry of the transcript to a client once more, unchanged
 //	                       or changed
 //	status                 the state of every machine
 //	result                 the posterior, which every machine computes for itself
@@ -61,13 +61,13 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// limits bound the messages of scenarios, which are small.
+// limits are the message limits of scenarios.
 var limits = wire.Limits{Elements: 1000, Clients: 10, Name: 20}
 
 // names are the clients of scenarios, in order.
 var names = []pvi.ClientID{"alice", "bob", "carol", "dave", "erin"}
 
-// A scene is a coordinator with its clients.
+// A scene is a coordinator and its clients.
 type scene struct {
 	t   *testing.T
 	out *strings.Builder
@@ -86,13 +86,13 @@ type client struct {
 	site    *session.Site
 	records *shard.Records
 	away    bool
-	read    int                    // entries that were delivered
-	answers map[int]session.Answer // by plan
+	read    int                    // number of entries that were delivered
+	answers map[int]session.Answer // answers by plan number
 }
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// check ends the test if err is not nil, which means that the scenario itself is wrong.
+// check ends the test if err is not nil, because then the scenario itself is wrong.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *scene) run(d *datadriven.TestData) {
 	command(d)
 }
 
-// begin begins a study.
+// begin executes the command study.
 func (s *scene) begin(d *datadriven.TestData) {
 	count := 3
 	d.MaybeScanArgs(s.t, "clients", &count)
@@ -164,14 +164,14 @@ func lineRecords(m, n int) *shard.Records {
 	return records
 }
 
-// save keeps the server's state, as the coordinator does with every entry.
+// save saves the server's state, as the coordinator does after every entry.
 func (s *scene) save() {
 	var err error
 	s.saved, err = s.server.MarshalBinary()
 	s.check(err)
 }
 
-// plan publishes all plans that can be published.
+// plan executes the command plan.
 func (s *scene) plan(*datadriven.TestData) {
 	published := false
 	for {
@@ -197,7 +197,7 @@ func (s *scene) publish(e session.Entry) {
 	}
 }
 
-// catchUp delivers to a client the entries that it has not seen.
+// catchUp delivers to a client the entries that it has not received.
 func (s *scene) catchUp(name pvi.ClientID) {
 	c := s.clients[name]
 	for !c.away && c.read < len(s.entries) {
@@ -250,7 +250,7 @@ func list(clients []pvi.ClientID) string {
 	return b.String()
 }
 
-// named returns the clients that a command names, all of them if it names none.
+// named returns the clients that a command names, or all clients if it names none.
 func (s *scene) named(d *datadriven.TestData) (all []pvi.ClientID) {
 	for _, arg := range d.CmdArgs {
 		if len(arg.Vals) == 0 && s.clients[pvi.ClientID(arg.Key)] != nil {
@@ -304,7 +304,7 @@ func (s *scene) sendOf(d *datadriven.TestData, name pvi.ClientID) {
 	}
 	release := bytes.Clone(a.Release)
 	if d.HasArg("damage") {
-		release[len(release)-1] = 0x7f // the last number is far beyond the mechanism's range
+		release[len(release)-1] = 0x7f // The last number is far outside the mechanism's range.
 	}
 	if d.HasArg("to") {
 		d.ScanArgs(s.t, "to", &plan)

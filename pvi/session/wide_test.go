@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// wide is a study of about levels² coefficients, whose precision is diagonal.
+// wide returns a study with about levels² coefficients and a diagonal precision.
 func wide(levels int) []byte {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 1\nname = \"wide\"\n")
@@ -50,7 +50,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// sameText refuses a result that is not written as its JSON is.
+// sameText fails the test unless WriteResult writes the bytes of the result's JSON.
 func sameText(t *testing.T, s *Server, r *Result) {
 	t.Helper()
 	var written bytes.Buffer
@@ -62,8 +62,8 @@ func sameText(t *testing.T, s *Server, r *Result) {
 	}
 }
 
-// A study whose precision is diagonal takes memory for its coefficients and not for their
-// squares, from its beginning to its result.
+// The memory for a study with a diagonal precision is proportional to the number of coefficients
+// and not to its square, from beginning to result.
 func TestMemoryIsOfCoefficients(t *testing.T) {
 	const levels = 60
 	st, err := study.Parse("wide.toml", wide(levels))

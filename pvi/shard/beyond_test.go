@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Beyond counts values beyond the scale. In the model these values are moved to the ends of
-// the scale.
+// Beyond counts the values outside the scale. Design moves them to the ends of the scale.
 func TestBeyond(t *testing.T) {
 	const source = `
 [study]

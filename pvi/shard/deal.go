@@ -1,8 +1,8 @@
 package shard
 
-// Deal returns k shards. Shard parts[i] has record i. They share one copy of the records.
-// Deal panics if a part is not below k, or if parts does not have one element for each
-// record.
+// Deal divides the records into k shards. Record i is in shard parts[i]. The shards share one
+// copy of the records. Deal panics if an element of parts is not below k, or if parts does not
+// have one element for each record.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Len() {
 		panic("shard: not one part for each record")
@@ -29,7 +29,7 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	return dealt
 }
 
-// slice returns the records from..to−1. They are not copies.
+// slice returns the records from to to−1. It does not copy them.
 func (s *Shard) slice(from, to int) *Shard {
 	return &Shard{
 		dim: s.dim, ways: s.ways, steep: s.steep,

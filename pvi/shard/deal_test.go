@@ -29,8 +29,7 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// After Deal every record is in its part, in the order of the file, with its groups and
-// slopes.
+// After Deal every record is in its part, in the order of the file, with its groups and slopes.
 func TestDeal(t *testing.T) {
 	st, err := study.Parse("dealt.toml", []byte(dealt))
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Shard has the records of one client in the form for the model: regressors and outcomes
-// on the model's scale.
+// A Shard is the records of one client in the form for the model: regressors and outcomes on the
+// model's scale.
 type Shard struct {
 	dim    int
 	x      []float64
 	y      []float64
-	groups []int32 // level of each group term, by record
+	groups []int32 // level of each group term, record by record
 	slopes []float64
 	ways   int // number of group terms
-	steep  int // number of slopes of all group terms
+	steep  int // number of slopes in all group terms
 }
 
 // Len returns the number of records.
@@ -25,15 +25,15 @@ func (s *Shard) Len() int { return len(s.y) }
 // Dim returns the number of regressors of a record.
 func (s *Shard) Dim() int { return s.dim }
 
-// Record returns the regressors and the outcome of record i. The regressors are not a copy.
-// The outcome is a number on the model's scale, 0 or 1, a count, or the index of a class.
-// The regressors of a mixture are the columns that it describes, and its outcome is 0.
+// Record returns the regressors and the outcome of record i. The regressors are not a copy. The
+// outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a
+// mixture, the regressors are the columns of the mixture, and the outcome is 0.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
 
-// Groups returns the level of record i in each group term of the model, and the slopes'
-// regressors of all group terms, one after the other.
+// Groups returns the level of record i in each group term of the model, and the regressors of
+// the slopes of all group terms, one after the other.
 func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
@@ -61,8 +61,8 @@ func Design(st *study.Study, records *Records) *Shard {
 type designer struct {
 	study        *study.Study
 	coefficients []study.Coefficient
-	variables    []int // columns of a mixture
-	outcome      int   // −1 for a mixture
+	variables    []int // indices of a mixture's columns
+	outcome      int   // index of the outcome's column; −1 for a mixture
 }
 
 func newDesigner(st *study.Study) designer {
@@ -92,7 +92,7 @@ func (d *designer) add(s *Shard, row []float64) {
 	}
 }
 
-// shorten scales regressors down to the largest norm that the study permits.
+// shorten scales the regressors of a record down to the largest norm that the study permits.
 func (d *designer) shorten(x []float64) {
 	most := d.study.Model.MaxNorm
 	if most == 0 {

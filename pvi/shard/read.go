@@ -13,13 +13,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Report counts what reading changed in a file. Only the client may see it.
+// A Report has the numbers of values and records that were changed when a file was read. Only
+// the client may see it.
 type Report struct {
-	Records int            // records kept
-	Dropped map[string]int // records left out, by the column that was the reason
-	Clamped map[string]int // values moved to a bound, by column
-	Imputed map[string]int // missing values replaced, by column
-	Beyond  map[string]int // values beyond the scale that a standardisation found, by column
+	Records int            // number of records kept
+	Dropped map[string]int // number of records left out because of a value, by column
+	Clamped map[string]int // number of values moved to a bound, by column
+	Imputed map[string]int // number of missing values replaced, by column
+	Beyond  map[string]int // number of values outside the scale that a standardisation found, by column
 }
 
 // NewReport returns an empty report.
@@ -37,10 +38,10 @@ func (r *Report) Add(other Report) {
 	}
 }
 
-// An Error is an error at a place in a file of records.
+// An Error is an error at a position in a file of records.
 type Error struct {
 	File    string
-	Line    int // from 1
+	Line    int // line number, from 1
 	Column  string
 	Message string
 }
@@ -52,7 +53,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// Read reads at most maxRecords records. The name file is used in messages only.
+// Read reads records from a file in the format of the study. It returns an error if there are
+// more than maxRecords. The name file is used in messages only.
 func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, Report, error) {
 	d := &decoder{
 		study:   st,
@@ -94,14 +96,14 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	csv     *csv.Reader
-	fieldOf []int // field of each declared column in a line
+	fieldOf []int // field of a line for each declared column
 	records *Records
 	report  Report
 	row     []float64
-	counted *study.Column // column that must hold whole numbers; nil if none
+	counted *study.Column // column that must have whole numbers; nil if there is none
 }
 
-// line returns the line of the record that was read last.
+// line returns the line number of the record that was read last.
 func (d *decoder) line() int {
 	line, _ := d.csv.FieldPos(0)
 	return line
@@ -111,7 +113,7 @@ func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.line(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// syntax converts an error of encoding/csv.
+// syntax converts an error of encoding/csv to an Error.
 func (d *decoder) syntax(err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
@@ -155,7 +157,7 @@ func (d *decoder) readHeader() error {
 			return d.errorf(c.Name, "the header does not name this column, which the study declares (if the file has no header, write table.header = false)")
 		}
 	}
-	return nil // encoding/csv now expects as many fields as the header has
+	return nil // From now on encoding/csv expects the number of fields of the header.
 }
 
 func (d *decoder) trim(field string) string {

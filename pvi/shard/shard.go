@@ -1,15 +1,14 @@
-// Package shard reads a client's records as the study declares them, and turns each record
-// into the row of numbers that the model needs.
+// Package shard reads a client's records as the study declares them, and turns each record into
+// the row of numbers that the model needs.
 //
-// The package guesses nothing from the data and learns nothing from it. Separators, levels,
-// bounds and the policies for values that are missing or out of bounds come from the study.
-// An error gives file, line, column and remedy. It never gives the value, because the value
-// is private.
+// Reading does not depend on the data: separators, levels, bounds and the policies for values
+// that are missing or out of bounds come from the study. An error gives file, line, column and
+// remedy. It never gives the value, because the value is private.
 package shard
 
-// Records is a table of decoded values with a row for each record and a column for each
-// declared column of the study: the number of a numeric column, or the index of the level
-// of a categorical or ordered one.
+// Records is a table of decoded values. It has a row for each record and a column for each
+// declared column of the study. A value is a number, or the index of a level if the column is
+// categorical or ordered.
 type Records struct {
 	columns int
 	values  []float64

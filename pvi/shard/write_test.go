@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sameAfterWriting fails unless written records are read as the same records.
+// sameAfterWriting fails the test unless Read reads the same records that Write wrote.
 func sameAfterWriting(t *testing.T, st *study.Study, records *shard.Records) {
 	t.Helper()
 	var file bytes.Buffer
@@ -50,7 +50,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A number whose shortest form means a missing value is written in another form.
+// Write uses another form for a number whose shortest form means a missing value.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
 	if err != nil {

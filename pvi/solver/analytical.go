@@ -11,18 +11,18 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ClippedAnalytical is the private conjugate update of datapoint-level DP-PVI. It clips
-// every record's sufficient statistics, adds them up and adds noise once, through a
+// ClippedAnalytical is the private conjugate update of datapoint-level DP-PVI. It clips every
+// record's sufficient statistics, adds them up and adds noise once, through a
 // [dpmech.GaussianSum]. Every proposal is a function of that one release. Sharma (2019,
-// equations 4.20 to 4.22) draws new noise for the same statistics in every round and pays
-// every time; see [PublishedAnalytical].
+// equations 4.20 to 4.22) draws new noise for the same statistics in every round and pays every
+// time; see [PublishedAnalytical].
 //
-// Directions in which the released precision is negative are dropped
+// The factor is set to zero along directions in which the released precision is negative
 // ([gaussian.RepairLikelihood]). This is post-processing and costs nothing.
 type ClippedAnalytical struct {
 	source   statisticsSource
 	released []int64   // noisy statistics in lattice steps; nil before the release
-	factor   []float64 // a function of released; nil before it was computed
+	factor   []float64 // factor computed from released; nil before
 }
 
 // NewClippedAnalytical returns the solver of one shard. The mechanism must be for vectors
@@ -61,7 +61,7 @@ func (c *ClippedAnalytical) State() []byte {
 	}
 	state, err := json.Marshal(c.released)
 	if err != nil {
-		panic("solver: " + err.Error()) // unreachable: integers marshal
+		panic("solver: " + err.Error()) // unreachable: integers always marshal
 	}
 	return state
 }
@@ -83,10 +83,10 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 	return nil
 }
 
-// PublishedAnalytical adds new noise to the same statistics in every round, as Sharma
-// (2019) does. The method is private, because every round is charged, but it is wasteful. T
-// such releases cost as much as one release with 1/√T of the noise, and a damped federation
-// forgets most of the releases.
+// PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019)
+// does. The method is private, because every round is charged, but it is wasteful. T such
+// releases cost as much as one release with 1/√T of the noise, and damping gradually removes the
+// earlier releases from the factor.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
@@ -104,7 +104,7 @@ func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stre
 	return once.Propose(dst, p, src)
 }
 
-// statisticsSource releases a shard's clipped and noised statistics.
+// statisticsSource releases the clipped, noisy statistics of a shard.
 type statisticsSource struct {
 	model     *model.Linear
 	shard     *shard.Shard
@@ -118,7 +118,7 @@ func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.Gaus
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	released := make([]int64, s.model.StatisticsSize())
-	exact := make([]int64, len(released)) // never leaves this function without noise
+	exact := make([]int64, len(released)) // exact must not leave this function
 	record := make([]float64, len(released))
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {

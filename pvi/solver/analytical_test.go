@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// If Propose fails after a release, it returns the event of the release together with the
-// error. The released statistics do not change.
+// If Propose fails after a release, it returns the event of the release together with the error.
+// ClippedAnalytical keeps the statistics and does not release them again.
 func TestReleasesAreReportedWithErrors(t *testing.T) {
 	m, err := model.NewLinear([]string{"a"}, []model.Normal{{SD: 1}}, 1)
 	if err != nil {

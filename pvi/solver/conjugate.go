@@ -7,17 +7,17 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Conjugate is the exact update of a conjugate model. It proposes the natural gradient, at
-// q, of the shard's expected log likelihood. The natural gradient is the gradient in the
-// mean parameters (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with
-// a step of one). For a q with full covariance this is the likelihood's natural parameters,
-// and for a diagonal q their mean-field projection. The fixed point of the federation is
-// pooled variational inference on any partition.
+// Conjugate is the exact update of a conjugate model. It proposes the natural gradient, at q, of
+// the shard's expected log likelihood. The natural gradient is the gradient in the mean
+// parameters (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step of
+// one). For a q with full covariance this is the likelihood's natural parameters. For a diagonal
+// q it is their mean-field projection. The fixed point of the federation is pooled variational
+// inference on any partition.
 //
-// Conjugate uses the records without noise. Its proposals must pass a gate.
+// Conjugate uses the records without noise. Its proposals must be made private by a mechanism.
 type Conjugate struct {
 	stateless
-	statistics []float64 // of the shard, in the layout of gaussian.Full
+	statistics []float64 // sum of the records' statistics, in the layout of gaussian.Full
 }
 
 // NewConjugate returns the solver with the sum of the statistics of the shard's records.
@@ -30,7 +30,7 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times makes each record count the given number of times.
+// Times multiplies the weight of each record by times, and returns c.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times

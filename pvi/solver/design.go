@@ -3,8 +3,8 @@ package solver
 // A Design is a sparse matrix with a row for each predictor of each record, and a column
 // for each coordinate of θ.
 type Design struct {
-	start []int32 // row n is entries start[n] to start[n+1] of index and value
-	index []int32 // columns, in increasing order within a row
+	start []int32 // row n has the entries start[n] to start[n+1] of index and value
+	index []int32 // column of each entry; increasing within a row
 	value []float64
 }
 
@@ -23,7 +23,7 @@ func (d *Design) Len() int { return len(d.start) - 1 }
 // Row returns the nonzero entries of row n. The slices are not copies.
 func (d *Design) Row(n int) (index []int32, value []float64) { return d.Rows(n, 1) }
 
-// Rows returns the nonzero entries of k rows from row n on, one row after another.
+// Rows returns the nonzero entries of the k rows from row n on, one row after another.
 func (d *Design) Rows(n, k int) (index []int32, value []float64) {
 	from, to := d.start[n], d.start[n+k]
 	return d.index[from:to], d.value[from:to]

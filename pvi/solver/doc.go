@@ -1,14 +1,13 @@
 // Package solver refines one client's factor. A [Solver] takes q and the cavity, which is q
-// without the client's own factor, and proposes a new factor in natural parameters of the
-// family of q.
+// without the client's own factor, and proposes a new factor in natural parameters of the family
+// of q.
 //
-// At dataset level a solver may use the records freely, because its proposal is made
-// private afterwards. At datapoint level a solver must be private itself: it releases
-// numbers through a mechanism of package dpmech, returns the events, and proposes a
-// function of its releases.
+// At dataset level a solver may use the records freely, because its proposal is made private
+// afterwards. At datapoint level a solver must be private itself. It releases numbers through a
+// mechanism of package dpmech, returns the events, and proposes a function of its releases.
 //
-// A [Likelihood] gives a solver a shard's log likelihood: [Regression] for models with
-// linear predictors, and [Program] for any record program.
+// A [Likelihood] gives a solver a shard's log likelihood: [Regression] for models with linear
+// predictors, and [Program] for any record program.
 package solver
 
 import (
@@ -24,13 +23,12 @@ type Problem struct {
 	Natural []float64 // natural parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
 
-	// Weight is the change of λ, in units of one client's change, if all clients of the
-	// plan change alike: the damping times their number.
+	// Weight is the distance that λ moves, in units of one client's change, if all clients of
+	// the plan make the same change. It is the damping times the number of clients.
 	Weight float64
 
-	// Tied says that factors are tied. At the fixed point the changes of tied factors
-	// cancel in the sum but are not zero. A solver should therefore propose its whole
-	// change.
+	// Tied is true if factors are tied. At the fixed point the changes of tied factors cancel in
+	// the sum but are not zero. A solver should therefore propose its whole change.
 	Tied bool
 }
 
@@ -40,7 +38,7 @@ type Solver interface {
 	// of its releases, even if it also returns an error. Noise comes from src.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
-	// State returns what the solver must remember beyond the records; nil if nothing.
+	// State returns the state that the solver needs in addition to the records, or nil.
 	State() []byte
 
 	// Restore sets the solver to a state that State returned.

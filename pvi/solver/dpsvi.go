@@ -15,34 +15,32 @@ import (
 
 // DPSVIOptions has the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps of one visit. The mechanism counts the steps of all
-	// visits.
+	// Steps is the number of steps of one visit. The mechanism counts the steps of all visits.
 	Steps int
 	// Draws is the number of draws of θ in a step. The gradients at all draws are released
 	// as one vector.
 	Draws int
-	// Rate is the probability q with which a record is in a batch. Noisy sums are divided
-	// by Rate.
+	// Rate is the probability that a record is in a batch. Noisy sums are divided by Rate.
 	Rate float64
-	// Gradients says which gradients a record contributes for each draw. The published form
-	// needs Records, a public number that is used instead of the number of records.
+	// Gradients selects the gradients that a record contributes for each draw. The published
+	// form needs Records, a public number that replaces the number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser moves mean and spread. Its step sizes follow Schedule over the steps of all
-	// visits.
+	// Optimiser moves the mean and the spread of q. Its step sizes follow Schedule over the
+	// steps of all visits.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is a share of a visit's steps. The proposal is the average over that share of
-	// the steps, at the end of the visit.
+	// Average is the share of a visit's steps, at its end, over which q is averaged. The average
+	// is the proposal.
 	Average float64
-	// InitialSD bounds the sds of q in the first step of the study.
+	// InitialSD is an upper bound on the sds of q in the first step of the study.
 	InitialSD float64
-	// Start, if not nil, sets the mean and sd at which the first visit begins. If Start is
+	// Start, if not nil, sets the mean and sd of q at the beginning of the first visit. If it is
 	// nil, the first visit begins at q.
 	Start *Start
 }
 
-// size returns the length of a record's vector for θ with d coordinates.
+// size returns the length of a record's vector if θ has d coordinates.
 func (o *DPSVIOptions) size(d int) int {
 	if o.Gradients.Joint() {
 		d *= 2
@@ -50,30 +48,30 @@ func (o *DPSVIOptions) size(d int) int {
 	return d * o.Draws
 }
 
-// DPSVI is the private solver for any record program. A visit is a number of steps of
-// doubly stochastic variational inference of the local free energy E_q[log likelihood] −
-// KL(q‖cavity), with q diagonal (Jälkö, Dikmen and Honkela, "Differentially Private
-// Variational Inference for Non-conjugate Models", 2017). Each step draws one θ from q for
-// all records, draws a batch, and releases the noisy sum of the batch's clipped gradients
-// through a [dpmech.SampledSum]. Terms that do not depend on records, such as the
-// divergence from the cavity, are added after the noise.
+// DPSVI is the private solver for any record program. A visit consists of steps of doubly
+// stochastic variational inference of the local free energy E_q[log likelihood] − KL(q‖cavity),
+// with q diagonal (Jälkö, Dikmen and Honkela, "Differentially Private Variational Inference for
+// Non-conjugate Models", 2017). Each step draws one θ from q for all records, draws a batch, and
+// releases the noisy sum of the batch's clipped gradients through a [dpmech.SampledSum]. Terms
+// that do not depend on records, such as the divergence from the cavity, are added after the
+// noise.
 //
-// Everything that DPSVI remembers or proposes is a function of its releases: λ, the moments
-// of the optimiser, and the precisions. Where noise makes a precision smaller than the
-// cavity's precision, the cavity's precision is used.
+// All numbers that DPSVI keeps or proposes are functions of its releases: λ, the moments of the
+// optimiser, and the precisions. If noise makes a precision smaller than the cavity's precision,
+// the cavity's precision is used.
 //
 // DPSVI is not safe for concurrent use.
 type DPSVI struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
 	options   DPSVIOptions
-	cost      accountant.Event // of one step
+	cost      accountant.Event // cost of one step
 
 	run       *dpmech.SampledRun
 	optimiser gpu.Lasting
-	visit     *gpu.MeanField // in the visit under way
+	visit     *gpu.MeanField // state of the present visit
 	under     gpu.MeanFieldOptions
-	device    *onDevice // nil for the processor
+	device    *onDevice // nil if the processor takes the steps
 
 	streams dpmech.Streams
 	draws   dpmech.Stream
@@ -89,8 +87,8 @@ type DPSVI struct {
 	// NewDPSVI sets these fields once, so that a step allocates nothing.
 	query   dpmech.SampledQuery
 	normals func([]float64)
-	drawn   func([]float64)                          // fills a vector with normals from the stream of draws
-	next    func([]int64, dpmech.SampledQuery) error // releases a sum
+	drawn   func([]float64)                          // fills a vector with normals from the stream for draws of θ
+	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum of a query
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the
@@ -105,7 +103,7 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	case m.Dim() != size:
 		return nil, fmt.Errorf("dp-svi: the mechanism is for vectors of %d numbers, want %d", m.Dim(), size)
 	case m.Records() != p.records.Rows():
-		return nil, errors.New("dp-svi: the mechanism is for another number of records") // the number is private
+		return nil, errors.New("dp-svi: the mechanism is for another number of records") // The error omits the number, which is private.
 	case o.Steps < 1 || m.Steps()%o.Steps != 0:
 		return nil, fmt.Errorf("dp-svi: %d steps in all are not a whole number of visits of %d steps", m.Steps(), o.Steps)
 	case !(o.InitialSD > 0):
@@ -130,8 +128,8 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
-// naturalReach bounds the move of a coordinate in a natural-gradient step, in its standard
-// deviations.
+// naturalReach is the largest move of a coordinate in a natural-gradient step, in units of its
+// sd.
 const naturalReach = 1
 
 func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
@@ -148,11 +146,11 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 	return nil, fmt.Errorf("dp-svi: no optimiser is called %q", name)
 }
 
-// Taken returns the number of steps that were taken and charged.
+// Taken returns the number of steps that DPSVI has taken and charged.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Releases returns the number of released sums of gradients. If the study starts with a
-// release of statistics, Releases adds 1 for the statistics.
+// Releases returns the number of released sums of gradients, plus 1 if the statistics of a start
+// were released.
 func (s *DPSVI) Releases() int {
 	if s.options.Start.released() {
 		return s.Taken() + 1
@@ -188,7 +186,7 @@ func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]account
 	return spent, s.propose(dst, p)
 }
 
-// take takes the steps of a visit.
+// take takes all steps of a visit.
 func (s *DPSVI) take() error {
 	if s.device != nil {
 		return s.visitOnDevice()
@@ -207,8 +205,7 @@ func (s *DPSVI) wipe() {
 	s.draws.Wipe()
 }
 
-// check returns an error for a problem that Propose cannot solve, before anything is
-// released.
+// check returns an error if Propose cannot solve the problem. It runs before any release.
 func (s *DPSVI) check(p Problem) error {
 	d := s.program.Dim()
 	if p.Family.Name() != "diagonal" || p.Family.Dim() != d {
@@ -222,8 +219,8 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd at which a visit begins: those of q, or in the first visit
-// those of the q that follows from the released statistics.
+// begin sets the mean and sd at which a visit begins. They are those of q, or in the first visit
+// those of the q that Start computes from released statistics.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -250,19 +247,19 @@ func (s *DPSVI) begin(p Problem) error {
 	return err
 }
 
-// meanField returns the options of the run of a visit.
+// meanField returns the options for the descent of a visit.
 func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimiser) gpu.MeanFieldOptions {
 	return gpu.MeanFieldOptions{
 		Draws: o.Draws, Rate: o.Rate,
 		Joint: o.Gradients.Joint(), Preconditioned: o.Gradients == study.Preconditioned,
 		Inside: o.Gradients == study.PublishedGradients, Records: o.Records,
-		Clip:       math.Inf(1), // the gate clips
+		Clip:       math.Inf(1), // the mechanism clips
 		CavityMean: mean, CavityPrecision: slices.Clone(precision),
 		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
 	}
 }
 
-// step releases a sum by calling next, and moves q by the released sum.
+// step releases a sum by calling next, and moves q by that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	if err := next(s.noisy, s.query); err != nil {
 		if s.visit.Last(s.mean, s.sd); !special.Finite(s.mean) || !special.Finite(s.sd) {
@@ -291,8 +288,8 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes the factor that leads from the cavity to the averaged q. A negative
-// precision becomes zero. The factor then has no information about the spread of that
+// propose writes the factor that changes the cavity to the averaged q. If its precision is
+// negative, it becomes zero, and the factor has no information about the spread of that
 // coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
@@ -309,8 +306,8 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later is the schedule of a visit that begins after the first steps of a study. Step t of
-// the visit is step from + t of the schedule of, which has to steps.
+// later is the schedule of a visit that begins after the first steps of a study. Step t of the
+// visit is step from + t of the schedule named of, which has to steps.
 type later struct {
 	of       gpu.Schedule
 	from, to int

@@ -18,8 +18,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// logistic returns a logistic regression on d columns with prior N(0, 1), and n records
-// drawn from it: x has an intercept and is otherwise uniform in [−1, 1]/√d.
+// logistic returns a logistic regression on d columns with prior N(0, 1), and n records that are
+// drawn from the model. x has an intercept and columns that are uniform in [−1, 1]/√d.
 func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	t.Helper()
 	b := model.NewBuilder("logistic regression")
@@ -74,7 +74,7 @@ func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program 
 	return p
 }
 
-// sampled returns the mechanism of a descent.
+// sampled returns the mechanism with the given configuration. It fails the test on an error.
 func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 	t.Helper()
 	if c.Adjacency == "" {
@@ -116,9 +116,9 @@ func uniforms(src *dpmech.Stream) func() float64 {
 	return func() float64 { return float64(src.Uint64()>>11) * 0x1p-53 }
 }
 
-// hierarchical returns the regression of section 5.3 of Prediger et al. (d3p, 2022): 500
-// records of 5 covariates in 3 groups of 3 characteristics. The paper does not give the
-// size of its batches; 10 is the rate .02 of the regression among d3p's examples.
+// hierarchical returns the regression of section 5.3 of Prediger et al. (d3p, 2022): 500 records
+// of 5 covariates in 3 groups of 3 characteristics. The paper does not give the batch size. 10
+// corresponds to the rate .02 of the regression in d3p's examples.
 func hierarchical(t testing.TB) stepCase {
 	t.Helper()
 	const n, features = 500, 5
@@ -139,7 +139,7 @@ func hierarchical(t testing.TB) stepCase {
 }
 
 // mixture returns the mixture of Jälkö, Dikmen and Honkela (DPVI, 2017): 5 components in 2
-// dimensions, 2000 records, q = .003.
+// dimensions, 2000 records, sampling rate .003.
 func mixture(t testing.TB) stepCase {
 	t.Helper()
 	const n = 2000
@@ -172,10 +172,10 @@ func stepCases(t testing.TB) []stepCase {
 	return append(all, hierarchical(t), mixture(t))
 }
 
-// BenchmarkPrivateStep measures a whole step: batch, gradients, clip, noise, update. For
-// comparison it measures a step without clip, noise and lattice. Both also report the lower
-// decile of the times of their steps, because other work on the machine disturbs that
-// decile least.
+// BenchmarkPrivateStep measures a whole step: sampling, gradients, clipping, noise and update.
+// For comparison it measures a step without clip, noise and lattice. Both also report the lower
+// decile of the times of their steps, because other work on the machine affects that decile
+// least.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)
@@ -201,7 +201,7 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-// A step allocates nothing in any of the models.
+// A step allocates no memory in any of the models.
 func TestPrivateStepsAllocateNothing(t *testing.T) {
 	for _, c := range stepCases(t) {
 		p := program(t, c.model, c.records, c.columns)
@@ -218,7 +218,7 @@ func TestPrivateStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-// privateStep returns a function that takes steps of a visit that has begun.
+// privateStep returns a function that takes one step of a visit that has begun.
 func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) func() error {
 	t.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)
@@ -243,7 +243,7 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns a function that takes steps like those of privateStep, but without clip
+// plainStep returns a function that takes one step like that of privateStep, but without clip
 // and noise.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()

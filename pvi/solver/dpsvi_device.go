@@ -8,34 +8,34 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An Accelerator is a device that computes the steps of visits of [DPSVI].
+// An Accelerator is a device that computes the steps of [DPSVI].
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is the way batches are drawn. Either this machine draws exactly and lists
-	// the batches for the device, or the device draws batches by the Feistel network. It is
-	// only a conjecture that the Feistel network makes all sets of records equally likely.
+	// Selection is the way batches are drawn. Either this machine draws batches exactly and
+	// sends them to the device, or the device draws them by a Feistel network. It is only a
+	// conjecture that the Feistel network makes all sets of records equally likely.
 	Selection dpmech.Selection
-	// Gathering, if not nil, lets the device compute visits of several clients together.
+	// Gathering, if not nil, combines the visits of several clients on the device.
 	Gathering *cuda.Gathering
-	// Failed is called when the device could not compute the steps of a visit. Nobody has
-	// seen the releases of these steps. If Failed returns nil, the processor takes the same
+	// Failed is called if the device fails to compute the steps of a visit. The releases of
+	// these steps are not visible to anyone. If Failed returns nil, the processor takes the same
 	// steps. Otherwise the visit ends with the error, and its steps stay charged.
 	Failed func(error) error
 }
 
-// onDevice has the fields that a DPSVI with a device needs.
+// onDevice has the fields that only a DPSVI with a device needs.
 type onDevice struct {
 	Accelerator
 	records cuda.Records
 }
 
-// On makes a device compute all later visits. records has the program's records in the form
-// for the device, with the program's share of the prior. m is a mechanism whose batches the
-// device can draw. m must have the same event as the solver's mechanism. If the device does
-// not support the solver's options, On returns an error and changes nothing.
+// On makes a device compute all later visits. records has the program's records in the form for
+// the device, with the program's share of the prior. m is a mechanism whose batches the device
+// can draw. m must have the same event as the solver's mechanism. If the device does not support
+// the solver's options, On returns an error and changes nothing.
 //
-// Records are on the device only during a visit. The device uses randomness in another
-// order ([dpmech.Plan]), so the same seed gives other noise.
+// Records are on the device only during a visit. The device uses randomness in a different order
+// ([dpmech.Plan]), so the same seed gives different noise.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *DPSVI) visitOnDevice() error {
 	return nil
 }
 
-// stepsOnDevice takes some steps on the device, or on the processor if the device declines
-// or fails.
+// stepsOnDevice takes the given number of steps on the device. The processor takes them if the
+// device declines or fails.
 func (s *DPSVI) stepsOnDevice(steps int) error {
 	plan, err := s.run.Plan(steps, &s.streams, &s.draws)
 	if err != nil {

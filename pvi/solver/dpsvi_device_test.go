@@ -33,7 +33,7 @@ func (b broken) Write(uint64, []uint64) error                  { return b.fails(
 func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
 func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
 
-// onDeviceCase is a descent of two visits, and the device's form of its records.
+// onDeviceCase is a descent of two visits, and its records in the form for a device.
 type onDeviceCase struct {
 	records, dim int
 	here, there  dpmech.Sampling
@@ -49,7 +49,7 @@ func (c onDeviceCase) config(s dpmech.Sampling) dpmech.SampledConfig {
 	return dpmech.SampledConfig{Sampling: s, Records: c.records, Steps: 60, Dim: c.dim, Clip: 0.5, NoiseMultiplier: 2}
 }
 
-// solver returns the descent with its visits on a device.
+// solver returns the solver of the descent, whose visits run on a device.
 func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	t.Helper()
 	rate := 1.0
@@ -68,7 +68,7 @@ func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	return s
 }
 
-// visits returns the proposals of both visits.
+// visits runs both visits. It returns the proposals, the events and the final state.
 func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, events []accountant.Event, state []byte) {
 	t.Helper()
 	s := c.solver(t, a)
@@ -84,8 +84,8 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 	return proposed, events, s.State()
 }
 
-// If a call of a device fails and Failed returns nil, the processor takes the same steps,
-// once and at the same cost. The test makes each call of a device fail.
+// If a call of a device fails and Failed returns nil, the processor takes the same steps once,
+// at the same cost. The test makes each kind of call fail.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
 		var want []float64
@@ -104,7 +104,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 			if want == nil {
 				want = proposed
 			}
-			if call != "free" && !slices.Equal(proposed, want) { // free comes after the steps
+			if call != "free" && !slices.Equal(proposed, want) { // the device frees memory after the steps
 				t.Errorf("%s: another result", call)
 			}
 		}
@@ -117,7 +117,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 	}
 }
 
-// A step costs the same with a device and without.
+// The steps of a visit cost the same with and without a device.
 func TestOnADeviceStepsCostTheSame(t *testing.T) {
 	for _, c := range onDeviceCases {
 		_, events, _ := c.visits(t, Accelerator{Device: broken{"launch"}, Failed: func(error) error { return nil }})
@@ -174,7 +174,7 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 	}
 }
 
-// launches counts launches, and computes nothing.
+// launches is a device that counts kernel launches and computes nothing.
 type launches struct {
 	broken
 	n *int
@@ -182,7 +182,7 @@ type launches struct {
 
 func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; return nil }
 
-// A visit whose batches are too long for one plan is computed in several plans.
+// A visit with too many batch records for one plan is computed in several plans.
 func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
 	const records, steps = 1 << 20, 20
 	batches := dpmech.Poisson{Rate: 0.9}

@@ -12,8 +12,8 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A device that runs the kernels gives the same proposal and state as the processor does
-// for the same steps.
+// A device that runs the kernels gives the same proposal and state as the processor gives for
+// the same steps.
 func TestVisitsOnADevice(t *testing.T) {
 	for _, c := range onDeviceCases {
 		got, events, state := c.visits(t, Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return err }})
@@ -28,7 +28,7 @@ func TestVisitsOnADevice(t *testing.T) {
 	}
 }
 
-// A restored solver continues its visits on a device too.
+// A restored solver continues its visits on a device.
 func TestARestoredVisitOnADevice(t *testing.T) {
 	c := onDeviceCases[0]
 	a := Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return errors.Join(errors.New("failed"), err) }}
@@ -52,7 +52,7 @@ func TestARestoredVisitOnADevice(t *testing.T) {
 	}
 }
 
-// far returns the largest distance of two vectors, in units of their size.
+// far returns the largest relative difference between elements of two vectors.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = max(most, math.Abs(x-b[i])/(1+math.Abs(x)))

@@ -11,16 +11,16 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Start sets the q at which the first visit of [DPSVI] begins, if the model is conjugate.
-// The client releases its records' clipped, noised statistics once, as [ClippedAnalytical]
-// does, and its first visit begins at the q that follows from them. With a nil Start
-// nothing is released, and the first visit begins at q.
+// Start sets the q at which the first visit of [DPSVI] begins, if the model is conjugate. The
+// client releases its records' clipped, noisy statistics once, as [ClippedAnalytical] does, and
+// its first visit begins at the q computed from them. With a nil Start nothing is released, and
+// the first visit begins at q.
 type Start struct {
 	source statisticsSource
 	sum    []int64 // noisy statistics in lattice steps; nil before the release
 }
 
-// NewStart returns the start of one shard. The mechanism must be for vectors of
+// NewStart returns the start for one shard. The mechanism must be for vectors of
 // m.StatisticsSize() elements.
 func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *Start {
 	return &Start{source: newStatisticsSource(m, s, mechanism)}
@@ -44,8 +44,8 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	return []accountant.Event{s.source.mechanism.Event()}, nil
 }
 
-// place writes the mean and sd of the diagonal q that is nearest, by KL(q‖·), to the cavity
-// times the factor of the released statistics.
+// place writes the mean and sd of a diagonal q. Among diagonal q it minimises KL(q‖p), where p
+// is the cavity times the factor of the released statistics.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil
@@ -82,7 +82,7 @@ func (s *Start) check(sum []int64) error {
 	return nil
 }
 
-// set restores released statistics; nil means that nothing was released.
+// set restores released statistics, or nil if nothing was released.
 func (s *Start) set(sum []int64) {
 	if s != nil {
 		s.sum = sum

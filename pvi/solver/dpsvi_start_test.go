@@ -18,7 +18,7 @@ import (
 )
 
 // A line is the model y = a + bx with noise of sd 0.5, as a linear model and as a record
-// program, with the solution of its normal equations.
+// program, and the solution of its normal equations.
 type line struct {
 	linear  *model.Linear
 	program *Program
@@ -83,7 +83,7 @@ bounds = [-9, 9]
 	return l
 }
 
-// start returns the start for the records, with noise multiplier sigma.
+// start returns the Start for the records of l, with noise multiplier sigma.
 func (l *line) start(t *testing.T, sigma float64) *Start {
 	t.Helper()
 	g, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -106,8 +106,8 @@ func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *D
 	return s
 }
 
-// With hardly any noise the statistics lead to the solution of the normal equations, with
-// the precision of the mean-field posterior. Steps of size zero stay there.
+// With hardly any noise the start has the solution of the normal equations as its mean, and the
+// precision of the mean-field posterior. Steps of size zero do not change it.
 func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	l := newLine(t, 100)
 	o := options(1, 1)
@@ -144,8 +144,8 @@ func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	}
 }
 
-// If a visit stops after the release of the statistics, the next visit uses the same
-// release and does not charge it again.
+// If a visit fails after the release of the statistics, the next visit uses the same release and
+// does not charge it again.
 func TestDPSVIStartIsKept(t *testing.T) {
 	l := newLine(t, 50)
 	fresh := func() *DPSVI {
@@ -196,7 +196,7 @@ func TestDPSVIStartIsKept(t *testing.T) {
 	}
 }
 
-// If the steps of the first visit diverge, Propose still returns the charge of the start.
+// If the steps of the first visit diverge, Propose still returns the events of the start.
 func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	l := newLine(t, 50)
 	o := options(5, 1)
@@ -208,9 +208,9 @@ func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	}
 }
 
-// The mean-field posterior of a Gaussian model is known: the mean solves the normal
-// equations, and the precisions are the diagonal of the full precision. With little noise,
-// every variant ends at that posterior.
+// With little noise, every variant ends at the mean-field posterior of a Gaussian model, which
+// is known: its mean solves the normal equations, and its precisions are the diagonal of the
+// full precision.
 func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 	l := newLine(t, 100)
 	const steps = 1500

@@ -9,8 +9,8 @@ import (
 
 // dpsviState is the state of a [DPSVI].
 type dpsviState struct {
-	Taken     int     // steps
-	Optimiser []byte  // float64s, which may be any values
+	Taken     int     // number of steps
+	Optimiser []byte  // moments as float64s; any values are valid
 	Start     []int64 `json:",omitempty"` // released statistics of the start
 }
 
@@ -29,7 +29,7 @@ func (s *DPSVI) State() []byte {
 	}
 	state, err := json.Marshal(v)
 	if err != nil {
-		panic("solver: " + err.Error()) // unreachable: integers and bytes marshal
+		panic("solver: " + err.Error()) // unreachable: integers and bytes always marshal
 	}
 	return state
 }

@@ -20,7 +20,7 @@ import (
 
 const testDim = 3
 
-// descent returns the solver of the first n records of a logistic regression.
+// descent returns a DPSVI for n records of a logistic regression.
 func descent(t testing.TB, n int, c dpmech.SampledConfig, o DPSVIOptions) *DPSVI {
 	t.Helper()
 	m, columns := logistic(t, 200, testDim)
@@ -48,9 +48,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				}
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
-					// Truncation may differ by a lattice step for each record, since the
-					// gate clips by a factor just below the exact one. The gradients here
-					// are finite differences.
+					// Truncation may differ by one lattice step for each record, because the
+					// mechanism clips by a factor slightly below the exact one. The gradients
+					// here are finite differences.
 					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
 						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
@@ -60,8 +60,8 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// Under the same streams of randomness, changing one record changes only that record's
-// clipped gradient in the sum.
+// Under the same random streams, a change of one record changes only that record's clipped
+// gradient in the sum.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64
@@ -87,8 +87,8 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	}
 }
 
-// A visit with hardly any noise and a clip that no gradient reaches is stochastic
-// variational inference on plain sums.
+// A visit with hardly any noise and a clip above every gradient equals stochastic variational
+// inference on plain sums.
 func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	const n, steps = 150, 40
 	for _, v := range variants {
@@ -136,8 +136,7 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	}
 }
 
-// Visits with little noise end at the mean-field fit without privacy, for any sampling
-// rate.
+// With little noise, visits end at the mean-field fit without privacy, for any sampling rate.
 func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	const n, d, steps = 4000, 4, 2000
 	m, columns := logistic(t, n, d)
@@ -169,8 +168,8 @@ func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	}
 }
 
-// The log ratio of prior and base is added after the noise, and the sampling rate does not
-// scale it.
+// The log ratio of prior and base is added after the noise, and is not scaled by the sampling
+// rate.
 func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	b := model.NewBuilder("shares")
 	x := b.Integer("x", 0, 2)
@@ -220,7 +219,7 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	}
 }
 
-// recorder records the steps for which a size was requested.
+// recorder is a schedule that records the steps whose size was requested.
 type recorder struct{ asked *[]int }
 
 func (r recorder) Rate(t, steps int) float64 {
@@ -228,7 +227,7 @@ func (r recorder) Rate(t, steps int) float64 {
 	return 0.01
 }
 
-// The schedule counts the steps of the whole study, over visits and restarts.
+// The schedule counts the steps of the whole study, across visits and restarts.
 func TestDPSVIStepSizesGoOn(t *testing.T) {
 	var asked []int
 	o := options(2, 1)
@@ -250,8 +249,8 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 	}
 }
 
-// Where q is wider than the cavity, the factor's precision is zero, but its precision times
-// mean is not.
+// If q is wider than the cavity, the factor's precision is zero, but its precision times mean is
+// not zero.
 func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
 	p := standard(testDim)
@@ -288,9 +287,8 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	}
 }
 
-// A solver that stops between any two visits and is restored then gives the same bits as a
-// solver that does not stop. It charges every step once, and takes no step beyond the
-// planned number.
+// A solver that is saved and restored between two visits gives the same bits as a solver that
+// does not stop. It charges every step once, and takes no step beyond the planned number.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
 	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
@@ -346,7 +344,7 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events of all visits add up to the event of the whole run, which is the accountant's
+// The events of all visits compose to the event of the whole run, which is the accountant's
 // event for the sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A variant is a choice of gradients.
+// A variant is a kind of gradients and a number of draws.
 type variant struct {
 	gradients study.Gradients
 	draws     int
@@ -35,7 +35,7 @@ func (v variant) set(o *DPSVIOptions) {
 	}
 }
 
-// difference returns the slope of f in x[i] by finite differences.
+// difference returns the derivative of f in x[i] by finite differences.
 func difference(x []float64, i int, f func() float64) float64 {
 	const h = 1e-5
 	at := x[i]
@@ -47,7 +47,7 @@ func difference(x []float64, i int, f func() float64) float64 {
 	return (above - below) / (2 * h)
 }
 
-// divergence returns KL(N(m, exp(ρ)²) ‖ the cavity of a problem) by its definition.
+// divergence returns KL(N(m, exp(ρ)²) ‖ the cavity of a problem), computed from the definition.
 func divergence(point, cavity []float64) (total float64) {
 	d := len(point) / 2
 	for i := range d {
@@ -58,10 +58,9 @@ func divergence(point, cavity []float64) (total float64) {
 	return total
 }
 
-// materialised returns the noisy sum of the first step of a visit, computed a second way:
-// from finite differences of each record's log density in the mean and the log sd of q,
-// clipped one by one, and from copies of the streams. It also returns the number of records
-// in the batch.
+// materialised returns the noisy sum of the first step of a visit and the number of records in
+// the batch, computed by other code. It uses finite differences of each record's log density in
+// the mean and the log sd of q, clips each gradient, and draws from copies of the streams.
 func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, sampling dpmech.Sampling) ([]float64, int) {
 	t.Helper()
 	var chosen, noise, draws dpmech.Stream
@@ -115,7 +114,7 @@ func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, samplin
 	return sum, len(batch)
 }
 
-// contributed returns the contribution of one record for one draw, before the clip.
+// contributed returns the unclipped contribution of one record for one draw.
 func contributed(s *DPSVI, p Problem, point, epsilon, x []float64, y float64) []float64 {
 	logDensity := func() float64 {
 		eta := 0.0

@@ -8,9 +8,9 @@ import (
 	"fedpvi/gpu"
 )
 
-// A GradientSum is one client's part in a [SumDescent]. It releases the sum of its records'
-// clipped gradients at a public θ, with the client's share of the noise. A GradientSum does
-// not remember its releases.
+// A GradientSum is one client's part of a [SumDescent]. It releases the sum of its records'
+// clipped gradients at a public θ, with the client's share of the noise. A GradientSum does not
+// keep its releases.
 //
 // It is not safe for concurrent use.
 type GradientSum struct {
@@ -22,17 +22,17 @@ type GradientSum struct {
 	sink    *Sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // bound once
+	query   dpmech.SampledQuery // kept here so that a release allocates no memory
 }
 
-// NewGradientSum returns the part of the client with a program's records. The mechanism
-// must be for the program's number of records.
+// NewGradientSum returns the part of a client whose records are in p. The mechanism must be for
+// the same number of records.
 func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
 		return nil, fmt.Errorf("gradient sum: the mechanism is for vectors of %d numbers, want %d or twice as many", d, p.Dim())
 	}
 	if m.Records() != p.records.Rows() {
-		return nil, errors.New("gradient sum: the mechanism is for another number of records") // the number is private
+		return nil, errors.New("gradient sum: the mechanism is for another number of records") // The error omits the number, which is private.
 	}
 	g := &GradientSum{program: p, mechanism: m, run: m.Begin()}
 	g.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
@@ -48,8 +48,7 @@ func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 // Taken returns the number of releases so far.
 func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
 
-// Resume continues after the given number of releases, which an earlier process made and
-// charged.
+// Resume sets the number of releases that were made and charged before a restart.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {
@@ -59,9 +58,8 @@ func (g *GradientSum) Resume(taken int) error {
 	return nil
 }
 
-// Release writes to dst the noisy sum of the gradients at a query, in steps of the
-// mechanism's lattice. Release takes the randomness of the noise and of the batch from src
-// before it reads a record.
+// Release writes the noisy sum of the gradients at a query to dst, in steps of the mechanism's
+// lattice. It draws the noise and the batch from src before it reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)
 	dpmech.Split(g.streams.Noise, src)

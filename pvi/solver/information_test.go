@@ -11,7 +11,7 @@ import (
 )
 
 // The information is the negative second derivative of the log likelihood, averaged over
-// outcomes with their probabilities. Its Frobenius norm is at most most().
+// outcomes by their probabilities. Its Frobenius norm is at most the result of most.
 func TestInformation(t *testing.T) {
 	for name, c := range map[string]struct {
 		of       informative
@@ -36,7 +36,7 @@ func TestInformation(t *testing.T) {
 						want[i] -= p * h[i]
 					}
 				}
-				if c.outcomes == nil { // the second derivative does not depend on the outcome
+				if c.outcomes == nil { // The second derivative does not depend on the outcome.
 					c.of.Eval(0.4, eta, g, h)
 					for i := range want {
 						want[i] = -h[i]
@@ -57,7 +57,8 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// The sums over records are the gradient and the negative Hessian of the log likelihood.
+// The gradients and informations of the records add up to the gradient and the negative Hessian
+// of the log likelihood.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
 		predictors := o.Response().Size()

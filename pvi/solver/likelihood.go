@@ -15,26 +15,26 @@ type Likelihood interface {
 	// log likelihood.
 	AddGradient(dst, theta []float64) float64
 
-	// AddExpected adds to e the expectations of the log likelihood and of its first and
-	// second derivatives at θ ~ q.
+	// AddExpected adds to e the expectations of the log likelihood and of its first and second
+	// derivatives under θ ~ q.
 	AddExpected(e *Expected, q *Approximation)
 
-	// Tolerance returns the relative error of an expected log likelihood. A decrease of the
-	// free energy by less than this error may be due to the quadrature rule.
+	// Tolerance returns the relative error of an expected log likelihood. A decrease of the free
+	// energy by less than this error may be due to the quadrature rule.
 	Tolerance() float64
 
 	// Reach returns the largest change of any record's predictor when θ changes by move.
 	Reach(move []float64) float64
 }
 
-// Expected holds the expectations of a log likelihood and of its derivatives.
+// Expected has the expectations of a log likelihood and of its derivatives.
 type Expected struct {
 	Value    float64
 	Gradient []float64
-	Hessian  []float64 // in the order of gaussian.Family.Precision
+	Hessian  []float64 // second derivatives, in the order of gaussian.Family.Precision
 }
 
-// NewExpected returns zeros for a family.
+// NewExpected returns an Expected of zeros for a family.
 func NewExpected(family gaussian.Family) *Expected {
 	d := family.Dim()
 	return &Expected{Gradient: make([]float64, d), Hessian: make([]float64, family.Size()-d)}
@@ -43,10 +43,9 @@ func NewExpected(family gaussian.Family) *Expected {
 // Finite reports whether all derivatives are finite.
 func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
-// Factor writes to dst the natural parameters of the factor for the log likelihood: the
-// gradient of its expectation in the mean parameters of a q with the given mean (Khan and
-// Lin, "Conjugate-Computation Variational Inference", 2017, with the identities of Bonnet
-// and Price).
+// Factor writes to dst the natural parameters of the factor for the log likelihood: the gradient
+// of its expectation in the mean parameters of a q with the given mean (Khan and Lin,
+// "Conjugate-Computation Variational Inference", 2017, with the identities of Bonnet and Price).
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)
@@ -61,18 +60,18 @@ func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	}
 }
 
-// An Approximation is a Gaussian q with its moments.
+// An Approximation is a Gaussian q together with its moments.
 type Approximation struct {
 	Family     gaussian.Family
 	Mean       []float64
-	Variance   []float64 // of each coordinate
-	Covariance []float64 // by rows; nil for a diagonal family
+	Variance   []float64 // variance of each coordinate
+	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // only the mean counts, as if the covariance were zero
+	Point      bool // use only the mean, as if the covariance were zero
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters, which are not
-// copied.
+// NewApproximation returns the Gaussian with the given natural parameters. It does not copy
+// them.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

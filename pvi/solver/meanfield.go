@@ -6,14 +6,14 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// mostNewton is the number of Newton steps after which a fit gives up.
+// mostNewton is the largest number of Newton steps of a fit.
 const mostNewton = 100
 
-// PooledDiagonal is [Pooled] for a diagonal q, by Newton steps in its mean. It uses the
-// whole expected Hessian, so nearly collinear columns settle as fast as other columns. The
-// precisions follow from the diagonal of the Hessian. PooledDiagonal and Pooled have the
-// same fixed point. PooledDiagonal reports false if the steps fail, as they may if a log
-// likelihood is not concave.
+// PooledDiagonal is like [Pooled] for a diagonal q, but takes Newton steps in the mean of q. It
+// uses the whole expected Hessian, so the steps settle fast even for nearly collinear columns.
+// The precisions are computed from the diagonal of the Hessian. The fixed point is that of
+// Pooled. PooledDiagonal returns false if the steps fail, as they may if a log likelihood is not
+// concave.
 func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
 	copy(dst, prior)
@@ -52,7 +52,8 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 // settled. Each step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep is the free energy of a diagonal q with its expected Hessian.
+// A newtonStep computes Newton steps of the mean of a diagonal q, from the free energy and the
+// expected Hessian.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -83,8 +84,8 @@ func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// to writes to dst the q after a Newton step from q = from. The last call of at must have
-// been at from. It returns the size of the change of natural parameters and the size of the
+// to writes the q after a Newton step from q = from to dst. The last call of at must have had
+// the argument from. to returns the norm of the change of natural parameters and the norm of the
 // natural parameters.
 func (n *newtonStep) to(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)

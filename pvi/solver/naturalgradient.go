@@ -9,21 +9,22 @@ import (
 	"fedpvi/dpmech"
 )
 
-// ErrDiverged is returned if the records lead to no proper proposal. The error depends on
-// the records, and reporting it would reveal private information. So if the privacy unit is
-// the client, the client then proposes no change.
+// ErrDiverged is returned if a solver finds no proper proposal. The error depends on the
+// records, and reporting it would reveal private information. If the privacy unit is the client,
+// the client therefore proposes no change instead.
 var ErrDiverged = errors.New("no proper factor was found")
 
-// NaturalGradient proposes the factor after one natural-gradient step on the free energy:
-// the gradient, at q, of the expected log likelihood in the mean parameters of q
-// (conjugate-computation variational inference; Khan and Lin 2017). The factor is a
-// function of q alone, so the federation has the fixed point of pooled variational
-// inference for any partition, and for tied factors too.
+// NaturalGradient proposes the factor after one natural-gradient step on the free energy: the
+// gradient, at q, of the expected log likelihood in the mean parameters of q
+// (conjugate-computation variational inference; Khan and Lin 2017). The factor is a function of
+// q alone, so the federation has the fixed point of pooled variational inference for any
+// partition, and for tied factors too.
 //
 // With Laplace's approximation the derivatives are computed at the mean of q alone. The
 // federation then settles at the mode and curvature of the pooled posterior.
 //
-// NaturalGradient uses the records without noise. Its proposals must pass a gate.
+// NaturalGradient uses the records without noise. Its proposals must be made private by a
+// mechanism.
 type NaturalGradient struct {
 	stateless
 	likelihood Likelihood
@@ -35,13 +36,13 @@ type NaturalGradient struct {
 // NewNaturalGradient returns the solver for a shard's likelihood.
 func NewNaturalGradient(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l} }
 
-// NewLaplace returns the solver that uses the mean of q alone.
+// NewLaplace returns the solver that computes derivatives at the mean of q alone.
 func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l, point: true} }
 
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	cavity := slices.Clone(p.Natural) // of Weight clients that are all like this one
+	cavity := slices.Clone(p.Natural) // cavity of Weight clients, all like this one
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
 	}
@@ -64,16 +65,16 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 }
 
 const (
-	// farthest bounds the move of a record's predictor in one step. Farther away, the
-	// curvature at q no longer describes the likelihood.
+	// farthest is the largest move of a record's predictor in one step. Beyond it, the curvature
+	// at q no longer describes the likelihood.
 	farthest = 4
 	shortest = 0x1p-60
 )
 
-// shorten writes to dst a factor on the line from the present factor to the target. It
-// halves the step to the target until the new q is near and better(q) is true, and q is
-// also proper if all clients change as this client does. If every client's change leaves q
-// proper, so does their sum, because proper precisions are a convex set.
+// shorten writes to dst a factor on the line from the present factor to the target. It halves
+// the step until three conditions hold: the new q is near, better accepts it, and q is still
+// proper if all clients change as this client does. Then the different changes of all clients
+// together leave q proper too, because proper precisions are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -95,8 +96,8 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: no step from the present posterior leaves it proper", ErrDiverged)
 }
 
-// proper reports whether q stays proper after the change to the target times the given
-// factor. It leaves the new q in s.trial and its mean in s.move.
+// proper reports whether q is proper after times the change to the target. It sets s.trial to
+// the new q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -104,8 +105,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether q stays proper after the change to the target times the given
-// factor, and whether no record's predictor moves farther than farthest.
+// near reports whether q is proper after times the change to the target, and no record's
+// predictor moves by more than farthest.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

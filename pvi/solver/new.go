@@ -6,7 +6,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// New returns the named solver for a likelihood. The solver uses the records without noise.
+// New returns the solver with the given name for a likelihood. The solver uses the records
+// without noise.
 func New(name study.Solver, ascent study.Ascent, l Likelihood) (Solver, error) {
 	switch name {
 	case study.NaturalGradient:

@@ -7,33 +7,32 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. Changes are changes of natural parameters, relative
-// to the largest natural parameter.
+// These constants limit a pooled fit. Changes are changes of natural parameters, relative to the
+// largest natural parameter.
 const (
 	mostSteps = 1500
 	exhausted = 1e-13 // change at which a fit has settled
 	settled   = 1e-11 // change at which it has settled if the change no longer falls
-	enough    = 1e-10 // change at which it has settled if expectations are coarse
-	still     = 1e-7  // change at which it has settled if the free energy has not risen
-	plateau   = 25    // for this number of steps: the rest is rounding
+	enough    = 1e-10 // change at which a fit has settled if expectations have coarse errors
+	still     = 1e-7  // change at which a fit has settled if the free energy has not risen for plateau steps
+	plateau   = 25    // number of steps without progress after which the rest is rounding
 
-	growth  = 1.3  // factor by which a reduced damping recovers
-	reduced = 0.75 // share of a failed damping up to which it recovers
-	climbs  = 1e-6 // relative rise of the free energy above which that share is reset, as the start is not yet over
+	growth  = 1.3  // largest factor by which the damping or its limit grows in a step
+	reduced = 0.75 // factor by which the limit of the damping falls
+	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows
 )
 
 // These are relative errors of free energies.
 const (
 	rounding = 1e-13
-	sharp    = 1e-10 // expectations by rules of many points
+	sharp    = 1e-10 // error of expectations by rules of many points
 	middling = 1e-6
-	coarse   = 1e-4 // expectations by rules of few points
+	coarse   = 1e-4 // error of expectations by rules of few points
 )
 
-// Pooled maximises the free energy of the given likelihoods by natural-gradient steps from
-// the prior. A federation without privacy settles at the same q. If point is true, Pooled
-// finds the mode and the curvature at the mode instead. It writes the natural parameters to
-// dst.
+// Pooled maximises the free energy of the given likelihoods by natural-gradient steps from the
+// prior, and writes the natural parameters of q to dst. A federation without privacy settles at
+// the same q. If point is true, Pooled finds the mode and the curvature at the mode instead.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
 	copy(dst, prior)
 	f := &fit{
@@ -59,7 +58,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return fmt.Errorf("%w: the pooled fit still moves after %d steps", ErrDiverged, mostSteps)
 }
 
-// A fit is a pooled fit under way.
+// A fit is the state of a pooled fit.
 type fit struct {
 	energy
 	steps    *NaturalGradient
@@ -70,10 +69,10 @@ type fit struct {
 	best     float64 // free energy of the present q
 	highest  float64 // largest free energy so far
 
-	damping, most float64 // damping, and the value up to which it may recover
-	flat          int     // number of steps that left the free energy unchanged
-	last, lowest  float64 // relative change of the last step, and the lowest so far
-	stalled       int     // steps since the lowest change fell
+	damping, most float64 // damping, and its present upper limit
+	flat          int     // number of steps since the free energy last rose
+	last, lowest  float64 // relative change of the last step, and the smallest so far
+	stalled       int     // number of steps since the smallest change
 }
 
 // step takes one step of the fit and reports whether the fit has settled.
@@ -119,8 +118,8 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping after a step. If the changes no longer shrink, the steps overshoot,
-// and adapt lowers the limit up to which the damping recovers.
+// adapt chooses the damping after a step. If the changes no longer become smaller, the steps
+// overshoot, and adapt lowers the upper limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0

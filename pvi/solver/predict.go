@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// EachPoint calls visit with n quasi-random points of a Gaussian, of equal weight. The
+// EachPoint calls visit with n quasi-random points of a Gaussian, which have equal weights. The
 // slice is valid until visit returns.
 func EachPoint(family gaussian.Family, natural []float64, n int, visit func(theta []float64)) error {
 	d := family.Dim()
@@ -28,8 +28,8 @@ func EachPoint(family gaussian.Family, natural []float64, n int, visit func(thet
 	return nil
 }
 
-// Predict returns the posterior predictive log density of outcome y for the predictors of
-// record i, and the posterior predictive mean.
+// Predict returns the posterior predictive log density of outcome y for record i, and the
+// posterior predictive mean.
 func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, mean float64) {
 	k := r.response.Size()
 	w := newWorkspace(k)

@@ -12,29 +12,29 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Program is the log likelihood of a shard under a record program. If the program's prior
-// is not the Gaussian base with which q begins, the client's share of their log ratio is
-// added. Expectations are averages over fixed quasi-random points. Every client uses the
-// same points, so a federation and a pooled fit have the same objective.
+// A Program is the log likelihood of a shard under a record program. If the program's prior is
+// not the Gaussian base with which q begins, it includes the client's share of the log ratio of
+// prior and base. Expectations are averages over fixed quasi-random points. Every client uses
+// the same points, so a federation and a pooled fit have the same objective.
 type Program struct {
 	records gpu.Evaluator
-	prior   *model.Shared // nil if the base is the prior
+	prior   *model.Shared // evaluator of the prior; nil if the base is the prior
 	base    Base
 	share   float64
 	rule    *quadrature.Rule
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // packed lower triangle
+	hessian                    []float64 // packed lower triangle of a Hessian
 }
 
 // Base has independent normal distributions of the coordinates of θ.
 type Base struct{ Mean, SD []float64 }
 
-// averagedOver is the number of quasi-random points of an expectation.
+// averagedOver is the number of quasi-random points over which an expectation is averaged.
 const averagedOver = 32
 
-// NewProgram returns the likelihood of the rows of a table. If beyond is true, the
-// program's prior is not the base, and this client adds the given share of the difference.
+// NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's
+// prior is not the base, and this client adds the given share of the log ratio of the two.
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Program) Dim() int { return p.records.Dim() }
 func (p *Program) AddGradient(dst, theta []float64) float64 {
 	total, err := p.records.Sum(p.slope, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
 	if err != nil {
-		panic("solver: " + err.Error()) // unreachable: the query fits the program
+		panic("solver: " + err.Error()) // unreachable: the query is made for this program
 	}
 	value := total.LogDensity
 	if total.Refused > 0 {
@@ -72,8 +72,8 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior adds to dst the gradient of the client's share of the log ratio of prior and
-// base, and returns the value of that share.
+// addPrior adds the gradient of the client's share of the log ratio of prior and base to dst,
+// and returns the value of that share.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -113,14 +113,14 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 			e.Gradient[i] += weight * g
 		}
 		if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
-			e.Value = math.NaN() // the density of a record overflows near here
+			e.Value = math.NaN() // The density of a record overflows near this point.
 			return
 		}
 		p.addHessian(e, weight, q.Family.Name() == "diagonal")
 	}
 }
 
-// place writes to p.theta the point of q for a standard normal z.
+// place sets p.theta to the point of q that corresponds to a standard normal z.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {
@@ -140,10 +140,9 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total the gradients, at a query's draws, of the client's share of the
-// log ratio of prior and base, multiplied by the sampling rate. total is a noisy sum of
-// records' gradients that the caller then divides by the rate. scratch has the dimension of
-// θ.
+// addPriorOf adds to total the gradients, at a query's draws, of the client's share of the log
+// ratio of prior and base, multiplied by the sampling rate. total is a noisy sum of records'
+// gradients that the caller divides by the rate later. scratch has the dimension of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -201,8 +200,8 @@ func (p *Program) addPriorHessian() {
 // Tolerance implements [Likelihood].
 func (p *Program) Tolerance() float64 { return coarse }
 
-// Reach implements [Likelihood]. A program has no predictors; Reach returns the largest
-// move of a coordinate in sds of its base.
+// Reach implements [Likelihood]. A program has no predictors. Reach returns the largest move of
+// a coordinate in units of the sd of its base.
 func (p *Program) Reach(move []float64) (most float64) {
 	for i, x := range move {
 		most = math.Max(most, math.Abs(x)/p.base.SD[i])
