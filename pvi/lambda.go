@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is λ on the lattice and the values that are computed from λ. The server and every
-// site each keep a posterior. If the method is exact, their λ are always equal, but floats
-// computed from λ may differ in the last bit on different machines.
+// A posterior is λ on the lattice, together with the values that are computed from λ. The server
+// and every site keep one. If the method is exact, all of them have equal λ, but floats computed
+// from λ may differ in the last bit between machines.
 type posterior struct {
 	protocol *Protocol
 	lambda   []Wide // λ − λ_prior
@@ -21,13 +21,13 @@ type posterior struct {
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // by the last try
-	then  moments     // after it
+	tried method.Move // move of the last call of try; nil after commit
+	then  moments     // moments after the move tried
 }
 
 // moments are the natural parameters and the mean of q in floats, computed from λ. If
-// coordinates are independent, there may be a million of them, and the computation is fast. The
-// moments are then computed only when they are needed.
+// coordinates are independent, there may be a million of them, and computing them is fast. They
+// are then computed only when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -37,7 +37,7 @@ type moments struct {
 func newPosterior(p *Protocol) *posterior {
 	q := &posterior{protocol: p, meanOf: p.family.Means(), walk: p.method.NewWalk(), lambda: make([]Wide, p.family.Size())}
 	if !q.take(q.walk.Begin()) {
-		panic("pvi: the first q is not proper") // unreachable: the prior is made from moments
+		panic("pvi: the first q is not proper") // unreachable: the prior is computed from proper moments
 	}
 	return q
 }
@@ -50,7 +50,7 @@ func (q *posterior) mean() []float64 { return q.known().mean }
 
 func (q *posterior) known() *moments {
 	if !q.now.known && !q.moments(&q.now) {
-		panic("pvi: λ is not proper") // unreachable: it was when it was committed
+		panic("pvi: λ is not proper") // unreachable: λ was proper when it was committed
 	}
 	return &q.now
 }
@@ -69,9 +69,9 @@ func (q *posterior) moments(m *moments) (proper bool) {
 	return m.known
 }
 
-// try computes the λ to which the sum of so many answers that was opened for plan number n
-// leads, in coordinates around centre, and reports whether it is a proper distribution. The
-// posterior stays as it is until commit.
+// try computes the λ after plan number n, and reports whether it is a proper distribution. sum
+// is the opened sum of the given number of answers, in coordinates around centre. The posterior
+// does not change until commit.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -84,16 +84,15 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f while q.lambda is the result of the last try. Afterwards it restores q.lambda.
+// there calls f with q.lambda set to the result of the last try, and then restores q.lambda.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take makes the first move that leads to a proper distribution on this machine, or may lead to
-// one on another machine whose arithmetic rounds differently. It reports whether it made a
-// move.
+// take makes the first move to a λ that is proper, or that may be proper on another machine
+// because rounding decides. It reports whether it made a move.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -107,8 +106,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 // end makes the final move of λ after the last outcome of the rounds.
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a λ that was saved, and its walk to the state that was saved
-// beside it. ended is true if the last outcome has been followed.
+// restore sets the posterior to a saved λ, and its walk to the state saved with λ. ended is true
+// if the last outcome has been settled.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -127,9 +126,9 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 }
 
 // same reports whether as equals the posterior's λ. If the method is not exact, same allows
-// differences of rounding. Privacy does not depend on these differences: a client releases only
-// a sum of clipped gradients at a θ, to which one record contributes at most the clip, at any θ
-// that was chosen without the records.
+// differences of rounding. These differences do not affect privacy: a client releases only a sum
+// of clipped gradients at some θ. One record adds at most the clip to this sum, for any θ that
+// was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -190,31 +189,32 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary bounds the differences between machines in an element of the precision, relative to
-// the sum of the magnitudes of its terms. A computed Cholesky factor of a d×d matrix is the
-// exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
+// boundary returns an upper bound on the differences between machines in an element of the
+// precision, relative to the sum of the magnitudes of its terms. A computed Cholesky factor of a
+// d×d matrix is the exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether the result of the last try is so close to improper that rounding decides. If so, it
-// computes the mean, with a precision that is larger by the possible rounding error.
+// borderline reports whether the result of the last try is so close to improper that rounding
+// decides. If so, it computes the mean with a precision that is larger by the possible rounding
+// error.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
-		return false // inexact precisions are positive, or have run away
+		return false // Precisions of inexact methods are positive unless the descent diverged.
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		if so = !q.nudged(-1) && q.nudged(1); so { // or else proper, or improper, on every machine
+		if so = !q.nudged(-1) && q.nudged(1); so { // Otherwise all machines agree that λ is proper or improper.
 			q.then.known = true
 		}
 	})
 	return so
 }
 
-// nudged reports whether the present λ is proper if the diagonal of its precision moves by a
-// multiple of the boundary, and computes its mean.
+// nudged reports whether the present λ is proper after the diagonal of its precision changes by
+// a multiple of the boundary. It also computes the mean.
 func (q *posterior) nudged(by float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
@@ -236,14 +236,14 @@ func (q *posterior) commit() {
 	q.now, q.then = q.then, q.now
 }
 
-// centre returns the mean of q as the centre of clipping coordinates, in units
-// of 2^-[lambda.CentreBits]; nil if the protocol has none.
+// centre returns the mean of q as the centre of clipping coordinates, in units of
+// 2^-[lambda.CentreBits]. It returns nil if the coordinates have no centre.
 func (q *posterior) centre() []int64 {
 	if !q.protocol.coordinates.Centred() {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also that of λ that rounding alone has proper
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if λ is proper only because of rounding
 		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}
@@ -255,12 +255,12 @@ func (q *posterior) centre() []int64 {
 		return err
 	})
 	if err != nil {
-		panic("pvi: λ is not proper") // unreachable: it was when it was committed
+		panic("pvi: λ is not proper") // unreachable: λ was proper when it was committed
 	}
 	return centre
 }
 
-// checkCentre refuses a centre that does not fit the protocol's coordinates.
+// checkCentre returns an error for a centre that does not fit the protocol's coordinates.
 func (p *Protocol) checkCentre(centre []int64) error {
 	if err := p.coordinates.CheckCentre(centre); err != nil {
 		return refuse("%w", err)

@@ -24,11 +24,11 @@ type siteState struct {
 	Spent    method.Spent
 	Solver   []byte
 	Parts    json.RawMessage `json:",omitempty"`
-	Descent  []byte          `json:",omitempty"` // of the walk
+	Descent  []byte          `json:",omitempty"` // state of the walk
 }
 
-// MarshalBinary returns the site's state. The state must not leave the client, because it holds
-// the client's own factor.
+// MarshalBinary returns the site's state. The state must not leave the client, because it
+// contains the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory
 	s.client.Save(&m)
@@ -50,7 +50,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 	})
 }
 
-// Restore sets a new site to a state from MarshalBinary.
+// Restore sets a new site to a state that MarshalBinary returned.
 func (s *Site) Restore(state []byte) error {
 	p := s.protocol
 	var v siteState

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// RestoreServer reads states of versions 1 to 3, and refuses others and mixtures.
+// RestoreServer reads states of versions 1 to 3. It refuses other versions and mixtures of them.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
@@ -83,8 +83,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// The encoding of a server's state uses little memory, because the plan and the outcome of a
-// study of a million coefficients are in memory at the same time.
+// Encoding a server's state uses little memory. This matters because the plan and the outcome of
+// a study with a million coefficients are in memory at the same time.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

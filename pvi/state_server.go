@@ -13,25 +13,27 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A server's state is a byte for its version, a JSON object behind its length in four bytes, λ with sixteen
-// bytes for each element, and of each open round, in order, the centre and the sum with eight bytes for each
-// element; all little-endian. It is written after every round and is mostly numbers. In version 2, which is still
-// read, the JSON object holds the numbers of rounds. Version 1, which is still read, is the object alone, with λ in
-// it in hexadecimal.
+// A server's state has four parts: a byte for its version; a JSON object, preceded by its length
+// in four bytes; λ with sixteen bytes for each element; and the centre and the sum of each open
+// round, in order, with eight bytes for each element. All numbers are little-endian. The form is
+// binary because the state is written after every round and is mostly numbers.
+//
+// Two older versions can still be read. In version 2 the JSON object has the centres and sums.
+// Version 1 is only the JSON object, with λ in hexadecimal.
 
-// serverVersion is the version of the encoding.
+// serverVersion is the present version of the encoding.
 const serverVersion = 3
 
-// serverState is the JSON object in a server's state.
+// serverState is the JSON object of a server's state.
 type serverState struct {
 	Version  int
 	Protocol Digest
-	Lambda   []Wide `json:",omitempty"` // of version 1
+	Lambda   []Wide `json:",omitempty"` // λ; only in version 1
 	Planned  int
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
-	Descent  []byte `json:",omitempty"` // float64s, whatever their values
+	Descent  []byte `json:",omitempty"` // state of the walk; float64s with any values
 }
 
 const (
@@ -75,11 +77,11 @@ func (s *Server) Encode() (Encoding, error) {
 	}, nil
 }
 
-// writeSize is the number of bytes that are written at once.
+// writeSize is the number of bytes that are written at a time.
 const writeSize = 1 << 16
 
-// writeNumbers writes λ, and the centres and sums of the open rounds. Flush of w returns the
-// first error.
+// writeNumbers writes λ, and the centres and sums of the open rounds. w.Flush returns the first
+// error.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))
@@ -104,12 +106,12 @@ func writeNumber(w *bufio.Writer, n int64) {
 	w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns it
 }
 
-// numbersSize returns the bytes of λ and of a number of open rounds.
+// numbersSize returns the number of bytes of λ and of the given number of open rounds.
 func (p *Protocol) numbersSize(rounds int) int {
 	return wideSize*p.family.Size() + rounds*numberSize*(p.coordinates.CentreSize()+p.messages.Size)
 }
 
-// RestoreServer returns the server of p whose state MarshalBinary returned.
+// RestoreServer returns a server of p with a state that MarshalBinary returned.
 func RestoreServer(p *Protocol, state []byte) (*Server, error) {
 	s, err := p.restoreServer(state)
 	if err != nil {
@@ -140,7 +142,7 @@ func (p *Protocol) restoreServer(state []byte) (*Server, error) {
 	return s, s.q.restore(v.Lambda, v.Descent, v.Sequence == p.Plans())
 }
 
-// readServer reads a state of any version.
+// readServer decodes a state of any version.
 func (p *Protocol) readServer(state []byte) (v serverState, err error) {
 	if len(state) > 0 && state[0] == '{' {
 		if err := phase.DecodeState(state, &v, p.serverElements()); err != nil {
@@ -175,7 +177,7 @@ var (
 	errMixed = errors.New("the state cannot be read: it mixes two versions")
 )
 
-// readNumbers reads λ and, in the present version, the centres and sums of open rounds.
+// readNumbers decodes λ and, in the present version, the centres and sums of open rounds.
 func (p *Protocol) readNumbers(v *serverState, b []byte) error {
 	var rounds []*round
 	if v.Version == serverVersion {
@@ -209,7 +211,7 @@ func (p *Protocol) readNumbers(v *serverState, b []byte) error {
 	return nil
 }
 
-// cutNumbers returns the first n numbers of b and the bytes behind them.
+// cutNumbers returns the first n numbers of b and the remaining bytes.
 func cutNumbers(b []byte, n int) ([]int64, []byte) {
 	if n == 0 {
 		return nil, b

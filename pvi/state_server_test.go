@@ -13,7 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// wideProtocol returns the protocol of a linear model with a coefficient for each level of a column.
+// wideProtocol returns the protocol of a linear model with a coefficient for each level of a
+// column.
 func wideProtocol(t testing.TB, levels int, privacy, inference string) *Protocol {
 	t.Helper()
 	var names strings.Builder
@@ -69,8 +70,8 @@ func stateOf(t *rapid.T, s *Server) []byte {
 	return b
 }
 
-// A server of a study with more coefficients than a block that is restored from its own state
-// at any time goes on like a server that never stopped.
+// A server with more coefficients than a block has may be restored from its own state at any
+// time. It then continues like a server that never stopped.
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -95,7 +96,8 @@ func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	}
 }
 
-// playBoth plays a study with two servers, one of which is restored from its state now and then.
+// playBoth plays a study with two servers. One of them is restored from its state at random
+// times.
 func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	steady, restored := NewServer(p), NewServer(p)
 	same := func() []byte {
@@ -146,7 +148,7 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	}
 }
 
-// someChange returns a change that moves every element and sometimes makes the posterior improper.
+// someChange returns a change of all elements that sometimes makes the posterior improper.
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
 	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // 4 in units of natural parameters

@@ -21,8 +21,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// summedProtocol returns the protocol of descentStudy for so many clients, of whom only
-// sums are opened.
+// summedProtocol returns the protocol of descentStudy with opened sums, for the given number of
+// clients.
 func summedProtocol(t testing.TB, clients, rounds int, federation string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	overrides = append([]study.Override{
@@ -44,7 +44,7 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	return p
 }
 
-// summedHouse returns a house with n records; client deal(i) has record i.
+// summedHouse returns a house with n records. Record i belongs to client deal(i).
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
@@ -76,12 +76,12 @@ func dealt(i int) (x, y float64) {
 	return x, y
 }
 
-// plainDescent is DP-SVI of pooled records, written in the plainest way: without lattice,
-// machines and engine. noise returns the noise of a round's sum.
+// plainDescent is a simple implementation of DP-SVI of pooled records, without lattice, machines
+// and engine. noise returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
-	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // m, log s
+	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // means m, then log sds log s
 	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
 	averaged := 0.0
 	epsilon := make([]float64, 2)
@@ -123,8 +123,7 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 	return mean, precision
 }
 
-// The federation takes the same steps as DP-SVI of the pooled records with the noise that
-// its clients draw.
+// The federation takes the same steps as DP-SVI of the pooled records with the same noise.
 func TestSummedIsPooledDescent(t *testing.T) {
 	const clients, records = 5, 400
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
@@ -159,7 +158,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	}
 }
 
-// The distribution of records over clients changes no bit.
+// The result has the same bits for any distribution of records over clients.
 func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	const clients = 6
 	var first []Wide
@@ -180,15 +179,15 @@ func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	}
 }
 
-// Answers come late or never, rounds are void, and machines are killed and restored at any
-// moment. All machines have the same λ, only opened answers decide it, and every answer is
-// charged.
+// All machines have the same λ even if answers are late or missing, rounds are void, and
+// machines are killed and restored at any time. Only opened answers affect λ, and every answer
+// is charged.
 func TestSummedMachines(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 6, `, min_clients = 2, colluders = 1`)
 	rapid.Check(t, func(rt *rapid.T) {
 		h := summedHouse(t, p, 50, func(i int) int { return i % clients })
-		twin := NewServer(p) // is never killed
+		twin := NewServer(p) // server that is never restored
 		answers := make([]int, clients)
 		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
 			if _, ok := twin.Next(); !ok {
@@ -241,7 +240,7 @@ func TestSummedMachines(t *testing.T) {
 }
 
 // restart replaces site m, or the server if m is negative, by a machine that is restored from
-// the saved state.
+// its saved state.
 func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if m < 0 {
 		state, err := h.server.MarshalBinary()
@@ -270,8 +269,8 @@ func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	h.sites[m] = site
 }
 
-// A client answers a plan once, if the plan names enough clients and has the λ that follows
-// from the opened sums, up to rounding, and as often as the study pays for.
+// A client answers a plan once, and only if the plan names enough clients and has the λ that the
+// client computed, up to rounding. It answers at most as often as the study pays for.
 func TestSummedRefusals(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
@@ -307,7 +306,7 @@ func TestSummedRefusals(t *testing.T) {
 	}
 }
 
-// A forgetful client does not count some of its releases.
+// A forgetful client reports fewer releases than it made.
 type forgetful struct {
 	method.Client
 	forgotten int
@@ -317,19 +316,19 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// A release that fails is charged, and its plan is not answered again. Here it fails because
-// the mechanism has no step left.
+// A release that fails is charged, and its plan is not answered again. Here it fails because the
+// mechanism has no step left.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
 	s := h.sites[0]
 	var used method.Memory
 	s.client.Save(&used)
-	used.Spent.Statistics = 3 // all that the mechanism has
+	used.Spent.Statistics = 3 // all releases that the mechanism permits
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	s.client = forgetful{s.client, 3} // so that the study seems to pay for more
+	s.client = forgetful{s.client, 3} // hides the three releases, so that the site asks for another one
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
 	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.Is(err, dpmech.ErrNoSteps) || len(r.Change) != 0 {
@@ -341,8 +340,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	}
 }
 
-// A site refuses an outcome whose sum is of too few answers, has the wrong size, or has an
-// element larger than its answers can yield.
+// A site refuses an outcome whose sum is of too few answers, has a wrong size, or has an element
+// that is too large for its answers.
 func TestSummedOutcomesRefused(t *testing.T) {
 	const clients = 3
 	p := summedProtocol(t, clients, 2, `, min_clients = 2`)
@@ -370,9 +369,10 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The noise that the target's coalition does not know has sd σC. An outsider does not know more
-// noise, and an observer who opens a message does not know one share. A sum of any permitted
-// number of clients has at least the target's noise.
+// The stated cost agrees with the formula for every view and adjacency. The shares that the
+// coalition cannot subtract have sd σC together. An outsider cannot subtract any of the U_min
+// shares, and an observer of single messages cannot subtract one. The cost for the coalition is
+// the target.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -440,7 +440,7 @@ func TestSummedScaling(t *testing.T) {
 	}
 }
 
-// Steps that diverge are rejected, and leave q as it was.
+// Steps that diverge are rejected and do not change q.
 func TestSummedDivergence(t *testing.T) {
 	p := summedProtocol(t, 2, 3, "", study.Override{Key: "inference", Value: `{ rounds = 3, optimiser = "sgd", step_size = 1e200 }`})
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
@@ -451,7 +451,7 @@ func TestSummedDivergence(t *testing.T) {
 	}
 }
 
-// Restore refuses a state that the machines cannot have reached.
+// Restore refuses states that the machines cannot reach.
 func TestSummedRestoreErrors(t *testing.T) {
 	p := summedProtocol(t, 2, 4, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })

@@ -121,9 +121,9 @@ type Memory struct {
 // A Walk is the half of a method that computes λ from opened sums. The server and every client
 // have a Walk.
 type Walk interface {
-	// Step returns the move of λ by the sum of so many answers that was opened for plan number
-	// n, with damping alpha·2^-DampingBits and a centre. It returns nil if the result is not
-	// finite or does not fit on the lattice.
+	// Step returns the move of λ after plan number n, for the opened sum of the given number of
+	// answers. The damping is alpha·2^-DampingBits, and the sum is in coordinates around centre.
+	// Step returns nil if the result is not finite or does not fit on the lattice.
 	Step(n, answers int, alpha int64, sum, centre []int64) Move
 
 	// Begin returns candidate moves from zero to the λ before the first outcome. End returns

@@ -11,15 +11,15 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Sums is the base of methods that make one release in each round, each hidden by a
-// [dpmech.GaussianSum] of its own. Rounds may cost different shares of the budget. A round whose
-// clip is w and whose noise multiplier is σ/w has the same noise as every other round, and costs
-// w² times as much as a round of clip 1, in units of the squared parameter of a Gaussian release.
-// Sums computes the cost of all rounds.
+// Sums is the base of methods that make one release in each round. Each release is hidden by its
+// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. A round whose
+// clip is w and whose noise multiplier is σ/w has the same noise as every other round. It costs
+// w² times as much as a round of clip 1, in units of the squared parameter of a Gaussian
+// release. Sums computes the cost of all rounds.
 type Sums struct {
 	*Setting
-	mechanisms []*dpmech.GaussianSum // by round; their lattices are equal
-	dearest    []*dpmech.GaussianSum // the same, by falling cost
+	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
+	dearest    []*dpmech.GaussianSum // the same mechanisms, by decreasing cost
 	messages   Messages
 }
 
@@ -70,14 +70,14 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 // ReleasesAfter implements [Method].
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
-// Event implements [Method]. It is the cost of the dearest rounds, so that it covers a client
-// that missed any of the others.
+// Event implements [Method]. It returns the cost of the most expensive rounds, which covers a
+// client that missed any of the others.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. Release number k is charged like the round of rank k by cost,
-// whatever its round was: then no set of releases costs more than its charges.
+// Increment implements [Method]. Release number k is charged the cost of the k-th most expensive
+// round, whichever its round was. So no set of releases costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

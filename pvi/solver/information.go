@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a bounded Fisher information: the negative second derivative
-// of the log likelihood in the predictors, in expectation over outcomes. The information
-// does not depend on the observed outcome.
+// An informative response has a bounded Fisher information, which is the expected negative
+// second derivative of the log likelihood in the predictors. The information does not depend on
+// the observed outcome.
 type informative interface {
 	Response
 
@@ -28,7 +28,7 @@ func (logit) Information(eta, w []float64) {
 
 func (logit) most() float64 { return 1. / 4 }
 
-// Information is φ²/(Φ(1−Φ)), at most 2/π.
+// Information implements informative. It is φ²/(Φ(1−Φ)), at most 2/π.
 func (probit) Information(eta, w []float64) {
 	_, above := logNormalCDF(eta[0])
 	_, below := logNormalCDF(-eta[0])
@@ -41,10 +41,10 @@ func (k knownNormal) Information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// Information is diag(p) − ppᵀ of all classes but the first.
+// Information implements informative. It is diag(p) − ppᵀ of all classes but the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
-	var largest float64 // the baseline's
+	var largest float64 // largest log odds; those of the first class are 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -67,8 +67,7 @@ func (s softmax) Information(eta, w []float64) {
 	}
 }
 
-// most implements informative. The norm is largest where two classes have probability ½
-// each.
+// most implements informative. The norm is largest if two classes have probability ½ each.
 func (s softmax) most() float64 {
 	if s.classes == 2 {
 		return 1. / 4
@@ -76,8 +75,8 @@ func (s softmax) most() float64 {
 	return 1. / 2
 }
 
-// Information returns a public bound on the Frobenius norm of the information of one record
-// with predictors of unit loadings. It returns an error if there is no such bound.
+// Information returns a public upper bound on the Frobenius norm of a record's information in
+// its predictors. It returns an error if there is no bound.
 func (o Outcome) Information() (float64, error) {
 	if o.Effects > 0 {
 		return 0, errors.New("the curvature of coefficients that vary between groups has no public bound")
@@ -89,8 +88,8 @@ func (o Outcome) Information() (float64, error) {
 	return r.most(), nil
 }
 
-// EachGradient calls add with the gradient of every record's log likelihood at theta. The
-// slice is valid until add returns.
+// EachGradient calls add with the gradient of every record's log likelihood at theta. The slice
+// is valid until add returns.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
@@ -112,8 +111,8 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation calls add with the packed information of every record at theta, a matrix
-// over R^dim. The slice is valid until add returns. It needs an outcome with a bounded
+// EachInformation calls add with the information of every record at theta, a packed matrix over
+// R^dim. The slice is valid until add returns. The outcome must have a bounded
 // [Outcome.Information].
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)

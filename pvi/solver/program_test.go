@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// If the density of a record overflows at q, the solvers that need the density's curvature
-// return ErrDiverged. A client then proposes no change, because an error would reveal that
-// the client has such a record. With tame records at the same q they return a factor.
+// If the density of a record overflows at q, the solvers that need its curvature return
+// ErrDiverged. A client then proposes no change, because another error would reveal that it has
+// such a record. For ordinary records at the same q the solvers return a factor.
 func TestProgramThatOverflowsDiverges(t *testing.T) {
 	b := model.NewBuilder("counts")
 	y, x := b.Integer("y", 0, 10), b.Reals("x", []string{"x"}, 0, 1)
@@ -40,9 +40,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// In the model of this test every record depends on coordinates of its own. The
-// contribution of a record to a sum must not depend on the records before it, under the
-// same noise and θ.
+// In this test's model every record depends on different coordinates. For the same noise and θ,
+// the contribution of a record to a sum must not depend on the records before it.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)

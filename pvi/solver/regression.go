@@ -6,10 +6,9 @@ import (
 	"fedpvi/internal/quadrature"
 )
 
-// A Regression is a likelihood whose records depend on θ through a few linear predictors
-// each. Expectations are computed by quadrature over the predictors, of which most models
-// have one or two. They are deterministic, and exact up to the error of the quadrature
-// rule.
+// A Regression is a likelihood whose records depend on θ through a few linear predictors each,
+// in most models one or two. Expectations are computed by quadrature over the predictors. They
+// are deterministic, and exact up to the error of the quadrature rule.
 type Regression struct {
 	outcome  Outcome
 	dim      int
@@ -19,25 +18,24 @@ type Regression struct {
 	design   Design
 }
 
-// NewRegression returns a regression without records over R^dim. It panics if the outcome's
-// family is no regression.
+// NewRegression returns a regression over R^dim without records. It panics if the outcome's
+// family is not a regression.
 func NewRegression(dim int, o Outcome) *Regression {
 	r := o.Response()
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds a coordinate of θ, times value, to the predictor that is being written.
-// Coordinates must come in increasing order.
+// Load adds value times a coordinate of θ to the current predictor. Coordinates must come in
+// increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
-// EndPredictor ends the predictor that is being written.
+// EndPredictor ends the current predictor.
 func (r *Regression) EndPredictor() { r.design.end() }
 
-// EndRecord ends a record with outcome y. All predictors of the record must have been
-// written.
+// EndRecord ends a record with outcome y. All predictors of the record must have ended.
 func (r *Regression) EndRecord(y float64) { r.y = append(r.y, y) }
 
-// Outcome returns the distribution of the outcomes given their predictors.
+// Outcome returns the distribution of the outcomes given the predictors.
 func (r *Regression) Outcome() Outcome { return r.outcome }
 
 // Outcomes returns the records' outcomes. The slice is not a copy.
@@ -79,8 +77,8 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	}
 }
 
-// Tolerance implements [Likelihood]. It depends on the number of predictors. The rule for
-// one predictor has so many points that it is practically exact.
+// Tolerance implements [Likelihood]. It depends on the number of predictors. The rule for one
+// predictor has so many points that it is practically exact.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:
@@ -98,15 +96,15 @@ func (r *Regression) Reach(move []float64) float64 {
 	for i := range r.y {
 		r.Predictors(eta, i, move)
 		for _, x := range eta {
-			most = math.Max(most, math.Abs(x)) // NaN stays
+			most = math.Max(most, math.Abs(x)) // keeps NaN
 		}
 	}
 	return most
 }
 
-// A workspace has the vectors for the expectation of one record.
+// A workspace has the vectors that the expectation of one record needs.
 type workspace struct {
-	mean, root []float64 // of the predictors, root by rows
+	mean, root []float64 // mean of the predictors, and root of their covariance by rows
 	eta, g, h  []float64
 	sumG, sumH []float64
 }
@@ -118,7 +116,7 @@ func newWorkspace(k int) *workspace {
 	}
 }
 
-// place writes to eta the predictors at point n of a rule.
+// place sets eta to the predictors at point n of a rule.
 func (w *workspace) place(rule *quadrature.Rule, n int) {
 	k := len(w.mean)
 	z := rule.Points[n*k : (n+1)*k]
@@ -168,7 +166,7 @@ func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (va
 }
 
 // Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
-// predictors under q. A pivot that rounding makes negative counts as zero.
+// predictors under q. It replaces a negative pivot, which rounding can cause, by zero.
 func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	k := r.response.Size()
 	for a := range k {
@@ -189,7 +187,7 @@ func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	}
 }
 
-// Covariance returns the covariance under q of rows a and b of the design.
+// Covariance returns the covariance, under q, of the predictors in rows a and b of the design.
 func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	indexA, valueA := r.design.Row(a)
 	indexB, valueB := r.design.Row(b)

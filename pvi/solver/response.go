@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A Response is the log likelihood of one record's outcome y as a function of its
-// predictors η, a few numbers that are linear in θ. A Response is not safe for concurrent
-// use, because it may keep a workspace.
+// A Response is the log likelihood of one record's outcome y as a function of its predictors η.
+// The predictors are linear in θ. A Response is not safe for concurrent use, because it may keep
+// a workspace.
 type Response interface {
 	// Size returns the number of predictors.
 	Size() int
@@ -21,19 +21,19 @@ type Response interface {
 	// Hessian, by rows, to h.
 	Eval(y float64, eta, g, h []float64) float64
 
-	// Mean returns the expected outcome; it is NaN for several classes.
+	// Mean returns the expected outcome, or NaN for several classes.
 	Mean(eta []float64) float64
 }
 
-// An Outcome is the distribution of a record's outcome given its predictors. The predictors
-// come in this order: the predictor of the family's location, or one predictor for every
-// class but the first; the logarithm of the scale, if the model learns the scale; and for
-// each effect that varies between groups, the logarithm of the effect's spread and the
-// group's standardised effect.
+// An Outcome is the distribution of a record's outcome given its predictors. The predictors come
+// in this order: the predictor of the family's location, or one predictor for every class but
+// the first; the logarithm of the scale, if the model learns the scale; and for each effect that
+// varies between groups, the logarithm of the effect's spread and the group's standardised
+// effect.
 type Outcome struct {
 	Family           study.Family
-	NoiseSD          float64 // of a linear model; 0 if it is learned
-	DegreesOfFreedom float64 // of a robust model
+	NoiseSD          float64 // sd of the noise of a linear model; 0 if it is learned
+	DegreesOfFreedom float64 // degrees of freedom of a robust model
 	Classes          int     // number of classes of a softmax model
 	Effects          int     // number of effects that vary between groups
 }
@@ -69,7 +69,7 @@ func (o Outcome) Response() Response {
 	return base
 }
 
-// logit has P(y = 1) = 1/(1 + exp(−η)).
+// logit is the response with P(y = 1) = 1/(1 + exp(−η)).
 type logit struct{}
 
 func (logit) Mean(eta []float64) float64 { return 1 / (1 + math.Exp(-eta[0])) }
@@ -78,7 +78,7 @@ func (logit) Size() int { return 1 }
 
 func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	e := math.Exp(-math.Abs(eta[0]))
-	p := 1 / (1 + e) // probability of the likelier outcome
+	p := 1 / (1 + e) // probability of the more likely outcome
 	if eta[0] < 0 {
 		p = e / (1 + e)
 	}
@@ -87,7 +87,7 @@ func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	return y*eta[0] - max(eta[0], 0) - math.Log1p(e)
 }
 
-// probit has P(y = 1) = Φ(η).
+// probit is the response with P(y = 1) = Φ(η).
 type probit struct{}
 
 func (probit) Mean(eta []float64) float64 { return math.Erfc(-eta[0]/math.Sqrt2) / 2 }
@@ -102,8 +102,8 @@ func (probit) Eval(y float64, eta, g, h []float64) float64 {
 	return log
 }
 
-// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). Below −5 it uses the continued fraction of
-// Mills' ratio, which is free of cancellation.
+// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x below −5 it uses the continued fraction of
+// Mills' ratio, which avoids cancellation.
 func logNormalCDF(x float64) (log, ratio float64) {
 	if x > -5 {
 		cdf := math.Erfc(-x/math.Sqrt2) / 2
@@ -123,7 +123,7 @@ func inverseMills(t float64) float64 {
 	return f
 }
 
-// poisson is a count with mean exp(η).
+// poisson is the response of a count with mean exp(η).
 type poisson struct{}
 
 func (poisson) Mean(eta []float64) float64 { return math.Exp(eta[0]) }
@@ -138,7 +138,7 @@ func (poisson) Eval(y float64, eta, g, h []float64) float64 {
 	return y*eta[0] - mean - lgamma
 }
 
-// negativeBinomial is a count with mean μ = exp(η₀) and variance μ + μ²/exp(η₁).
+// negativeBinomial is the response of a count with mean μ = exp(η₀) and variance μ + μ²/exp(η₁).
 type negativeBinomial struct{}
 
 func (negativeBinomial) Mean(eta []float64) float64 { return math.Exp(eta[0]) }
@@ -166,8 +166,8 @@ func (negativeBinomial) Eval(y float64, eta, g, h []float64) float64 {
 	return y*t - (y+phi)*softplus + log - lgamma
 }
 
-// risingFactorial returns the first and second derivative, and the value, of log Γ(φ + n) −
-// log Γ(φ) for a whole number n.
+// risingFactorial returns the first derivative, the second derivative and the value of log Γ(φ +
+// n) − log Γ(φ) for a whole number n.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -186,7 +186,7 @@ func risingFactorial(phi, n float64) (first, second, value float64) {
 	return first, second, above - below
 }
 
-// normal is N(η₀, exp(2η₁)).
+// normal is the response of an outcome with distribution N(η₀, exp(2η₁)).
 type normal struct{}
 
 func (normal) Mean(eta []float64) float64 { return eta[0] }
@@ -201,7 +201,7 @@ func (normal) Eval(y float64, eta, g, h []float64) float64 {
 	return -eta[1] - r*r*w/2 - special.HalfLogTwoPi
 }
 
-// knownNormal is N(η, variance).
+// knownNormal is the response of an outcome with distribution N(η, variance).
 type knownNormal struct{ variance float64 }
 
 func (knownNormal) Mean(eta []float64) float64 { return eta[0] }
@@ -214,7 +214,8 @@ func (k knownNormal) Eval(y float64, eta, g, h []float64) float64 {
 	return -r*r/(2*k.variance) - math.Log(k.variance)/2 - special.HalfLogTwoPi
 }
 
-// student is Student's t with ν degrees of freedom, location η₀ and scale exp(η₁).
+// student is the response of an outcome with Student's t distribution, with ν degrees of
+// freedom, location η₀ and scale exp(η₁).
 type student struct{ nu, constant float64 }
 
 func newStudent(nu float64) student {
@@ -240,8 +241,8 @@ func (s student) Eval(y float64, eta, g, h []float64) float64 {
 	return s.constant - eta[1] - (s.nu+1)/2*math.Log1p(z*z/s.nu)
 }
 
-// softmax has P(y = k) ∝ exp(η_k). The first class is the baseline. Its η is 0 and is not
-// among the predictors.
+// softmax is the response with P(y = k) ∝ exp(η_k). The first class is the baseline: its η is 0
+// and is not one of the predictors.
 type softmax struct{ classes int }
 
 func (softmax) Mean([]float64) float64 { return math.NaN() }
@@ -249,7 +250,7 @@ func (softmax) Mean([]float64) float64 { return math.NaN() }
 func (s softmax) Size() int { return s.classes - 1 }
 
 func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
-	var largest float64 // the baseline's
+	var largest float64 // largest η; that of the baseline is 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -279,16 +280,15 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 	return value
 }
 
-// varying is the response base with a larger first predictor: for each effect that varies
-// between groups, it adds e^κ·p times the regressor of the effect. κ is the logarithm of
-// the spread and p the group's standardised effect. The pairs κ, p follow the base's own
-// predictors.
+// varying is the response of base with a larger first predictor. For each effect that varies
+// between groups, it adds e^κ·p times the effect's regressor. κ is the logarithm of the spread
+// and p is the group's standardised effect. The pairs κ, p follow the predictors of base.
 type varying struct {
 	base    Response
 	effects int
-	eta     []float64 // of the base, like g and h
+	eta     []float64 // predictors of base
 	g, h    []float64
-	v       []float64 // derivatives of the first predictor
+	v       []float64 // derivatives of the first predictor in κ and p
 }
 
 func newVarying(base Response, effects int) *varying {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// responses has all responses with possible outcomes.
+// responses has every response, with some of its possible outcomes.
 var responses = map[string]struct {
 	of Response
 	y  *rapid.Generator[float64]
@@ -83,7 +83,7 @@ func TestResponsesAreNormalised(t *testing.T) {
 				for y := range 3000 {
 					total += density(float64(y))
 				}
-			default: // over the line by y = tan u
+			default: // integral over the line with y = tan u
 				total = quad.Fixed(func(u float64) float64 {
 					c := math.Cos(u)
 					return density(eta[0]+math.Tan(u)) / (c * c)
@@ -96,8 +96,8 @@ func TestResponsesAreNormalised(t *testing.T) {
 	})
 }
 
-// At extreme predictors all results are finite. The test leaves out counts, because their
-// mean overflows.
+// At extreme predictors all results are finite. The test omits counts, because their mean
+// overflows.
 func TestResponsesFarOut(t *testing.T) {
 	for name, r := range responses {
 		if name == "poisson" || name == "negative binomial" {
@@ -117,7 +117,7 @@ func TestResponsesFarOut(t *testing.T) {
 	}
 }
 
-// log Φ agrees with erfc where erfc does not underflow, and in the far tail with the
+// log Φ agrees with erfc if erfc does not underflow. In the far tail it agrees with the
 // asymptotic series 1/x − 1/x³ + 3/x⁵ − ….
 func TestLogNormalCDF(t *testing.T) {
 	for x := -40.0; x <= 8; x += .25 {

@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// slope returns a model y = a + bx with records of x in [−1, 1].
+// slope returns the model y = a + bx and n records with x in [−1, 1].
 func slope(t *testing.T, n int) (*model.Linear, *shard.Shard) {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(`
@@ -83,7 +83,7 @@ func TestConjugate(t *testing.T) {
 	if len(events) != 0 {
 		t.Errorf("the exact update reports %v", events)
 	}
-	// Σ(y, xy) and Σ(1, x, x²), added up here.
+	// Σ(y, xy) and Σ(1, x, x²), added up by this test
 	var want [5]float64
 	for i := range s.Len() {
 		row, y := s.Record(i)
@@ -99,7 +99,7 @@ func TestConjugate(t *testing.T) {
 	}
 }
 
-// With little noise the private update is nearly the exact update.
+// With little noise the private update is close to the exact update.
 func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	m, s := slope(t, 40)
 	exact, _ := propose(t, solver.NewConjugate(m, s), 1)

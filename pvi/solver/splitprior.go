@@ -5,18 +5,18 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is a Solver that gives the underlying Solver a cavity with only the client's
-// share of the prior.
+// splitPrior is a Solver that replaces the cavity by the client's share of the prior before it
+// calls another Solver.
 type splitPrior struct {
 	Solver
 	share  float64
 	cavity []float64
 }
 
-// SplitPrior returns a solver for the first and only round of a Bayesian committee machine
-// (Tresp 2000) whose members split the prior. It raises the cavity, which is the prior in
-// the first round, to the power 1/clients. The product of the prior and of all factors is
-// then the product of the members' posteriors.
+// SplitPrior returns a solver for the only round of a Bayesian committee machine (Tresp 2000)
+// whose members split the prior. It raises the cavity, which is the prior in the first round, to
+// the power 1/clients. Then the product of the prior and of all factors is the product of the
+// members' posteriors.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

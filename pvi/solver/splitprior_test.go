@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A witness records the cavity of its last problem.
+// A witness is a solver that stores the cavity of its last problem.
 type witness struct{ cavity []float64 }
 
 func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	w.cavity = slices.Clone(p.Cavity)
 	for i, c := range p.Cavity {
-		dst[i] = 10*float64(i+1) - c // the posterior is 10, 20, ... for any cavity
+		dst[i] = 10*float64(i+1) - c // The posterior is 10, 20, ... for any cavity.
 	}
 	return nil, nil
 }
@@ -23,9 +23,8 @@ func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]
 func (w *witness) State() []byte        { return []byte("remembered") }
 func (w *witness) Restore([]byte) error { return nil }
 
-// The test checks that members that split the prior have the cavity prior^(1/M), and that
-// the prior times their factors is the product of their posteriors (Tresp 2000). The 4
-// posteriors are 10, 20, ...
+// If members split the prior, their cavity is prior^(1/M), and the prior times their factors is
+// the product of their posteriors (Tresp 2000). The 4 posteriors are 10, 20, ...
 func TestSplitPrior(t *testing.T) {
 	const clients = 4
 	prior := []float64{1, -2, 3, 0.5}

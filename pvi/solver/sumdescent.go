@@ -8,17 +8,17 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A SumDescent moves one q, which all machines of a federation share, by the opened sums of
-// the clients' gradients. Each sum is a step of [DPSVI] on all records. Options count the
-// steps of the whole study, and Average is a share of them.
+// A SumDescent moves one q, which all machines of a federation share, by the opened sums of the
+// clients' gradients. Each sum is a step of [DPSVI] on all records. Options count the steps of
+// the whole study, and Average is a share of them.
 //
-// A SumDescent keeps no q between calls. Every call takes a state, a vector that is a
-// function of the sums so far and of public draws. Floating-point libraries that round
-// differently lead to states that differ in the last bits.
+// A SumDescent keeps no q between calls. Every call has a state as its argument, a vector that
+// is a function of the sums so far and of public draws. If floating-point libraries round
+// differently, states differ in the last bits.
 //
 // It is not safe for concurrent use.
 type SumDescent struct {
-	program *Program // without records
+	program *Program // program without records
 	options DPSVIOptions
 	run     *gpu.MeanField
 	total   []float64
@@ -27,8 +27,8 @@ type SumDescent struct {
 	sd      []float64
 }
 
-// NewSumDescent returns the descent on the free energy of all records. The program must
-// have no records, and the whole difference between its prior and its base.
+// NewSumDescent returns the descent on the free energy of all records. The program must have no
+// records, and must include the whole log ratio of its prior and its base.
 func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 	d := p.Dim()
 	if o.Draws != 1 {
@@ -60,8 +60,8 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 // Size returns the number of elements of a sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
-// Start returns the state before the first sum: q is the prior's base, with sds of at most
-// InitialSD.
+// Start returns the state before the first sum. Its q is the base of the prior, with sds of at
+// most InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
 // Check returns an error for a vector that is not a state of this descent.
@@ -75,15 +75,15 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the point θ = m + s∘ε at which clients take the next gradients. It is valid
+// Query returns the point θ = m + s∘ε at which clients compute the next gradients. It is valid
 // until the next call.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step writes to next the state after the noisy sum of all records' gradients at the
-// query's θ. Step reports whether every element of the state is finite.
+// Step writes the state after the next sum to next. sum is the noisy sum of all records'
+// gradients at the query's θ. Step reports whether every element of the state is finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
@@ -93,8 +93,8 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	return next, special.Finite(next)
 }
 
-// Natural writes the natural parameters of the diagonal q of a state. If averaged is true,
-// it writes those of q averaged over the last steps.
+// Natural writes the natural parameters of the diagonal q of a state to dst. If averaged is
+// true, q is averaged over the last steps.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

@@ -14,15 +14,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// SVI ascends the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic
-// gradients (Kingma and Ba's Adam, 2015). It uses reparameterised draws θ = m + Rε, where
-// RRᵀ is the covariance of q, in the coordinates in which q is standard at the beginning of
-// the round. The gradient is the path derivative alone, which has no variance where q is
-// exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε.
-// The step size falls linearly to zero, and the proposal is the average over the second
-// half of the steps.
+// SVI increases the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic gradients
+// (Kingma and Ba's Adam, 2015). It uses reparameterised draws θ = m + Rε, where RRᵀ is the
+// covariance of q, in the coordinates in which q is standard at the beginning of the round. The
+// gradient is only the path derivative, whose variance is zero if q is exact (Roeder, Wu and
+// Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε. The step size falls
+// linearly to zero, and the proposal is the average over the second half of the steps.
 //
-// SVI uses the records without noise. Its proposals must pass a gate.
+// SVI uses the records without noise. Its proposals must be made private by a mechanism.
 type SVI struct {
 	stateless
 	likelihood Likelihood
@@ -48,9 +47,9 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	return nil, c.result(dst, p)
 }
 
-// A climb is one round of SVI. In coordinates u, with θ = m₀ + R₀u, q began as N(0, I) and
-// now is N(mean, LLᵀ), with L lower triangular or diagonal. The diagonal of L is kept as
-// its logarithm.
+// A climb is one round of SVI. In coordinates u, with θ = m₀ + R₀u, q is N(0, I) at the
+// beginning and N(mean, LLᵀ) later, with L lower triangular or diagonal. The diagonal of L is
+// stored as its logarithm.
 type climb struct {
 	likelihood Likelihood
 	diagonal   bool
@@ -61,7 +60,7 @@ type climb struct {
 	cavityP    []float64 // cavity in u: precision by rows, or its diagonal
 
 	x, gradient []float64 // mean, then L row by row (log diagonal last in each row)
-	first       []float64 // Adam's moments
+	first       []float64 // Adam's first moments
 	second      []float64
 	steps       int
 	sum         []float64
@@ -90,7 +89,7 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		*v = make([]float64, n) // L = I: its logarithms are 0
+		*v = make([]float64, n) // zeros: the logarithms of the diagonal of L = I
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
 		*v = make([]float64, d)
@@ -99,11 +98,11 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 	return c, nil
 }
 
-// takeCavity writes the cavity in the coordinates u.
+// takeCavity converts the cavity to the coordinates u.
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	shifted := append([]float64(nil), p.Cavity[:d]...) // h − Λm₀
+	shifted := append([]float64(nil), p.Cavity[:d]...) // h − Λm₀, from the cavity's h and Λ
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]
 		v := p.Cavity[d+k]
@@ -137,7 +136,7 @@ func (c *climb) triangular() blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: c.d, Stride: c.d, Data: c.root}
 }
 
-// step moves mean and L by one step of Adam.
+// step changes mean and L by one step of Adam.
 func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	clear(c.gradient)
 	pairs := (draws + 1) / 2
@@ -161,7 +160,7 @@ func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	}
 }
 
-// draw adds the path derivative at one draw ε to the gradient.
+// draw adds weight times the path derivative at one draw ε to the gradient.
 func (c *climb) draw(weight float64) {
 	c.place()
 	clear(c.slope)
@@ -209,8 +208,8 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative writes the gradient in u of log likelihood + log cavity − log q, with q
-// held fixed. The gradient of −log q is L⁻ᵀε.
+// pathDerivative computes the gradient in u of log likelihood + log cavity − log q, with the
+// parameters of q held fixed. The gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {
@@ -224,13 +223,13 @@ func (c *climb) pathDerivative() {
 	for i := range c.path {
 		c.path[i] += c.slope[i] + c.cavityH[i]
 	}
-	// Back substitution with Lᵀ.
+	// This loop solves with Lᵀ by back substitution.
 	for i := d - 1; i >= 0; i-- {
 		sum := c.eps[i]
 		for k := i + 1; k < d; k++ {
 			sum -= c.x[d+k*(k+1)/2+i] * c.u[k]
 		}
-		c.u[i] = sum * math.Exp(-c.x[d+i*(i+1)/2+i]) // u is not needed any more
+		c.u[i] = sum * math.Exp(-c.x[d+i*(i+1)/2+i]) // u is overwritten, because it is no longer needed
 	}
 	for i, v := range c.u {
 		c.path[i] += v
@@ -244,7 +243,7 @@ func (c *climb) average() {
 	c.averaged++
 }
 
-// result writes the factor that leads from the cavity to the averaged q.
+// result writes the factor that changes the cavity to the averaged q.
 func (c *climb) result(dst []float64, p Problem) error {
 	d := c.d
 	for i, x := range c.sum {
@@ -254,7 +253,7 @@ func (c *climb) result(dst []float64, p Problem) error {
 		return fmt.Errorf("%w: the gradient of the log likelihood overflows; a narrower prior or a smaller inference.step_size keeps it finite", ErrDiverged)
 	}
 	clear(c.eps)
-	c.place() // θ is now the mean
+	c.place() // sets θ to the mean
 	if c.diagonal {
 		for i, r := range c.root {
 			s := r * math.Exp(c.x[d+i])
@@ -282,7 +281,7 @@ func (c *climb) natural(dst []float64) bool {
 	}
 	general := blas64.General{Rows: d, Cols: d, Stride: d, Data: root}
 	blas64.Trmm(blas.Left, blas.NoTrans, 1, c.triangular(), general)
-	// The precision is AᵀA with A the inverse of the root.
+	// The precision is AᵀA, where A is the inverse of the root.
 	inverse := make([]float64, d*d)
 	for i := range d {
 		inverse[i*d+i] = 1
@@ -329,8 +328,8 @@ func cholesky(covariance []float64, d int) []float64 {
 	return root
 }
 
-// normals fills v with standard normal variates of src (Box and Muller 1958). These
-// variates do not protect privacy.
+// normals fills v with standard normal variates from src (Box and Muller 1958). These variates
+// do not protect privacy.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {

@@ -38,7 +38,7 @@ synthetic.records_per_client = 10
 baseline = "dp-sgld"
 `
 
-// A baseline needs certain keys and refuses keys that it would not use.
+// A baseline requires certain keys, and refuses keys that it would not use.
 func TestBaseline(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},

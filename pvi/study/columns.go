@@ -17,7 +17,7 @@ const (
 	Ordered     ColumnType = "ordered"     // declared levels, lowest first, with scores 0, 1, 2, ...
 )
 
-// A Policy decides about a value that is missing or not as declared.
+// A Policy is the treatment of a value that is missing or not as declared.
 type Policy string
 
 const (
@@ -31,19 +31,19 @@ const (
 type Column struct {
 	Name    string
 	Type    ColumnType
-	Unit    string   // unit of a numeric column, for people
-	Low     float64  // public lower bound of a numeric column; 0 for an ordered one
-	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered one
-	Levels  []string // of a categorical or ordered column
-	Outside Policy   // for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if numeric
-	Missing Policy   // Refuse (default), Drop or Impute
-	Imputed string   // the value for Impute, written as in a file
+	Unit    string   // unit of a numeric column, shown to people
+	Low     float64  // public lower bound of a numeric column; 0 for an ordered column
+	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered column
+	Levels  []string // levels of a categorical or ordered column
+	Outside Policy   // policy for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if numeric
+	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
+	Imputed string   // value for Impute, written as in a file
 
-	Found *Bounds // the scale that a standardisation found within the bounds; nil if the bounds are the scale
+	Found *Bounds // scale found by a standardisation; nil if the bounds are the scale
 
-	// Transform is applied to a numeric column before scaling; default none. If Spread is
-	// not 0, the public constants Centre and Spread replace the middle and the half width
-	// of the bounds in scaling, after the transform.
+	// Transform is applied to a numeric column before scaling; default none. If Spread is not 0,
+	// the constants Centre and Spread replace the middle and the half width of the bounds in
+	// scaling, after the transform.
 	Transform      Transform
 	Centre, Spread float64
 }
@@ -52,7 +52,7 @@ type Column struct {
 type Transform string
 
 const (
-	Log   Transform = "log"   // the natural logarithm; bounds must be positive
+	Log   Transform = "log"   // natural logarithm; bounds must be positive
 	Log1p Transform = "log1p" // log(1 + x); bounds must be above −1
 )
 
@@ -81,7 +81,7 @@ func (f Transform) inverse(y float64) float64 {
 // Numerical reports whether values of the column are used as numbers.
 func (c *Column) Numerical() bool { return c.Type != Categorical }
 
-// mapped returns the transforms of the bounds that are mapped to [−1, 1].
+// mapped returns the transformed bounds, which are mapped to −1 and 1.
 func (c *Column) mapped() (low, high float64) {
 	b := c.Scale()
 	return c.Transform.Of(b.Low), c.Transform.Of(b.High)
@@ -98,7 +98,7 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half returns the length of one unit of the model's scale.
+// Half returns the transformed length that is scaled to 1.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -107,7 +107,7 @@ func (c *Column) Half() float64 {
 	return (high - low) / 2
 }
 
-// Column returns the column of the given name.
+// Column returns the column with the given name.
 func (s *Study) Column(name string) (*Column, bool) {
 	i := s.ColumnIndex(name)
 	if i < 0 {
@@ -116,8 +116,8 @@ func (s *Study) Column(name string) (*Column, bool) {
 	return &s.Columns[i], true
 }
 
-// ColumnIndex returns the index in Columns of the column of the given name, or −1 if there
-// is none.
+// ColumnIndex returns the index in Columns of the column with the given name, or −1 if there is
+// none.
 func (s *Study) ColumnIndex(name string) int {
 	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
 }
@@ -185,7 +185,7 @@ func readBounds(t *document.Table, c *Column) {
 	c.Low, c.High = bounds[0], bounds[1]
 }
 
-// readScaling reads the map from a numeric column with bounds to the model's scale.
+// readScaling reads the keys that map a numeric column with bounds to the model's scale.
 func readScaling(t *document.Table, c *Column) {
 	if readChoice(t, "transform", &c.Transform, Log, Log1p) {
 		if low := c.Transform.Of(c.Low); math.IsNaN(low) || math.IsInf(low, 0) {

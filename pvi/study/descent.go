@@ -5,28 +5,27 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. The
-// protocol derives the numbers that are zero from public numbers alone.
+// Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. The protocol
+// replaces zeros by numbers that it derives from public numbers.
 type Descent struct {
-	Steps     int     // in each round; 0 to derive it
-	StepSize  float64 // of the optimiser, at the beginning of the study; 0 to derive it
+	Steps     int     // number of steps in each round; 0 to derive it
+	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive it
 	Draws     int     // number of draws of θ in each step, released together; default 1
-	Rate      float64 // probability with which a record is in a batch, 1 for all; 0 to derive it
+	Rate      float64 // probability that a record is in a batch, 1 for full batches; 0 to derive it
 	Sampling  Sampling
 	Gradients Gradients
 	Optimiser Optimiser
-	Decay     float64 // share of StepSize to which steps fall linearly over the study; default 0.05
-	Average   float64 // share of a round's steps, the last ones, that the proposal averages; default 0.5
-	InitialSD float64 // largest sd of q in the first step; 0 to derive it
+	Decay     float64 // share of StepSize at the end of the study; step sizes fall linearly; default 0.05
+	Average   float64 // share of a round's last steps that the proposal averages; default 0.5
+	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
 
-	// StartShare is the share of the budget, in μ², that a client spends on a release of
-	// its records' statistics. The first visit then starts at the q that follows from the
-	// statistics. If StartShare is 0, nothing is released and the visit starts at the q of
-	// the plan.
+	// StartShare is the share of the budget, in μ², that a client spends on a release of its
+	// records' statistics. The first visit then starts at the q computed from the statistics. If
+	// StartShare is 0, nothing is released and the visit starts at the q of the plan.
 	StartShare float64
 }
 
-// Gradients says which gradients a record contributes to a step.
+// Gradients is the kind of gradients that a record contributes to a step.
 type Gradients string
 
 // These are the kinds of gradients.
@@ -36,38 +35,37 @@ const (
 	Aligned Gradients = "aligned"
 	// Joint releases the gradients in mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is Joint with the gradient in the spread multiplied by a factor that
+	// Preconditioned is like Joint, but multiplies the gradient in the spread by a factor that
 	// gives it the scale of the gradient in the mean. The factor is removed after clip and
 	// noise.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is Joint with the gradient of the divergence from the cavity,
-	// divided by the number of records, inside the clip, as in Jälkö, Dikmen and Honkela
-	// (2017).
+	// PublishedGradients is like Joint, but adds the gradient of the divergence from the cavity,
+	// divided by the number of records, before the clip, as in Jälkö, Dikmen and Honkela (2017).
 	PublishedGradients Gradients = "published"
 )
 
 // Joint reports whether the gradient in the spread is released.
 func (g Gradients) Joint() bool { return g != Aligned }
 
-// Sampling says how batches are drawn.
+// Sampling is the way in which batches are drawn.
 type Sampling string
 
 // These are the ways to draw batches.
 const (
 	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"
-	// WithoutReplacement takes a batch of fixed size, Rate times the number of records. The
-	// charge is for sampling without replacement.
+	// WithoutReplacement draws a batch of a fixed size, Rate times the number of records. Its
+	// charge is the cost of sampling without replacement.
 	WithoutReplacement Sampling = "without-replacement"
-	// AllocatedSampling takes each record in one random step of an epoch, for DPSEP.
+	// AllocatedSampling puts each record into one random step of an epoch. It is for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
-	// PublishedSampling takes a batch of fixed size, but the charge is for records that are
-	// chosen independently, as in d3p. The published privacy claim does not hold. The
-	// option exists to show the failure.
+	// PublishedSampling draws a batch of a fixed size, but charges the cost of independent
+	// sampling of records, as d3p does. The published privacy claim does not hold. The option
+	// exists to show the failure.
 	PublishedSampling Sampling = "published"
 )
 
-// An Optimiser turns noisy gradients into steps.
+// An Optimiser computes steps from noisy gradients.
 type Optimiser string
 
 // These are the optimisers.
@@ -75,7 +73,7 @@ const (
 	Adam    Optimiser = "adam"
 	AdaGrad Optimiser = "adagrad"
 	SGD     Optimiser = "sgd"
-	Natural Optimiser = "natural" // the gradient times the inverse Fisher information of q
+	Natural Optimiser = "natural" // gradient times the inverse Fisher information of q
 )
 
 func readDescent(s *Study, t *document.Table) {
@@ -99,8 +97,8 @@ func readDescent(s *Study, t *document.Table) {
 	}
 }
 
-// checkDescent refuses keys that do not fit the number of records or the adjacency. It must
-// run after the readers of these two keys.
+// checkDescent refuses keys that do not fit the number of records or the adjacency. It must run
+// after these two are read.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -126,7 +124,7 @@ func checkDescent(s *Study, t *document.Table) {
 	}
 }
 
-// maxReleasedDraws bounds the length of a record's vector.
+// maxReleasedDraws is the largest number of draws, because a record's vector grows with it.
 const maxReleasedDraws = 64
 
 func readOptimiser(d *Descent, t *document.Table) {
@@ -136,8 +134,8 @@ func readOptimiser(d *Descent, t *document.Table) {
 	}
 }
 
-// defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4), about seven
-// eighths, of μ to the steps.
+// defaultStartShare is the default of Descent.StartShare. It leaves the share √(1 − 1/4) of μ,
+// about seven eighths, for the steps.
 const defaultStartShare = 0.25
 
 func readStart(s *Study, t *document.Table) {
@@ -159,8 +157,8 @@ func readStart(s *Study, t *document.Table) {
 	}
 }
 
-// checkSummed refuses keys that only apply to a client that takes its own steps. It is
-// called if sums of all clients' gradients move q.
+// checkSummed refuses keys that apply only to clients that take their own steps. It is called if
+// sums of all clients' gradients move q.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string
@@ -178,7 +176,7 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or in [0, 1] if zero is true.
+// share reads a number in (0, 1], or in [0, 1] if zero is true. otherwise is the default.
 func share(t *document.Table, key string, otherwise float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {

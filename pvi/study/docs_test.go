@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// readers are the methods of a table, and the functions of this package, whose first text
-// argument is a key.
+// readers has the names of methods of a table, and of functions of this package, whose first
+// text argument is a key.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
 	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "share": true, "needs": true,
 }
 
-// readKeys returns the keys that the sources of this package read, and all texts in them.
-// Some keys are read in a loop, or by a function that takes the key.
+// readKeys returns the keys that the sources of this package read, and all text literals in
+// these sources. Keys that are read in a loop or passed to a function are only among the texts.
 func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")
@@ -53,7 +53,7 @@ func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	return keys, texts
 }
 
-// called returns the name of the method or function that is called.
+// called returns the name of the called method or function.
 func called(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -64,7 +64,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// firstText returns the first or second argument if it is a string literal.
+// firstText returns the first of the first two arguments that is a string literal.
 func firstText(args []ast.Expr) (string, bool) {
 	for _, arg := range args[:min(2, len(args))] {
 		if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -75,7 +75,7 @@ func firstText(args []ast.Expr) (string, bool) {
 	return "", false
 }
 
-// describedKeys returns the keys that have a row in a table of the page, or a heading.
+// describedKeys returns the keys that have a heading or a row of a table in docs/use/study.md.
 func describedKeys(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", "study.md"))
@@ -103,15 +103,16 @@ func describedKeys(t *testing.T) map[string]bool {
 	return keys
 }
 
-// Every key that a study may have is described, and every described key is read.
+// docs/use/study.md describes every key of the language, and every key that it describes is
+// read.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	read, texts := readKeys(t)
 	described := describedKeys(t)
 	if len(read) < 70 {
 		t.Errorf("only %d keys were found in the sources: the pattern no longer fits them", len(read))
 	}
-	// These are parts of a distribution and of a coefficient's prior, which the page
-	// describes inside rows.
+	// These are parts of a distribution and of a coefficient's prior, which the page describes
+	// inside rows.
 	inRows := map[string]bool{"median": true, "factor": true}
 	for key := range read {
 		if !described[key] && !inRows[key] {

@@ -13,8 +13,8 @@ const (
 	maxComponents = 64
 )
 
-// readModel reads the table [model] into s. It reports whether a private release must find the
-// scale of the columns.
+// readModel reads the table [model] into s. It reports whether the scale of the columns must be
+// found by a private release.
 func readModel(s *Study, t *document.Table) (private bool) {
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
 	readChoice(t, "family", &s.Model.Family, familyNames()...)
@@ -73,7 +73,7 @@ func readFamilyKeys(s *Study, t *document.Table) {
 	has("positive")
 }
 
-// readNoise reads a known noise, or "learned".
+// readNoise reads the sd of the noise, or the text "learned".
 func readNoise(s *Study, t *document.Table) {
 	t.Require("noise_sd", `write the known standard deviation of the outcome around its mean, in the outcome's unit, or noise_sd = "learned"`)
 	if v, ok := t.Value("noise_sd"); ok {
@@ -98,7 +98,7 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 	readEvent(s, t, c)
 	if m.Family == "" {
-		return // which was reported
+		return // which was already reported
 	}
 	switch m.Kind() {
 	case Measured:
@@ -116,7 +116,7 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 }
 
-// readEvent reads which values of the outcome c count as 1.
+// readEvent reads the condition under which the outcome c counts as 1.
 func readEvent(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
 	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
@@ -139,7 +139,7 @@ func readEvent(s *Study, t *document.Table, c *Column) {
 	m.Positive = event
 }
 
-// parseEvent returns the event in text, or a problem if there is one.
+// parseEvent returns the event in text, or a description of the problem if text is invalid.
 func parseEvent(text string, c *Column) (event *Event, problem string) {
 	if c.Type != Numeric {
 		level := slices.Index(c.Levels, text)
@@ -195,7 +195,7 @@ func readMixture(s *Study, t *document.Table) {
 	s.Model.Variables = names
 }
 
-// readGroups reads group terms such as "clinic" or "1 + age | clinic".
+// readGroups reads group terms, for example "clinic" or "1 + age | clinic".
 func readGroups(s *Study, t *document.Table) {
 	entries, _ := t.Strings("groups")
 	if f := s.Model.Family; len(entries) > 0 && (f == NeuralNetwork || f == Softmax) {
@@ -285,8 +285,8 @@ func readTerms(s *Study, t *document.Table) {
 	s.Model.Terms = terms
 }
 
-// countCoefficients returns the number of coefficients of the terms. It stops counting
-// beyond maxParameters.
+// countCoefficients returns the number of coefficients of the terms. It stops counting once the
+// number exceeds maxParameters.
 func countCoefficients(s *Study, terms []Term) int {
 	total := 0
 	for _, term := range terms {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// families is a study whose [model] table the cases replace.
+// families is a study in which each case replaces the table [model].
 const families = `
 study = { version = 1, name = "s" }
 inference = { rounds = 3 }
@@ -66,7 +66,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Each of these models is refused with its line and a remedy.
+// Parse refuses each of these models with the line and a remedy.
 func TestFamilyErrors(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{`family = "logit", outcome = "ill", terms = []`, `model.family: "logit" is unknown`},
@@ -98,8 +98,8 @@ func TestFamilyErrors(t *testing.T) {
 	}
 }
 
-// Parse refuses solvers that do not fit the model or the privacy unit. The message names a
-// solver that fits.
+// Parse refuses solvers that do not fit the model or the privacy unit. The error names a solver
+// that fits.
 func TestSolvers(t *testing.T) {
 	const logistic = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 	const grouped = `family = "logistic", outcome = "ill", positive = "yes", terms = [], groups = ["clinic"]`
@@ -139,8 +139,8 @@ federation = { nominal_records = 9`, "", `no public number bounds the effect of 
 	}
 }
 
-// A transform is applied before a column is mapped to [−1, 1], and a public centre and
-// spread replace that map.
+// A transform is applied before a column is mapped to [−1, 1]. If the study gives a public
+// centre and spread, they determine that map.
 func TestScaling(t *testing.T) {
 	s, err := parseModel(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test gives Parse documents of the largest size that are made to take long. Parse must
-// read or refuse each document in the time of a few passes over it, and errors must be
-// short enough to read. An algorithm of quadratic time would take minutes.
+// Parse reads or refuses hostile documents of the largest size in the time of a few passes over
+// them, and its errors are short enough to read. An algorithm of quadratic time would take
+// minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
-	// many fills the largest size with lines of the given form.
+	// many returns as many lines of the given format as fit the largest size.
 	many := func(format string) string {
 		var b strings.Builder
 		marks := 0

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A prior is split in one synchronous round of solvers that use it.
+// Parse accepts a split prior only for one synchronous round with a solver that uses the prior.
 func TestLocalPrior(t *testing.T) {
 	const head = `
 [study]

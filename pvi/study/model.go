@@ -8,20 +8,20 @@ import (
 // Model is the model that a study estimates.
 type Model struct {
 	Family   Family
-	Outcome  string // the name of a column; empty for a mixture
-	Positive *Event // of a binary outcome; nil for others
-	Terms    []Term // in the order of the document, the intercept first
-	OneHot   bool   // a categorical column has an indicator for every level, not only for those after the first
+	Outcome  string // name of the outcome's column; empty for a mixture
+	Positive *Event // condition under which a binary outcome is 1; nil for other outcomes
+	Terms    []Term // terms in the order of the document, the intercept first
+	OneHot   bool   // whether all levels of a categorical column have an indicator; otherwise the first has none
 	Groups   []Group
 
-	Standardise bool    // numeric columns are mapped to [-1, 1] by their bounds; default true
-	MaxNorm     float64 // the norm to which longer regressors of a record are shortened, on the model's scale; 0 for none
+	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
+	MaxNorm     float64 // largest norm of a record's regressors, to which longer ones are scaled, on the model's scale; 0 for none
 	NoiseSD     float64 // known noise of a linear model; 0 if it is learned
 
-	DegreesOfFreedom float64  // of robust regression
-	Hidden           int      // units of a neural network's hidden layer
-	Components       int      // of a mixture
-	Variables        []string // columns that a mixture describes
+	DegreesOfFreedom float64  // degrees of freedom of robust regression
+	Hidden           int      // number of units of a neural network's hidden layer
+	Components       int      // number of components of a mixture
+	Variables        []string // columns of a mixture
 	ClusterSD        float64  // known sd of a mixture's clusters, which then have equal weights, on the model's scale; 0 if sds and weights are learned
 }
 
@@ -29,33 +29,33 @@ type Model struct {
 type Family string
 
 const (
-	Linear           Family = "linear"            // a normal outcome
-	Logistic         Family = "logistic"          // a binary outcome, with a logit link
-	Probit           Family = "probit"            // a binary outcome, with a probit link
-	Poisson          Family = "poisson"           // a count
-	NegativeBinomial Family = "negative-binomial" // a count with more variance
+	Linear           Family = "linear"            // normal outcome
+	Logistic         Family = "logistic"          // binary outcome with a logit link
+	Probit           Family = "probit"            // binary outcome with a probit link
+	Poisson          Family = "poisson"           // count with a Poisson distribution
+	NegativeBinomial Family = "negative-binomial" // count with a larger variance than Poisson
 	Softmax          Family = "softmax"           // one of several levels
-	Robust           Family = "robust"            // a Student-t outcome
+	Robust           Family = "robust"            // outcome with a Student-t distribution
 	Mixture          Family = "mixture"           // normal clusters of several columns, without an outcome
-	NeuralNetwork    Family = "neural-network"    // one hidden layer
+	NeuralNetwork    Family = "neural-network"    // network with one hidden layer
 )
 
 // An OutcomeKind is the kind of a record's outcome in the model.
 type OutcomeKind int
 
 const (
-	Measured OutcomeKind = iota // a number, on the scale of the model
+	Measured OutcomeKind = iota // number on the model's scale
 	Binary                      // 0 or 1
 	Count                       // 0, 1, 2, ...
-	Class                       // the index of a level
+	Class                       // index of a level
 	NoOutcome
 )
 
-// families has the properties of each family, in the order of messages.
+// families has the properties of each family, in the order in which messages list them.
 var families = []struct {
 	name Family
 	kind OutcomeKind
-	keys []string // of [model], for this family only
+	keys []string // keys of [model] that only this family has
 }{
 	{Linear, Measured, []string{"noise_sd"}},
 	{Logistic, Binary, []string{"positive"}},
@@ -65,7 +65,7 @@ var families = []struct {
 	{Softmax, Class, nil},
 	{Robust, Measured, []string{"degrees_of_freedom"}},
 	{Mixture, NoOutcome, []string{"components", "columns", "cluster_sd"}},
-	{NeuralNetwork, Measured, []string{"hidden", "positive"}}, // Binary with positive
+	{NeuralNetwork, Measured, []string{"hidden", "positive"}}, // Binary if the study has the key positive
 }
 
 func familyNames() []Family {
@@ -76,8 +76,7 @@ func familyNames() []Family {
 	return names
 }
 
-// find returns the kind and the keys of a family. For an unknown family find returns no
-// keys.
+// find returns the kind and the keys of a family. An unknown family has no keys.
 func (f Family) find() (kind OutcomeKind, keys []string) {
 	for _, row := range families {
 		if row.name == f {
@@ -96,8 +95,8 @@ func (m *Model) Kind() OutcomeKind {
 	return kind
 }
 
-// Sentence returns the distribution of a regression's outcome in words, for a review. The
-// predictor η is described by the given words.
+// Sentence returns the distribution of a regression's outcome in words, for a review. predictor
+// is the description of the predictor η.
 func (m *Model) Sentence(predictor string) string {
 	switch m.Family {
 	case Robust:
@@ -121,23 +120,22 @@ func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 &&
 // general reports whether the model is not a regression.
 func (m *Model) general() bool { return m.Family == Mixture || m.Family == NeuralNetwork }
 
-// curvatureKnown reports whether there is a rough public guess of the curvature of a
-// record's log likelihood. There is none for counts and for models that are not
-// regressions.
+// curvatureKnown reports whether public numbers give a rough estimate of the curvature of a
+// record's log likelihood. They do not for counts and for models that are not regressions.
 func (m *Model) curvatureKnown() bool {
 	return m.Kind() != Count && !m.general()
 }
 
-// An Event is the condition under which an outcome is positive: a level of a categorical
-// column, or a comparison of a number.
+// An Event is the condition under which an outcome counts as 1: a level of a categorical column,
+// or a comparison with a number.
 type Event struct {
-	Text  string  // as in the study: a level, or ">= 10"
-	Level int     // the level's index, −1 for a comparison
-	Op    string  // ">=", ">", "<=" or "<"
-	Value float64 // the right-hand side of a comparison
+	Text  string  // condition as written in the study: a level, or for example ">= 10"
+	Level int     // index of the level; −1 for a comparison
+	Op    string  // operator of a comparison: ">=", ">", "<=" or "<"
+	Value float64 // right-hand side of a comparison
 }
 
-// Of reports whether a decoded value of the outcome's column is positive.
+// Of reports whether a decoded value of the outcome's column satisfies the condition.
 func (e *Event) Of(value float64) bool {
 	if e.Level >= 0 {
 		return int(value) == e.Level
@@ -154,12 +152,12 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group gives every level of a categorical column its own coefficients, from one
-// distribution with a learned spread: "1 + age | clinic".
+// A Group gives every level of a categorical column its own coefficients. They are draws from
+// one distribution with a learned spread. An example is "1 + age | clinic".
 type Group struct {
 	By        string
 	Intercept bool
-	Slopes    []string // numerical columns
+	Slopes    []string // names of numerical columns with coefficients that vary
 }
 
 // Effects returns the names of the coefficients that vary between groups.

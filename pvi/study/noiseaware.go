@@ -6,22 +6,20 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware is the way to report a posterior that includes the privacy noise, beside the
-// posterior itself.
+// NoiseAware is the way to report a second posterior that includes the privacy noise.
 type NoiseAware string
 
 const (
 	// OneStep makes every client release the gradient and the curvature of its records once
-	// more after the last round. The report is a Newton step, with the covariance that
-	// follows from the noise in both.
+	// after the rounds. The report is a Newton step, with a covariance that includes the noise
+	// in both.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm widens every coefficient by the size of the noise alone. It costs nothing.
+	// ClosedForm widens every coefficient by the size of the noise. It costs no privacy.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates widens every coefficient by the variance of the last means of q, as
-	// published for the last of many steps of constant size (Jälkö, Prediger, Honkela and
-	// Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It
-	// exists for comparison: the variance depends on the step size and on the number of
-	// means.
+	// Iterates widens every coefficient by the variance of the last means of q, as published for
+	// the last of many steps of constant size (Jälkö, Prediger, Honkela and Kaski, "DPVIm:
+	// Differentially Private Variational Inference Improved", 2023). It exists for comparison:
+	// the variance depends on the step size and on the number of means.
 	Iterates NoiseAware = "iterates"
 	// NoNoiseAware reports only the posterior itself.
 	NoNoiseAware NoiseAware = "none"
@@ -30,7 +28,8 @@ const (
 // curved has the families whose records have a bounded curvature.
 var curved = map[Family]bool{Logistic: true, Probit: true, Softmax: true, Linear: true}
 
-// leastIterates is the fewest rounds for a useful variance of the means of half of them.
+// leastIterates is the smallest number of rounds for which the variance of the last half of the
+// means is useful.
 const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {

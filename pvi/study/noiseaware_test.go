@@ -83,7 +83,7 @@ func TestNoiseAwareErrors(t *testing.T) {
 	}
 }
 
-// A largest norm bounds Σx² and Σx⁴. A norm beyond the columns' bounds changes nothing.
+// A largest norm bounds Σx² and Σx⁴. If the columns' bounds are tighter, it changes nothing.
 func TestMaxNorm(t *testing.T) {
 	for _, c := range []struct {
 		line            string

@@ -7,17 +7,17 @@ import "fedpvi/internal/document"
 // "Differentially private partitioned variational inference", 2023, section 3). The privacy
 // unit is then the record.
 type Partitions struct {
-	Count    int  // K; 0 for none
-	Averaged bool // each part stands for the whole client and the changes are averaged; otherwise each part is a virtual client with a factor of its own
+	Count    int  // number of parts K; 0 without parts
+	Averaged bool // whether each part stands for the whole client and changes are averaged; otherwise each part is a virtual client with its own factor
 }
 
-// These are the names of the schemes.
+// These are the kinds of partitions.
 const (
 	virtual  = "virtual"
 	averaged = "averaged"
 )
 
-// String returns the scheme as a study writes it.
+// String returns the partition as it is written in a study.
 func (p Partitions) String() string {
 	if p.Averaged {
 		return averaged
@@ -30,7 +30,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
-		p.Count = max(1, p.Count) // 0 was reported, and does not mean none
+		p.Count = max(1, p.Count) // An invalid 0 was reported, and must not mean that there are no parts.
 		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}
@@ -43,8 +43,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses factors with which a part would remember how another part's
-// records changed a release.
+// checkPartitions refuses kinds of factors with which the state of a part would depend on how
+// another part's records changed a release.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {
@@ -52,8 +52,8 @@ func checkPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitionedSums refuses keys with which the change of a single client would be
-// opened, although only sums over clients hide it.
+// checkPartitionedSums refuses keys with which the change of a single client would be opened,
+// because only sums over clients hide it.
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {
@@ -64,9 +64,9 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether the noise hides changes of natural parameters, of clients or
-// of parts of their records.
+// hidesChanges reports whether the noise hides changes of natural parameters, either of clients
+// or of parts of their records.
 func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.partitioned() }
 
-// partitioned reports whether clients deal their records into parts.
+// partitioned reports whether clients divide their records into parts.
 func (s *Study) partitioned() bool { return s.Inference.Partitions.Count > 0 }

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partedModel is a model whose records may be dealt to parts.
+// partedModel is a model for which clients may divide their records into parts.
 const partedModel = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 
 func TestPartitions(t *testing.T) {
@@ -58,8 +58,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// An impossible number of parts gives exactly one error. Parse does not then read the study
-// as if it had no parts, which would give a second error about the solver.
+// An impossible number of parts gives exactly one error. Parse does not then treat the study as
+// one without parts, which would give a second error about the solver.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
 	source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", `rounds = 3, partitions = 0, solver = "natural-gradient"`,
 		`unit = "none"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`).Replace(families)

@@ -5,11 +5,11 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Propagation has the options of the solver DPSEP, beside steps and batches, which are in
+// Propagation has the options of the solver DPSEP, except for steps and batches, which are in
 // [Descent].
 type Propagation struct {
-	StepSize float64 // bounds how far a pass over the records moves the factor; default 1
-	Recency  float64 // pass p weighs in the factor as p to this power; default 1
+	StepSize float64 // largest share of the way that a pass over the records moves the factor; default 1
+	Recency  float64 // pass p has a weight in the factor proportional to p to this power; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
 	// PrecisionWeight multiplies the precisions of a record's site during clip and noise.
@@ -17,13 +17,13 @@ type Propagation struct {
 	PrecisionWeight float64
 
 	Contribution Contribution
-	Sites        Sites // of a mixture whose sd is known
+	Sites        Sites // kind of sites of a mixture with known sd
 	Improper     Improper
-	Raw          bool // sites around the origin, not around the mean of q
-	Reseat       bool // moves clusters that cover two or share one; default true
+	Raw          bool // whether sites are in coordinates around the origin; otherwise around the mean of q
+	Reseat       bool // whether stuck clusters of a mixture are moved; default true
 
 	Start   Start
-	StartAt map[string]float64 // means at which records are first matched, by name
+	StartAt map[string]float64 // means at which the first sites are computed, by parameter name
 }
 
 // A Contribution is the vector that a record adds to a sum.
@@ -41,36 +41,36 @@ const (
 type Sites string
 
 const (
-	// TiedSites raise a record's likelihood to the power of the probability that the record
+	// TiedSites are a record's likelihood to the power of the probability that the record
 	// belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"
 )
 
-// Improper says how to handle a factor that, because of noise, no likelihood could have.
+// Improper is the treatment of a factor that, because of noise, no likelihood could have.
 type Improper string
 
 const (
 	// Project uses the nearest factor that a likelihood could have.
 	Project Improper = "project"
-	// Reject keeps the last proper factor. The step is charged all the same, and its
-	// release stays in the average.
+	// Reject keeps the last proper factor. The step is charged nevertheless, and its release
+	// remains in the average.
 	Reject Improper = "reject"
 )
 
-// Start says at which q the first step computes the records' sites.
+// Start is the q at which the first step computes the records' sites.
 type Start string
 
 const (
-	// PriorStart is the prior, or StartAt if the study gives StartAt.
+	// PriorStart is the prior, or StartAt if the study gives it.
 	PriorStart Start = "prior"
-	// DrawnStart is a draw from the prior that everybody can make.
+	// DrawnStart is a draw from the prior with public random numbers.
 	DrawnStart Start = "draw"
 )
 
-// Sampled reports whether a client releases a noisy sum over a batch of its records in
-// every step.
+// Sampled reports whether clients take private steps, in each of which a client releases a noisy
+// sum over a batch of its records.
 func (in *Inference) Sampled() bool { return in.Solver == DPSVI || in.Solver == DPSEP }
 
 func readPropagation(s *Study, t *document.Table) {
@@ -122,15 +122,15 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. A plausible
-// sd is a tenth of the columns' bounds, and a precision is larger than a slope by the
-// inverse of the sd.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. A plausible sd is
+// a tenth of the columns' bounds. A precision is then larger than a slope by a factor of one
+// over the sd.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a network's weights in the first step.
 const networkStart = 0.3
 
-// maxRecency bounds Recency. With a larger value the last pass would have nearly all the
+// maxRecency is the largest Recency. With a larger value the last pass would have nearly all the
 // weight.
 const maxRecency = 100
 
@@ -146,7 +146,7 @@ func readMixtureSites(p *Propagation, t *document.Table, known bool) {
 	}
 }
 
-// readSepStart reads at which q the first step computes the records' sites.
+// readSepStart reads the q at which the first step computes the records' sites.
 func readSepStart(s *Study, t *document.Table) {
 	p := &s.Inference.Propagation
 	readChoice(t, "start", &p.Start, PriorStart, DrawnStart)
@@ -160,7 +160,7 @@ func readSepStart(s *Study, t *document.Table) {
 		}
 	}
 	if s.Model.Family == NeuralNetwork && p.StartAt == nil && !t.Has("start") {
-		p.Start = DrawnStart // at the prior all hidden units would be the same
+		p.Start = DrawnStart // With the prior as the start, all hidden units would be the same.
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")
@@ -179,11 +179,11 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 			t.Errorf("coordinates", `the published form knows no centred coordinates: write coordinates = "raw"`)
 		}
 	}
-	s.Privacy.Centred = false // centred changes are for whole clients
+	s.Privacy.Centred = false // Centred is only for changes of whole clients.
 }
 
 // checkPropagation refuses keys that do not fit the number of records, the adjacency or the
-// coordinates. It must follow the readers of these three.
+// coordinates. It must run after these three are read.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

@@ -16,7 +16,7 @@ const Version = 2
 const (
 	maxRounds     = 1_000_000
 	maxClients    = 100_000
-	maxParameters = 1_000_000 // natural parameters of q
+	maxParameters = 1_000_000 // largest number of natural parameters of q
 )
 
 func read(s *Study, root *document.Table) {
@@ -58,8 +58,8 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text with control characters, so that a review on a terminal shows the
-// text as it is, whoever wrote it.
+// visible refuses text with control characters, so that a terminal shows the text unchanged in a
+// review.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)
@@ -109,7 +109,7 @@ func readPrior(s *Study, t *document.Table) {
 	}
 }
 
-// readScales reads the priors of scales that the model learns.
+// readScales reads the priors of the scales that the model learns.
 func readScales(s *Study, t *document.Table) {
 	m := &s.Model
 	learned := m.Family != "" && m.Kind() == Measured && m.NoiseSD == 0 || m.Family == Mixture && m.ClusterSD == 0 || len(m.Groups) > 0
@@ -142,17 +142,17 @@ func readScales(s *Study, t *document.Table) {
 	}
 }
 
-// checkCoefficients reports the keys of t that name no coefficient of the model.
+// checkCoefficients reports the keys of t that are not names of coefficients of the model.
 func (s *Study) checkCoefficients(t *document.Table) {
 	keys := t.Keys()
 	if s.Model.Terms == nil || len(keys) == 0 {
-		return // the terms were reported
+		return // the error in the terms was reported
 	}
 	unknown := map[string]bool{}
 	for _, name := range keys {
 		unknown[name] = true
 	}
-	for c := range s.Coefficients() { // there may be far more coefficients than keys
+	for c := range s.Coefficients() { // a loop over coefficients, because storing their names would need much memory
 		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
@@ -175,7 +175,7 @@ func readNormal(t *document.Table, mean, sd float64) (float64, float64) {
 	return mean, sd
 }
 
-// For returns the prior of the coefficient of the given name.
+// For returns the prior of the coefficient with the given name.
 func (p Prior) For(name string) Normal {
 	if n, ok := p.Coefficients[name]; ok {
 		return n
@@ -244,7 +244,7 @@ func readDamping(s *Study, t *document.Table) {
 	d := &s.Inference.Damping
 	d.Alpha = 1
 	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture {
-		d.Alpha = 0.5 // expectations over few points make whole steps oscillate
+		d.Alpha = 0.5 // With few quadrature points, undamped steps oscillate.
 	}
 	d.Harmonic = s.hidesChanges()
 	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
@@ -261,7 +261,7 @@ func readDamping(s *Study, t *document.Table) {
 	}
 }
 
-// readLocalPrior reads which share of the prior a client works with.
+// readLocalPrior reads whether a client works with the whole prior or with a share of it.
 func readLocalPrior(s *Study, t *document.Table) {
 	in := &s.Inference
 	v, _ := t.Choice("local_prior", "whole", "split")
@@ -362,8 +362,8 @@ func readTarget(p *Privacy, t *document.Table) {
 	p.Delta = delta
 }
 
-// readPositive sets dst to the number of key, which must be above 0. It reports whether t
-// has the number.
+// readPositive sets dst to the value of key, which must be a number above 0. It reports whether
+// t has the key.
 func readPositive(t *document.Table, key string, dst *float64) bool {
 	x, ok := t.Float(key)
 	if ok {
@@ -372,7 +372,7 @@ func readPositive(t *document.Table, key string, dst *float64) bool {
 	return ok
 }
 
-// positive reports an error unless x > 0, and returns x.
+// positive returns x. It reports an error unless x > 0.
 func positive(t *document.Table, key string, x float64) float64 {
 	if !(x > 0) {
 		t.Errorf(key, "must be positive, got %g", x)
@@ -380,8 +380,8 @@ func positive(t *document.Table, key string, x float64) float64 {
 	return x
 }
 
-// readCount sets dst to the whole number of key, which must lie in [1, most]. It reports
-// whether t has the number.
+// readCount sets dst to the value of key, which must be a whole number in [1, most]. It reports
+// whether t has the key.
 func readCount(t *document.Table, key string, dst *int, most int) bool {
 	n, ok := t.Int(key)
 	if !ok {
@@ -393,8 +393,8 @@ func readCount(t *document.Table, key string, dst *int, most int) bool {
 	return true
 }
 
-// readChoice sets dst to the value of key, which must be one of the options. It reports
-// whether t has the value.
+// readChoice sets dst to the value of key, which must be one of the options. It reports whether
+// t has the key.
 func readChoice[T ~string](t *document.Table, key string, dst *T, options ...T) bool {
 	names := make([]string, len(options))
 	for i, o := range options {

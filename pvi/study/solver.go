@@ -8,9 +8,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Fitting returns the solvers that a family can use under a privacy unit, the default in
-// version 1 of the study language first. Since version 2 the default is [Scoring] if it is
-// among them.
+// Fitting returns the solvers that a model can use under a privacy unit. The first is the
+// default in version 1 of the study language. Since version 2 the default is [Scoring] if it is
+// in the list.
 func Fitting(m *Model, unit Unit) []Solver {
 	if m.scores(unit) {
 		return append(fitting(m, unit), Scoring)
@@ -29,7 +29,7 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.Family == Mixture || m.Family == NeuralNetwork:
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // if groups hardly differ, the joint mode has no curvature
+		return []Solver{NaturalGradient, SVI} // If groups hardly differ, the log posterior has no curvature at the joint mode.
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -39,7 +39,7 @@ func readSolver(s *Study, t *document.Table) {
 	in := &s.Inference
 	fitting := Fitting(&s.Model, s.Privacy.Unit)
 	if s.partitioned() {
-		fitting = Fitting(&s.Model, None) // parts are fitted without noise
+		fitting = Fitting(&s.Model, None) // The solvers of parts use the records without noise.
 	}
 	in.Solver = fitting[0]
 	if s.Version > 1 && slices.Contains(fitting, Scoring) {
@@ -55,7 +55,7 @@ func readSolver(s *Study, t *document.Table) {
 	readNoiseAware(s, t)
 }
 
-// checkSolver refuses a solver that the model or the unit cannot use.
+// checkSolver refuses a solver that the model or the privacy unit cannot use.
 func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 	if slices.Contains(fitting, s.Inference.Solver) {
 		return
@@ -78,7 +78,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers has the keys for the steps of a solver, and the solvers that use them.
+// steppers has tables of keys for steps, and the solvers that use them.
 var steppers = []struct {
 	key  string
 	used []Solver
@@ -115,7 +115,7 @@ func refuseUnused(s *Study, t *document.Table) {
 	}
 }
 
-// anyOf lists solvers as a study writes them.
+// anyOf returns a list of solvers, as they are written in a study.
 func anyOf(solvers []Solver) string {
 	names := make([]string, len(solvers))
 	for i, s := range solvers {

@@ -7,22 +7,22 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Bounds is an interval, Low < High.
+// Bounds is an interval with Low < High.
 type Bounds struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Standardisation narrows the bounds by which columns are mapped to [-1, 1] to the range of
-// the records, by a release before the first round.
+// Standardisation narrows the bounds of columns that are mapped to [-1, 1] to the range of the
+// records. This needs a release before the first round.
 type Standardisation struct {
 	Columns []int   // indices into Study.Columns, in order; all numeric
-	Rounds  int     // passes, each within the bounds that the pass before found; default 3
-	SDs     float64 // the bounds become mean ± SDs standard deviations; default 4
+	Rounds  int     // number of passes, each within the bounds that the previous pass found; default 3
+	SDs     float64 // half width of the found bounds around the mean, in sds; default 4
 
-	// Share is the share of μ² of the whole study that all passes together may spend,
-	// default 0.1. Share is 0 if the study gives NoiseMultiplier, the noise multiplier of
-	// each pass, instead.
+	// Share is the share of the whole study's μ² that all passes together may spend, default
+	// 0.1. It is 0 if the study instead gives NoiseMultiplier, the noise multiplier of each
+	// pass.
 	Share           float64
 	NoiseMultiplier float64
 }
@@ -33,8 +33,8 @@ const (
 	maxSDs    = 100
 )
 
-// readStandardisation reads the options of a private standardisation. It must be called
-// after readPrivacy.
+// readStandardisation reads the options of a private standardisation. It must be called after
+// readPrivacy.
 func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
 	if !wanted {
 		if asked {
@@ -88,8 +88,8 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the named columns, or every numeric column of the model that has
-// no scale of its own.
+// standardisable returns the indices of the named columns, or of every numeric column of the
+// model that has no scale of its own.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {
@@ -127,7 +127,7 @@ func (s *Study) standardisable(t *document.Table) []int {
 	return columns
 }
 
-// uses reports whether the model uses a column as a number on its scale.
+// uses reports whether the model uses the column as a number.
 func (s *Study) uses(name string) bool {
 	if !slices.Contains(s.Reads(), s.ColumnIndex(name)) {
 		return false
@@ -135,8 +135,8 @@ func (s *Study) uses(name string) bool {
 	return name != s.Model.Outcome || s.Model.Kind() == Measured
 }
 
-// Scale returns the bounds that are mapped to [-1, 1]: the bounds that a standardisation
-// found, or the public ones.
+// Scale returns the bounds that are mapped to [-1, 1]. They are the bounds that a
+// standardisation found, or otherwise the public bounds.
 func (c *Column) Scale() Bounds {
 	if c.Found != nil {
 		return *c.Found
@@ -144,14 +144,14 @@ func (c *Column) Scale() Bounds {
 	return Bounds{c.Low, c.High}
 }
 
-// HasScale reports whether the scale of every column is known. It is false before a
+// HasScale reports whether the scale of every column is known. It is false until a
 // standardisation has found it.
 func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
-// PublicScale returns the public bounds of the standardised columns. These bounds are the
-// scale until a standardisation finds a narrower one.
+// PublicScale returns the public bounds of the standardised columns. They are the scale until a
+// standardisation finds narrower bounds.
 func (s *Study) PublicScale() []Bounds {
 	var bounds []Bounds
 	if s.Standardisation == nil {
@@ -163,7 +163,7 @@ func (s *Study) PublicScale() []Bounds {
 	return bounds
 }
 
-// Scales returns the scale of every standardised column; nil if there is none.
+// Scales returns the scale of every standardised column, or nil if there are no such columns.
 func (s *Study) Scales() []Bounds {
 	scales := s.PublicScale()
 	for k := range scales {
@@ -172,9 +172,8 @@ func (s *Study) Scales() []Bounds {
 	return scales
 }
 
-// WithScale returns the study with the scale that a standardisation found: one pair of
-// bounds for each standardised column. Values beyond the bounds are moved to the nearest
-// bound.
+// WithScale returns the study with the scale that a standardisation found. found has the bounds
+// of each standardised column. Values beyond the bounds are moved to the nearest bound.
 func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	public := s.PublicScale()
 	if len(found) != len(public) {

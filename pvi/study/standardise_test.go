@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// found returns a study with private standardisation and the given table.
+// found returns a study with a private standardisation that has the given table.
 func found(table string) string {
 	return edit(edit(good, "noise_sd", "standardise = \"private\"\nnoise_sd"), "[inference]", "[standardise]\n"+table+"\n[inference]")
 }
@@ -60,8 +60,8 @@ func TestStandardisationErrors(t *testing.T) {
 	}
 }
 
-// The scale that a standardisation found replaces the bounds in the model and nowhere else.
-// Values beyond the scale are moved to its ends.
+// The scale that a standardisation found replaces the bounds only in the model. Values beyond
+// the scale are moved to its ends.
 func TestWithScale(t *testing.T) {
 	s := parse(t, found(""))
 	if s.HasScale() || !parse(t, good).HasScale() {

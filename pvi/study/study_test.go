@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// good is a study that uses most of the language.
+// good is a study that uses most keys of the language.
 const good = `
 [study]
 version = 1
@@ -154,7 +154,7 @@ func TestCoefficients(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("coefficients (-want +got):\n%s", diff)
 	}
-	// Seven terms, each at most 1 on the model's scale.
+	// There are seven regressors, each at most 1 on the model's scale.
 	if squares, fourths := s.RegressorBounds(); squares != 7 || fourths != 7 {
 		t.Errorf("regressor bounds %g, %g, want 7, 7", squares, fourths)
 	}
@@ -201,7 +201,7 @@ func TestDamping(t *testing.T) {
 	}
 }
 
-// edit replaces the first occurrence of old, which must be there.
+// edit replaces the first occurrence of old. It panics if there is none.
 func edit(source, old, new string) string {
 	if !strings.Contains(source, old) {
 		panic("edit: no " + old)
@@ -209,7 +209,7 @@ func edit(source, old, new string) string {
 	return strings.Replace(source, old, new, 1)
 }
 
-// Each case changes the good study and must be refused at a line, with a remedy.
+// Each case changes the good study. Parse must refuse it with a line and a remedy.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, old, new string
@@ -296,7 +296,7 @@ func TestCentredPublished(t *testing.T) {
 	}
 }
 
-// A value of the wrong type is reported once.
+// Parse reports a value of the wrong type once.
 func TestWrongTypes(t *testing.T) {
 	for _, key := range []string{
 		"inference.rounds", "model.noise_sd", "prior.sd", "simulation.clients", "simulation.size_skew", "simulation.label_skew",
@@ -309,7 +309,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// All problems are reported, in the order of the file, once.
+// Parse reports all problems once, in the order of the file.
 func TestErrorsAreJoined(t *testing.T) {
 	source := edit(edit(edit(good, "rounds = 10", "rounds = -1"), "noise_sd = 12.0", "noise_sd = -1"), "seed = 3", "sead = 3")
 	_, err := study.Parse("t.toml", []byte(source))
@@ -351,7 +351,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// Every study of the repository is valid.
+// Parse accepts every study in the repository.
 func TestExperiments(t *testing.T) {
 	var files []string
 	err := filepath.WalkDir(filepath.Join("..", "..", "experiments"), func(path string, d os.DirEntry, err error) error {
@@ -388,7 +388,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if s.Model.Family == study.Mixture {
-			return // it has neither coefficients nor an outcome
+			return // a mixture has neither coefficients nor an outcome
 		}
 		if n := len(slices.Collect(s.Coefficients())); n == 0 {
 			t.Fatal("an accepted study has no coefficient")

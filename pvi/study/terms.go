@@ -23,12 +23,12 @@ func (t Term) String() string {
 	return strings.Join(t.Columns, ":")
 }
 
-// maxInteraction bounds the number of columns in one term, and maxTerms the number of
+// maxInteraction is the largest number of columns in one term. maxTerms is the largest number of
 // entries.
 const maxInteraction, maxTerms = 8, 10_000
 
 // expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +
-// a:b), without repetition. The terms are in the order in which they first occur.
+// a:b), without repetition, in the order of their first occurrence.
 func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
@@ -46,7 +46,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		if strings.Count(entry, "*") >= maxInteraction {
 			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
 		}
-		var sets [][]string // products that the factors so far expand to
+		var sets [][]string // products for the factors so far
 		for _, factor := range strings.Split(entry, "*") {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {
@@ -76,25 +76,25 @@ func expandTerms(entries []string) ([]Term, error) {
 	return terms, nil
 }
 
-// A Coefficient is one element of θ with the rule for its regressor.
+// A Coefficient is one element of θ, with the columns of its regressor.
 type Coefficient struct {
-	Name  string // such as "intercept", "length", "sex[F]:length"
-	Parts []Part // the regressor is their product; empty for the intercept
+	Name  string // name such as "intercept", "length", "sex[F]:length"
+	Parts []Part // factors of the regressor; empty for the intercept
 }
 
-// A Part is a numerical column, or the indicator of one level of a categorical one.
+// A Part is a numerical column, or the indicator of one level of a categorical column.
 type Part struct {
 	Column int // index into Study.Columns
 	Level  int // index into Levels, or −1 for a numerical column
 }
 
-// Coefficients returns the elements of θ in order: the intercept, then the terms in the
-// order of the document. The levels of a column keep their declared order. The first level
-// is the baseline and has no coefficient (treatment coding), unless the model is one-hot.
+// Coefficients returns the elements of θ in order: the intercept, then the terms in the order of
+// the document. The levels of a column keep their declared order. The first level is the
+// baseline and has no coefficient (treatment coding), unless the model is one-hot.
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
-			var of [][]Part // by column
+			var of [][]Part // parts of each column of the term
 			for _, name := range term.Columns {
 				of = append(of, s.parts(s.ColumnIndex(name)))
 			}
@@ -106,7 +106,7 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 }
 
 // products yields the coefficients of a term that begin with the chosen parts of the first
-// columns. The last column varies fastest. products reports whether yield wants more.
+// columns. The last column varies fastest. products returns false if yield does.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
@@ -155,7 +155,7 @@ func (s *Study) partName(p Part) string {
 	return c.Name + "[" + c.Levels[p.Level] + "]"
 }
 
-// Scale maps a value of a numerical column to the scale of the model. A value beyond bounds
+// Scale maps a value of a numerical column to the scale of the model. A value outside the bounds
 // that a standardisation found is moved to the nearest bound.
 func (s *Study) Scale(c *Column, value float64) float64 {
 	zero, unit := s.Line(c)
@@ -189,9 +189,9 @@ func (s *Study) maxAbs(c *Column) float64 {
 	return max(math.Abs(s.Scale(c, c.Low)), math.Abs(s.Scale(c, c.High)))
 }
 
-// RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of a record. A
-// record has at most one level of a categorical column, so a term adds its largest value
-// only once. If the study gives a largest norm of x, the norm bounds both sums as well.
+// RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record.
+// A record has at most one level of a categorical column, so a term adds its largest value only
+// once. If the study gives a largest norm of x, this norm bounds both sums as well.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -209,9 +209,9 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 	return squares, fourths
 }
 
-// TypicalSquares returns the mean of Σx² over the regressors x of a record, if values are
-// independent and uniform within their bounds. The mean is a public guess of the size of a
-// typical record.
+// TypicalSquares returns the mean of Σx² over the regressors x of a record for values that are
+// independent and uniform within their bounds. It is a public estimate of the size of a typical
+// record.
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -232,9 +232,9 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare returns the mean square of a numerical column on the model's scale if its
-// values are uniform within their bounds. If a standardisation found the scale, or the
-// study gives a spread, the mean square follows from the found or given scale.
+// meanSquare returns the mean square of a numerical column on the model's scale if its values
+// are uniform within their bounds. If a standardisation found the scale, or the study gives a
+// spread, meanSquare uses that scale instead.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
@@ -247,7 +247,7 @@ func (s *Study) meanSquare(c *Column) float64 {
 	return even
 }
 
-// OutcomeBound returns a public bound on the absolute value of the outcome on the model's
+// OutcomeBound returns a public upper bound on the absolute value of the outcome on the model's
 // scale.
 func (s *Study) OutcomeBound() float64 {
 	c, _ := s.Column(s.Model.Outcome)
@@ -262,8 +262,7 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns the length of one unit of the model's scale in the outcome's own
-// unit.
+// OutcomeUnit returns the length of one unit of the model's scale, in the outcome's own unit.
 func (s *Study) OutcomeUnit() float64 {
 	if s.Model.Kind() != Measured {
 		return 1
@@ -273,7 +272,7 @@ func (s *Study) OutcomeUnit() float64 {
 	return unit
 }
 
-// validName reports whether a column's name can stand in a term.
+// validName reports whether a column's name may be used in a term.
 func validName(name string) bool {
 	if name == "" || name == Intercept || len(name) > 200 {
 		return false

@@ -1,15 +1,15 @@
-// Package wire is the binary form of the messages of [fedpvi/pvi]: plans, releases and
-// outcomes, as machines send them and as a transcript holds them.
+// Package wire encodes and decodes the messages of [fedpvi/pvi] in binary form: plans, releases
+// and outcomes. Machines send them in this form, and transcripts store them in it.
 //
 // # Form
 //
 // A message is a byte for the version, a byte for the kind, and its fields in order, with
-// nothing after them. Integers are eight bytes, little-endian, two's complement; real numbers
-// are the bits of a float64, which must be finite; elements of λ are sixteen bytes, the lower
-// half first. Before a list come four bytes with its length, and before a name four bytes with
-// the number of its bytes. An empty list is read as nil.
+// nothing after them. Integers are eight bytes, little-endian, two's complement. Real numbers
+// are the bits of a float64, which must be finite. Elements of λ are sixteen bytes, the lower
+// half first. A list is preceded by its length in four bytes, and a name by its number of bytes
+// in four bytes. An empty list is read as nil.
 //
-// A message has one encoding, and every encoding that is read is written again as the same
-// bytes. The reader checks [Limits] before it allocates anything. The machines of [fedpvi/pvi]
-// check the meaning of a message.
+// A message has exactly one encoding: encoding a decoded message gives the same bytes. The
+// reader checks [Limits] before it allocates anything. The machines of [fedpvi/pvi] check the
+// meaning of a message.
 package wire

@@ -16,7 +16,7 @@ const Version = 1
 // A Kind is a kind of message.
 type Kind byte
 
-// The kinds.
+// These are the kinds of messages.
 const (
 	Plan Kind = 1 + iota
 	Release
@@ -35,14 +35,14 @@ var names = map[Kind]string{
 	OneStepPlan: "plan of the last round", OneStepRelease: "release of the last round", OneStepOutcome: "outcome of the last round",
 }
 
-// String returns the kind in words.
+// String returns the name of the kind in words.
 func (k Kind) String() string { return names[k] }
 
-// Limits bound a message that is read.
+// Limits are upper bounds on the sizes of a message that is read.
 type Limits struct {
-	Elements int // of every list of numbers
-	Clients  int // of every list of names
-	Name     int // bytes of a name
+	Elements int // length of a list of numbers
+	Clients  int // length of a list of names
+	Name     int // number of bytes of a name
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts maps a byte of a message to its verdict. Byte 0 is no verdict.
+// verdicts maps the byte of a verdict to the verdict. Byte 0 is invalid.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -117,7 +117,8 @@ func namesSize(v []pvi.ClientID) int {
 	return size
 }
 
-// appendVerdict writes a verdict. An unknown verdict becomes a byte that the reader refuses.
+// appendVerdict appends a verdict to b. For an unknown verdict it appends a byte that the reader
+// refuses.
 func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	for n, known := range verdicts {
 		if n > 0 && known == v {
@@ -131,10 +132,10 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string // of the first failure
+	why    string // reason of the first failure
 }
 
-// open checks the version and kind of a message, and returns a reader of its fields.
+// open checks the version and kind of a message, and returns a reader for its fields.
 func open(b []byte, k Kind, l Limits) *reader {
 	r := &reader{rest: b, limits: l}
 	head := r.take(headSize)

@@ -22,12 +22,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A codec reads and writes one kind of message.
+// A codec is the pair of functions that read and write one kind of message.
 type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
 	draw  func(*rapid.T) any
-	fixed any // its encoding is in testdata
+	fixed any // message whose encoding is in testdata
 }
 
 func codecOf[M any](read func([]byte, Limits) (*M, error), write func([]byte, *M) []byte, draw func(*rapid.T) M, fixed M) codec {
@@ -45,7 +45,7 @@ func digest(t *rapid.T) pvi.Digest {
 	return pvi.Digest(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
 }
 
-// list draws nil or up to nine values.
+// list draws nil or a list of up to nine values.
 func list[V any](t *rapid.T, name string, value *rapid.Generator[V]) []V {
 	if v := rapid.SliceOfN(value, 0, 9).Draw(t, name); len(v) > 0 {
 		return v
@@ -118,7 +118,7 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// A message that was written is read as the same message. A shorter or longer message is
+// Reading a written message returns the same message. A truncated or extended message is
 // refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
@@ -146,7 +146,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the encodings on record anew")
 
-// The encodings of version 1 must not change: programs of other versions read them too.
+// The encodings of version 1 must not change, because other releases of the program read them.
 func TestOnRecord(t *testing.T) {
 	for kind, c := range codecs {
 		path := filepath.Join("testdata", "v1-"+strings.ReplaceAll(kind.String(), " ", "-")+".hex")
@@ -170,8 +170,8 @@ func TestOnRecord(t *testing.T) {
 	}
 }
 
-// TestFormByHand compares one message with bytes written by hand after the documentation of the
-// package.
+// TestFormByHand compares one message with bytes that were written by hand from the package's
+// documentation.
 func TestFormByHand(t *testing.T) {
 	var want []byte
 	want = append(want, 1, 2)
@@ -186,8 +186,8 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// A message that is longer than the study allows, and one with a number that is not finite, is refused. Lengths are
-// checked before anything is allocated.
+// A message is refused if it is longer than the study allows or has a number that is not finite.
+// Lengths are checked before memory is allocated.
 //
 //abuse:case A13 numbers that are not finite are refused where they are read
 //abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
@@ -199,7 +199,7 @@ func TestBounds(t *testing.T) {
 		return AppendScalePlan(nil, &scale.Plan{Bounds: []study.Bounds{{Low: 0, High: x}}})
 	}
 	huge := AppendPlan(nil, plan)
-	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // the length of λ
+	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // length of λ
 	version := AppendPlan(nil, plan)
 	version[0] = 2
 	for _, c := range []struct {
@@ -207,7 +207,7 @@ func TestBounds(t *testing.T) {
 		bytes  []byte
 		kind   Kind
 		limits Limits
-		want   string // "" if it is to be read
+		want   string // part of the expected error; "" if there is none
 	}{
 		{"all that is allowed", AppendPlan(nil, plan), Plan, Limits{9, 1, 5}, ""},
 		{"too many elements", AppendPlan(nil, plan), Plan, Limits{8, 1, 5}, "longer than the study allows"},
@@ -230,13 +230,14 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	b := AppendOutcome(nil, outcome)
-	b[50] = byte(len(verdicts)) // the verdict
+	b[50] = byte(len(verdicts)) // verdict
 	if _, err := ReadOutcome(b, limits); err == nil {
 		t.Error("a fourth verdict was read")
 	}
 }
 
-// Four billion names without bytes are refused by their number, before memory is allocated for them.
+// A list of four billion empty names is refused because of its length, before memory is
+// allocated for it.
 func TestNamesAreBoundedByTheMessage(t *testing.T) {
 	b := AppendPlan(nil, &pvi.Plan{Participants: []pvi.ClientID{"a"}})
 	b = b[:len(b)-5]
@@ -274,7 +275,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// kindOf returns the kind of an encoded message, 0 if it has none.
+// kindOf returns the kind of an encoded message, or 0 if it has no kind.
 func kindOf(b []byte) Kind {
 	if len(b) < headSize || b[0] != Version || names[Kind(b[1])] == "" {
 		return 0

@@ -12,40 +12,40 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Explained describes a study for a data holder who decides whether to take part.
+// An Explained is the description of a study for a data holder who decides whether to take part.
 type Explained struct {
 	Study  string `json:"study"`
 	Title  string `json:"title"`
 	Digest string `json:"digest"` // SHA-256 of the study document
 
-	Model      string               `json:"model"`       // in one line
+	Model      string               `json:"model"`       // model in one line
 	Parameters []ExplainedParameter `json:"parameters"`  // elements of θ
 	Record     string               `json:"record"`      // contribution of a record to the log density, as a formula
-	InWords    string               `json:"record_said"` // the same in words
+	InWords    string               `json:"record_said"` // the same contribution in words
 	Program    string               `json:"program"`     // SHA-256 of the record program
 
 	Reads  []ExplainedColumn `json:"reads"`
-	Unread []string          `json:"unread,omitempty"` // columns that a file must have and the model does not use
+	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
 	Stays  []string          `json:"stays"`
 }
 
-// ExplainedParameter is an element of θ with its prior.
+// ExplainedParameter is the description of an element of θ and its prior.
 type ExplainedParameter struct {
 	Name  string `json:"name"`
 	Prior string `json:"prior"`
 	About string `json:"about"`
 }
 
-// ExplainedColumn is a column that the model reads.
+// ExplainedColumn is the description of a column that the model reads.
 type ExplainedColumn struct {
 	Name string `json:"name"`
 	What string `json:"what"`
 	Use  string `json:"use"`
 }
 
-// NewExplained explains a study for a roster.
+// NewExplained returns the description of a study for a roster.
 func NewExplained(p *pvi.Protocol) *Explained {
 	st, m := p.Study(), p.Model()
 	e := &Explained{
@@ -70,7 +70,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	return e
 }
 
-// Explain writes the explanation as text.
+// Explain writes the description of a study as text.
 func Explain(w io.Writer, p *pvi.Protocol) error {
 	e := NewExplained(p)
 	fmt.Fprintf(w, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, Wrap(e.Model+"."))
@@ -111,7 +111,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// cost describes where the cost of the releases is found.
+// cost says where the cost of the releases can be found.
 func cost(st *study.Study) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
@@ -122,15 +122,15 @@ func cost(st *study.Study) []string {
 	return nil
 }
 
-// mostExplained is the number of parameters that are listed for a reader.
+// mostExplained is the number of parameters after which a text cuts the list.
 const mostExplained = 40
 
-// ExplainJSON writes the explanation as one JSON object.
+// ExplainJSON writes the description of a study as one JSON object.
 func ExplainJSON(w io.Writer, p *pvi.Protocol) error {
 	return json.NewEncoder(w).Encode(NewExplained(p))
 }
 
-// Bullet writes a text as an item of a list.
+// Bullet returns text as an item of a list.
 func Bullet(text string) string {
 	lines := strings.Split(strings.TrimSuffix(Wrap(text), "\n"), "\n")
 	return "  - " + strings.Join(lines, "\n    ") + "\n"
@@ -154,7 +154,7 @@ func aboutInWords(p fit.Parameter) string {
 	return p.About
 }
 
-// likelihoodInWords describes a record's likelihood.
+// likelihoodInWords returns the likelihood of a record in words.
 func likelihoodInWords(m *fit.Model) string {
 	st := m.Study
 	if st.Model.Family == study.Mixture {

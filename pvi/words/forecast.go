@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Forecast describes the part of the signal that the noise leaves.
+// Forecast describes how large the noise is compared to the signal.
 func Forecast(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if steps, ok := method.StepsOf(p.Method()); ok {
@@ -31,7 +31,8 @@ func Forecast(p *pvi.Protocol) string {
 	return text
 }
 
-// Warning returns a warning that a study's rounds may have no effect; empty if they probably have one.
+// Warning returns a warning if the noise may prevent the study's rounds from having an effect,
+// and "" otherwise.
 func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""
@@ -44,7 +45,7 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// leastSampledNoise is the least noise multiplier for which the noise of all steps together
+// leastSampledNoise is the smallest noise multiplier for which the noise of all steps together
 // hardly depends on the sampling rate.
 const leastSampledNoise = 2
 

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Reading writes how reading and scaling changed the records. It is for the data holder only. It writes nothing if
-// nothing was changed.
+// Reading describes how reading and scaling changed the records. Only the data holder may see
+// the text. Reading writes nothing if nothing was changed.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
 	for _, did := range []struct {

@@ -52,7 +52,7 @@ func sent(p *pvi.Protocol) []string {
 	}
 }
 
-// everyRound returns the phrase for a message of every round.
+// everyRound returns a phrase for the rounds in which a message is sent.
 func everyRound(rounds int) string {
 	if rounds == 1 {
 		return "the one round"
@@ -133,7 +133,7 @@ func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	return out
 }
 
-// sentByParts describes the releases of a client that deals its records to parts.
+// sentByParts describes the releases of a client that divides its records into parts.
 func sentByParts(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Method().Noise()
 	noise := "with Gaussian noise of"

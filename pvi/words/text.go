@@ -9,7 +9,7 @@ import (
 // Number writes x with four significant digits.
 func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// Plural writes a number of things.
+// Plural returns n and a noun. It adds an s to the noun unless n is 1.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
