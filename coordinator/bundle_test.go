@@ -47,7 +47,7 @@ func TestBundlesAreVerified(t *testing.T) {
 		}
 		posterior, err := h.study.Posterior(t.Context())
 		check(t, err)
-		if r.Ending != "end" || r.Coordinator != h.hub.Fingerprint() || len(r.Clients) != 2 || r.Answers != 4 || r.Result.Mean[0] != posterior.Marginals[0].Mean {
+		if r.Ending != "end" || r.Coordinator != h.hub.Fingerprint() || len(r.Clients) != 2 || r.Answers != 4 || r.Result.Mean[0] != posterior.Marginals[0].Interval.Mean {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

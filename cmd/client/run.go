@@ -12,6 +12,8 @@ import (
 	"fedpvi/client"
 	"fedpvi/gpu/device"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/words"
 )
 
@@ -113,47 +115,41 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	if e.Aborted {
 		return fmt.Errorf("the study was aborted by %s: %s", e.By, e.Reason)
 	}
+	var result session.Result
+	if err := json.Unmarshal(e.Result, &result); err != nil {
+		return err
+	}
+	p, err := session.Describe(m.Study, &result)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(described{&result, p.Marginals, p.Units})
+	if err != nil {
+		return err
+	}
 	if r.Result != "" {
 		f, err := os.OpenFile(r.Result, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return &client.UsageError{Err: err}
 		}
-		_, err = f.Write(append(e.Result, '\n'))
+		_, err = f.Write(append(text, '\n'))
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		_, err := os.Stdout.Write(append(e.Result, '\n'))
+		_, err := os.Stdout.Write(append(text, '\n'))
 		return err
 	}
-	return posterior(os.Stdout, m, e.Result)
+	fmt.Printf("%s is over. The posterior:\n\n", m.Study.Title)
+	return p.Table(os.Stdout, false)
 }
 
-// outcome holds the fields of a result that are printed.
-type outcome struct {
-	Names    []string  `json:"names"`
-	Mean, SD []float64 //
-	Aware    *struct {
-		Mean, SD []float64 //
-	} `json:"noise_aware"`
-}
-
-func posterior(w io.Writer, m *client.Member, result []byte) error {
-	var o outcome
-	if err := json.Unmarshal(result, &o); err != nil {
-		return err
-	}
-	mean, sd, what := o.Mean, o.SD, "posterior"
-	if o.Aware != nil {
-		mean, sd, what = o.Aware.Mean, o.Aware.SD, "posterior, whose spread includes the privacy noise"
-	}
-	fmt.Fprintf(w, "%s is over. The %s:\n\n", m.Study.Title, what)
-	rows := [][]string{{"", "mean", "sd"}}
-	for i, name := range o.Names {
-		rows = append(rows, []string{name, fmt.Sprintf("%.4g", mean[i]), fmt.Sprintf("%.4g", sd[i])})
-	}
-	return words.Table(w, "  ", 1, rows)
+// described is the JSON of a result, with the marginals of its parameters.
+type described struct {
+	*session.Result
+	Marginals []session.Marginal `json:"marginals"`
+	Units     fit.Units          `json:"natural_map"`
 }
 
 type statusCommand struct{}

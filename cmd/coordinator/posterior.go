@@ -8,21 +8,22 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"text/tabwriter"
 
 	"gonum.org/v1/gonum/mat"
 
-	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/dpmech"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/session"
 )
 
 type posteriorCommand struct {
 	studyArg
 	jsonFlag
-	CSV   bool `name:"csv" help:"Print CSV."`
-	Draws int  `help:"Print this many independent draws from the posterior, as CSV." placeholder:"N"`
+	CSV     bool `name:"csv" help:"Print CSV."`
+	Draws   int  `help:"Print this many independent draws from the posterior, as CSV." placeholder:"N"`
+	Natural bool `help:"With --draws: in natural units, not on the model's scale."`
+	Ratios  bool `help:"In the table: odds ratios and rate ratios, in place of their logarithms."`
 }
 
 func (posteriorCommand) Help() string {
@@ -30,10 +31,13 @@ func (posteriorCommand) Help() string {
 
   coordinator posterior
   coordinator posterior --csv > posterior.csv
-  coordinator posterior --draws 4000 > draws.csv
+  coordinator posterior --ratios
+  coordinator posterior --draws 4000 --natural > draws.csv
 
-The intervals hold 90 %. For a noise-aware study the table shows the standard deviation from
-the records and the part from the privacy noise separately; intervals and draws include both.`
+The first table is in the units of the study's columns, the second on the scale on which the
+model is estimated. The intervals hold 95 %. For a noise-aware study the second table shows
+the standard deviation from the records and the part from the privacy noise separately;
+intervals and draws include both.`
 }
 
 func (c *posteriorCommand) Validate() error {
@@ -42,6 +46,10 @@ func (c *posteriorCommand) Validate() error {
 		return fmt.Errorf("--draws %d: give a number of at least 1", c.Draws)
 	case c.JSON && c.CSV, c.Draws > 0 && (c.JSON || c.CSV):
 		return errors.New("give one of --json, --csv and --draws")
+	case c.Natural && c.Draws == 0:
+		return errors.New("--natural is for --draws: the other outputs have natural units anyway")
+	case c.Ratios && (c.JSON || c.CSV || c.Draws > 0):
+		return errors.New("--ratios is for the table: elsewhere ratios are exponentials of the natural units")
 	}
 	return nil
 }
@@ -58,60 +66,27 @@ func (c *posteriorCommand) Run(e *environment) error {
 		case c.CSV:
 			return posteriorCSV(os.Stdout, p)
 		case c.Draws > 0:
-			return drawsCSV(os.Stdout, p, c.Draws)
+			return drawsCSV(os.Stdout, p, c.Draws, c.Natural)
 		}
-		return posteriorTable(os.Stdout, p)
+		r := p.Result
+		fmt.Printf("Posterior of study %s, %d clients, λ moved in %d of %d outcomes\n\n", r.Study, len(r.Clients), r.Accepted, r.Outcomes)
+		return p.Table(os.Stdout, c.Ratios)
 	})
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
-
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-func posteriorTable(w io.Writer, p *coordinator.Posterior) error {
-	r := p.Result
-	fmt.Fprintf(w, "Posterior of study %s, %d clients, λ moved in %d of %d outcomes\n\n", r.Study, len(r.Clients), r.Accepted, r.Outcomes)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	header := "\tmean\tsd\t5 %\t95 %\t"
-	if r.NoiseAware != nil {
-		header = "\tmean\tdata sd\tnoise sd\tsd\t5 %\t95 %\t"
-	}
-	fmt.Fprintln(t, header)
-	logs := false
-	for _, m := range p.Marginals {
-		name := m.Name
-		if m.Log {
-			name, logs = "log "+name, true
-		}
-		if a := m.NoiseAware; a != nil {
-			noise := "-"
-			if m.NoiseSD != nil {
-				noise = number(*m.NoiseSD)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, number(a.Mean), number(m.SD), noise, number(a.SD), number(a.Lower), number(a.Upper))
-			continue
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", name, number(m.Mean), number(m.SD), number(m.Lower), number(m.Upper))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if logs {
-		fmt.Fprintln(w, "\nFor a log, mean and sd are of the logarithm and the interval is of the parameter itself.")
-	}
-	for _, note := range r.Notes {
-		fmt.Fprintf(w, "\n%s\n", note)
-	}
-	return nil
-}
-
-func posteriorCSV(w io.Writer, p *coordinator.Posterior) error {
+func posteriorCSV(w io.Writer, p *session.Posterior) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"name", "log", "mean", "sd", "q5", "q95", "aware_mean", "aware_sd", "aware_q5", "aware_q95", "noise_sd"}}
+	rows := [][]string{{"name", "log", "mean", "sd", "q5", "q95", "aware_mean", "aware_sd", "aware_q5", "aware_q95", "noise_sd",
+		"q2.5", "q97.5", "aware_q2.5", "aware_q97.5", "natural_mean", "natural_sd", "natural_low", "natural_high", "unit"}}
 	for _, m := range p.Marginals {
-		row := []string{m.Name, strconv.FormatBool(m.Log), exact(m.Mean), exact(m.SD), exact(m.Lower), exact(m.Upper), "", "", "", "", ""}
+		row := []string{m.Name, strconv.FormatBool(m.Log), exact(m.Interval.Mean), exact(m.Interval.SD), exact(m.Q5), exact(m.Q95), "", "", "", "", "",
+			exact(m.Lower), exact(m.Upper), "", "",
+			exact(m.Natural.Mean), exact(m.Natural.SD), exact(m.Low), exact(m.High), m.Unit}
 		if a := m.NoiseAware; a != nil {
-			copy(row[6:], []string{exact(a.Mean), exact(a.SD), exact(a.Lower), exact(a.Upper)})
+			copy(row[6:], []string{exact(a.Mean), exact(a.SD), exact(a.Q5), exact(a.Q95)})
+			copy(row[13:], []string{exact(a.Lower), exact(a.Upper)})
 		}
 		if m.NoiseSD != nil {
 			row[10] = exact(*m.NoiseSD)
@@ -123,7 +98,7 @@ func posteriorCSV(w io.Writer, p *coordinator.Posterior) error {
 
 // drawsCSV writes independent draws of the parameters from the posterior, one draw per row. It
 // draws from the noise-aware posterior if the study has one.
-func drawsCSV(w io.Writer, p *coordinator.Posterior, n int) error {
+func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	mean, factor, err := factored(p)
 	if err != nil {
 		return err
@@ -138,20 +113,26 @@ func drawsCSV(w io.Writer, p *coordinator.Posterior, n int) error {
 	}
 	source := dpmech.NewStream()
 	defer source.Wipe()
-	z := make([]float64, len(mean))
+	z, theta := make([]float64, len(mean)), make([]float64, len(mean))
 	for range n {
 		for i := range z {
 			z[i] = normal(source)
 		}
-		for i, m := range p.Marginals {
-			x := mean[i]
+		for i := range theta {
+			theta[i] = mean[i]
 			for j := range i + 1 {
-				x += factor.At(i, j) * z[j]
+				theta[i] += factor.At(i, j) * z[j]
 			}
-			if m.Log {
-				x = math.Exp(x)
+		}
+		draw := theta
+		if natural {
+			draw = z // no longer needed
+			p.Units.Map(draw, theta)
+		}
+		for i, m := range p.Marginals {
+			if row[i] = exact(draw[i]); m.Log {
+				row[i] = exact(math.Exp(draw[i]))
 			}
-			row[i] = exact(x)
 		}
 		if err := out.Write(row); err != nil {
 			return err
@@ -162,20 +143,14 @@ func drawsCSV(w io.Writer, p *coordinator.Posterior, n int) error {
 }
 
 // factored returns the mean of a posterior, and the lower triangular Cholesky factor of its
-// covariance. It uses the noise-aware posterior if there is one.
-func factored(p *coordinator.Posterior) ([]float64, mat.Matrix, error) {
-	mean, sd, rows := p.Result.Mean, p.Result.SD, p.Result.Covariance
-	if a := p.Result.NoiseAware; a != nil {
-		mean, sd, rows = a.Mean, a.SD, a.Covariance
-	}
-	if rows == nil {
-		return mean, mat.NewDiagDense(len(sd), sd), nil
-	}
-	cov := mat.NewSymDense(len(rows), nil)
-	for i, row := range rows {
-		for j := range i + 1 {
-			cov.SetSym(i, j, row[j])
+// covariance.
+func factored(p *session.Posterior) ([]float64, mat.Matrix, error) {
+	mean, cov := p.Moments()
+	if independent, ok := cov.(*mat.DiagDense); ok {
+		for i := range mean {
+			independent.SetDiag(i, math.Sqrt(independent.At(i, i)))
 		}
+		return mean, independent, nil
 	}
 	var c mat.Cholesky
 	if !c.Factorize(cov) {

@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/crypto/identity"
+	"fedpvi/pvi/session"
 )
 
 // An API is the set of orders. The parameter study is the name of a study or the beginning of its digest.
@@ -26,7 +27,7 @@ type API interface {
 	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error
 	// Posterior returns the posterior of a study that ended.
-	Posterior(ctx context.Context, study string) (*coordinator.Posterior, error)
+	Posterior(ctx context.Context, study string) (*session.Posterior, error)
 	// Bundle writes the study's bundle (see package bundle) to w.
 	Bundle(ctx context.Context, study string, w io.Writer) error
 }

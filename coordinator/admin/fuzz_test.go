@@ -11,6 +11,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/internal/testing/memory"
+	"fedpvi/pvi/session"
 )
 
 // A clerk is an API whose methods all return an error.
@@ -25,7 +26,7 @@ func (clerk) Invite(context.Context, Invitation) ([]coordinator.Invited, error) 
 func (clerk) Status(context.Context, string) ([]coordinator.Status, error) { return nil, errNo }
 func (clerk) Begin(context.Context, string) error                          { return errNo }
 func (clerk) Abort(context.Context, string, string) error                  { return errNo }
-func (clerk) Posterior(context.Context, string) (*coordinator.Posterior, error) {
+func (clerk) Posterior(context.Context, string) (*session.Posterior, error) {
 	return nil, errNo
 }
 func (clerk) Bundle(context.Context, string, io.Writer) error { return errNo }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fedpvi/coordinator"
+	"fedpvi/pvi/session"
 )
 
 // maxOrder is the largest order in bytes.
@@ -44,7 +45,7 @@ func NewServer(api API) *http.Server {
 	answer(mux, pathStatus, func(ctx context.Context, s selector) ([]coordinator.Status, error) { return api.Status(ctx, s.Study) })
 	answer(mux, pathBegin, func(ctx context.Context, s selector) (none, error) { return none{}, api.Begin(ctx, s.Study) })
 	answer(mux, pathAbort, func(ctx context.Context, s selector) (none, error) { return none{}, api.Abort(ctx, s.Study, s.Reason) })
-	answer(mux, pathPosterior, func(ctx context.Context, s selector) (*coordinator.Posterior, error) {
+	answer(mux, pathPosterior, func(ctx context.Context, s selector) (*session.Posterior, error) {
 		return api.Posterior(ctx, s.Study)
 	})
 	mux.HandleFunc("POST "+pathBundle, func(w http.ResponseWriter, r *http.Request) {
@@ -183,8 +184,8 @@ func (r *Remote) Abort(ctx context.Context, study, reason string) error {
 }
 
 // Posterior implements [API].
-func (r *Remote) Posterior(ctx context.Context, study string) (*coordinator.Posterior, error) {
-	return ask[*coordinator.Posterior](ctx, r, pathPosterior, selector{Study: study})
+func (r *Remote) Posterior(ctx context.Context, study string) (*session.Posterior, error) {
+	return ask[*session.Posterior](ctx, r, pathPosterior, selector{Study: study})
 }
 
 // Bundle implements [API].

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"fedpvi/coordinator"
+	"fedpvi/pvi/session"
 )
 
 // Local is the API of a hub in this process.
@@ -74,7 +75,7 @@ func (l Local) Abort(ctx context.Context, study, reason string) error {
 }
 
 // Posterior implements [API].
-func (l Local) Posterior(ctx context.Context, study string) (*coordinator.Posterior, error) {
+func (l Local) Posterior(ctx context.Context, study string) (*session.Posterior, error) {
 	s, err := l.Hub.Study(study)
 	if err != nil {
 		return nil, err

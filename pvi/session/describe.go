@@ -1,0 +1,167 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
+)
+
+// A Posterior is the result of a study, with the marginals of its parameters.
+type Posterior struct {
+	Marginals []Marginal `json:"marginals"`
+	Units     fit.Units  `json:"natural_map"` // from θ to coordinates in natural units
+	Result    *Result    `json:"result"`
+}
+
+// A Marginal is the posterior of one parameter.
+type Marginal struct {
+	Name string `json:"name"`
+	Log  bool   `json:"log"` // the parameter's logarithm, not the parameter, has a normal posterior
+
+	// Natural is in natural units. It includes the privacy noise if the study has a
+	// noise-aware posterior.
+	fit.Natural
+
+	// NoiseAware includes the uncertainty from the privacy noise; nil if the study has no
+	// noise-aware posterior.
+	NoiseAware *Interval `json:"noise_aware,omitempty"`
+
+	// NoiseSD is the part of the coordinate's noise-aware sd that comes from the noise; nil if
+	// the noise-aware sd is below that of q.
+	NoiseSD *float64 `json:"noise_sd,omitempty"`
+
+	Interval // of q
+}
+
+// An Interval has the middle 95 % and the middle 90 % of a parameter on the model's scale.
+// Mean and SD are those of its normal coordinate: the parameter or, where Log is true, its
+// logarithm. The quantiles are those of the parameter itself.
+type Interval struct {
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd"`
+	Lower float64 `json:"q2.5"`
+	Upper float64 `json:"q97.5"`
+	Q5    float64 `json:"q5"`
+	Q95   float64 `json:"q95"`
+}
+
+// normal90 is the 95 % point of the standard normal distribution.
+const normal90 = 1.6448536269514722
+
+func interval(p fit.Parameter, mean, sd float64) Interval {
+	at := func(z float64) float64 { return p.Back(mean + z*sd) }
+	return Interval{mean, sd, at(-fit.Normal95), at(fit.Normal95), at(-normal90), at(normal90)}
+}
+
+// Describe adds the names, the intervals and the natural units of the parameters to the result
+// of a study.
+func Describe(st *study.Study, r *Result) (*Posterior, error) {
+	if !st.HasScale() {
+		var found []study.Bounds
+		for _, c := range r.Scale {
+			found = append(found, c.Bounds)
+		}
+		var err error
+		if st, err = st.WithScale(found); err != nil {
+			return nil, err
+		}
+	}
+	m, err := fit.New(st)
+	if err != nil {
+		return nil, err
+	}
+	if m.Dim() != len(r.Mean) || len(r.SD) != len(r.Mean) {
+		return nil, fmt.Errorf("the result has %d parameters, but study %s has %d: another version of this program wrote it", len(r.Mean), st.Name, m.Dim())
+	}
+	p := &Posterior{Result: r, Units: m.Units(), Marginals: make([]Marginal, 0, m.Dim())}
+	natural := p.Units.Marginals(p.Moments())
+	for i, parameter := range m.Parameters.All() {
+		out := Marginal{Name: parameter.Name, Log: parameter.Log, Natural: natural[i], Interval: interval(parameter, r.Mean[i], r.SD[i])}
+		if a := r.NoiseAware; a != nil {
+			aware := interval(parameter, a.Mean[i], a.SD[i])
+			out.NoiseAware = &aware
+			if more := a.SD[i]*a.SD[i] - r.SD[i]*r.SD[i]; more >= 0 {
+				noise := math.Sqrt(more)
+				out.NoiseSD = &noise
+			}
+		}
+		p.Marginals = append(p.Marginals, out)
+	}
+	return p, nil
+}
+
+// Moments returns the mean and the covariance of θ: those of the noise-aware posterior if
+// there is one, otherwise those of q.
+func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
+	r := p.Result
+	mean, sd, rows := r.Mean, r.SD, r.Covariance
+	if a := r.NoiseAware; a != nil {
+		mean, sd, rows = a.Mean, a.SD, a.Covariance
+	}
+	if rows != nil {
+		return mean, mat.NewSymDense(len(rows), slices.Concat(rows...))
+	}
+	variances := make([]float64, len(sd))
+	for i, s := range sd {
+		variances[i] = s * s
+	}
+	return mean, mat.NewDiagDense(len(sd), variances)
+}
+
+// Table writes the posterior in natural units, with ratios as in [words.Natural], then
+// on the model's scale, where the sd of q, which the records leave, is beside the sd that
+// includes the noise. Then it writes the notes of the result.
+func (p *Posterior) Table(w io.Writer, ratios bool) error {
+	var names []string
+	var natural []fit.Natural
+	logs := false
+	header := []string{"", "mean", "sd", "2.5 %", "97.5 %"}
+	if p.Result.NoiseAware != nil {
+		header = []string{"", "mean", "data sd", "noise sd", "sd", "2.5 %", "97.5 %"}
+	}
+	rows := [][]string{header}
+	number := words.Number
+	for _, m := range p.Marginals {
+		names, natural = append(names, m.Name), append(natural, m.Natural)
+		name := m.Name
+		if m.Log {
+			name, logs = "log "+name, true
+		}
+		row, of := []string{name, number(m.Interval.Mean)}, m.Interval
+		if m.NoiseAware != nil {
+			of = *m.NoiseAware
+			noise := "-"
+			if m.NoiseSD != nil {
+				noise = number(*m.NoiseSD)
+			}
+			row = []string{name, number(of.Mean), number(m.Interval.SD), noise}
+		}
+		rows = append(rows, append(row, number(of.SD), number(of.Lower), number(of.Upper)))
+	}
+	if err := words.Natural(w, names, natural, nil, ratios); err != nil {
+		return err
+	}
+	fmt.Fprint(w, "\nOn the model's scale:\n\n")
+	if err := words.Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	if a := p.Result.NoiseAware; a != nil {
+		fmt.Fprintf(w, "\nsd and intervals include the privacy noise, by %s; data sd, that of q, does not.\n", a.Method)
+	}
+	if logs {
+		fmt.Fprintln(w, "\nFor a log, mean and sd are of the logarithm and the interval is of the parameter itself.")
+	}
+	for _, note := range p.Result.Notes {
+		if _, err := fmt.Fprintf(w, "\n%s", words.Wrap(note)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
