@@ -36,10 +36,9 @@ func (h *hub) fork(server []byte, ask int) *hub {
 	return &other
 }
 
-// The coordinator tells one client that both clients answered, and tells the other client that its
-// answer came too late. Each client follows its own transcript. An envelope that a client signs
-// fits only the transcript of this client. Each client refuses the other client's transcript. Two
-// signed entries with the same number prove the fork.
+// The coordinator tells one client that both clients answered, and tells the other client that
+// its answer came too late. The test checks that each client refuses the other client's
+// transcript, and that the two signed entries with the same number prove the fork.
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
@@ -53,7 +52,7 @@ func TestTwoTranscripts(t *testing.T) {
 	before := h.chain
 	other := *h
 	other.chain = before
-	_, err = south.step() // both answered, and south has not seen the outcome yet
+	_, err = south.step() // both answers have arrived; south has not seen the outcome yet
 	check(t, err)
 	said := before.Position().Number
 	told := other.fork(state, 1)
@@ -79,9 +78,9 @@ func TestTwoTranscripts(t *testing.T) {
 	north.refused("the other client's entry", err, client.Declined, "", spent)
 }
 
-// The test sets the client's clock forward and back. The jumps do not refill the budget. If the
-// certificate is not valid at the clock's time, the client does not answer. The ledger is ordered
-// by entry number and not by time.
+// The test sets the client's clock forward and back. It checks that the jumps refill no budget,
+// that the client does not answer while its certificate is not valid by the clock, and that the
+// ledger is ordered by entry number and not by time.
 //
 //abuse:case A14 no budget is refilled, certificates fail closed, and the ledger is ordered by number
 func TestAClockThatJumps(t *testing.T) {
@@ -107,7 +106,7 @@ func TestAClockThatJumps(t *testing.T) {
 	if len(h.releases) != answers {
 		t.Errorf("%d answers were sent, want %d", len(h.releases), answers)
 	}
-	p.late = day // before the validity begins
+	p.late = day // before the certificate becomes valid
 	play(t, all)
 	c := p.open()
 	defer c.Close()
@@ -118,10 +117,10 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
-// The test uses two copies of one state. The copy that did not send the last message stops for
-// good, although both ledgers have the same number of entries.
+// The test uses two copies of one state whose ledgers have the same number of entries. It checks
+// that the copy that did not send the last message stops for good.
 //
-//abuse:case A16 two copies with as many entries: the one that did not send last stops for good
+//abuse:case A16 two copies with equally many entries: the one that did not send last stops for good
 func TestTwoCopiesGoOn(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -148,7 +147,7 @@ func TestTwoCopiesGoOn(t *testing.T) {
 	check(t, err)
 }
 
-// copyState copies a state directory with its modes.
+// copyState copies a state directory with its file modes.
 func copyState(t *testing.T, from, to string) {
 	t.Helper()
 	check(t, os.CopyFS(to, os.DirFS(from)))
@@ -160,8 +159,8 @@ func copyState(t *testing.T, from, to string) {
 	}))
 }
 
-// The test exports the records again with one more record. In the next study, with another
-// coordinator, the new file is charged to the same budget.
+// The test exports the records again with one more record. In a study of another coordinator,
+// the charge for the new file must go to the same budget.
 //
 //abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
@@ -214,8 +213,9 @@ func TestWhatWasSpentStays(t *testing.T) {
 	}
 }
 
-// The test runs an impostor at the coordinator's address with the same study and other keys. The
-// client ends the handshake, so the impostor receives neither a token nor an answer.
+// An impostor runs the same study with other keys at the coordinator's address. The test checks
+// that the client ends the handshake, so that the impostor receives neither a token nor an
+// answer.
 //
 //abuse:case A09 over a real connection: no token and no byte of a client reaches it
 //abuse:case P08 over a real connection: a coordinator without TLS gets no data
@@ -256,7 +256,7 @@ func TestAnImpostorAnswers(t *testing.T) {
 	}
 }
 
-// hear returns the bytes that all callers send to a port, until it is closed.
+// hear returns all bytes that arrive at a port until the port is closed.
 func hear(l net.Listener) (all []byte) {
 	for {
 		conn, err := l.Accept()

@@ -11,7 +11,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// An approval records the consent of the data holder to the exact bytes of one study under the
+// An approval records that the data holder consented to the exact bytes of one study under the
 // exact bytes of one policy.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
@@ -20,10 +20,9 @@ type approval struct {
 	Time time.Time `json:"time"`
 }
 
-// Approve records the consent of the data holder to a study. The argument digest is the SHA-256 of
-// the study document as the review prints it, in full or at least its first 12 digits. Approve
-// creates the budget of the data set if the data set has none. It refuses a study that does not fit
-// into the budget.
+// Approve records that the data holder consents to a study. The argument digest is the SHA-256
+// of the study document, in full or at least its first 12 digits. Approve creates the budget of
+// the data set if there is none. It refuses a study whose cost exceeds the remaining budget.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -48,7 +47,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		cost = accountant.Composed{} // a part is paid for already, and every answer is checked
+		cost = accountant.Composed{} // earlier rounds are already paid for, and each later answer is checked against the budget
 	}
 	if _, err := c.quote(t, d, unitOf(m.Study), cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
@@ -65,15 +64,14 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// begun reports whether the ledger contains a charge of this study to the data set.
+// begun reports whether the ledger has charged the data set for this study.
 func (c *Client) begun(m *Member, dataset string) bool {
 	a, _ := c.store.Account(dataset)
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the terms of the approval of this study. It returns a Refusal if the client has
-// left the study, if there is no approval, or if the approval names another policy than the current
-// one.
+// approved returns the terms of the approval of this study. It returns a Refusal if the client
+// has left the study, if there is no approval, or if the policy has changed since the approval.
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err
@@ -123,7 +121,7 @@ func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	return t, err == nil
 }
 
-// sorted returns names in order.
+// sorted returns a sorted copy of names.
 func sorted[S ~string](names []S) []S {
 	out := slices.Clone(names)
 	slices.Sort(out)

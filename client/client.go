@@ -20,17 +20,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Options configure a client.
+// Options configure Open.
 type Options struct {
 	Dir     string // state directory
 	Program string // name and version, recorded in the ledger
-	Command string // shown to another process that finds the state in use
+	Command string // command line, shown to another process that finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called before and after every commit. Layer lies between the ledger's database
-	// and its file. See [ledger.Options].
+	// Boundary is called before and after every commit. Layer is inserted between the ledger's
+	// database and its file. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
@@ -68,21 +68,21 @@ func (c *Client) Close() error { return c.store.Close() }
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// The parts of a study's state in the store.
+// Names of the parts of a study's state in the store.
 const (
 	documentPart   = "document"   // the study document, byte for byte
-	membershipPart = "membership" // the result of joining
+	membershipPart = "membership" // name, certificate and roster entry from joining
 	approvalPart   = "approval"   // the approval by the data holder
 	rosterPart     = "roster"     // the first entry of the transcript
 	positionPart   = "position"   // the position in the transcript
 	sitePart       = "site"       // the state of the algorithm
 	leftPart       = "left"       // why the client left the study
-	haltPart       = "halt"       // why this state must not be used any more; belongs to no study
+	haltPart       = "halt"       // why this copy of the state must not be used any more; not part of any study
 )
 
 // membership holds the result of joining.
 type membership struct {
-	Name        identity.Name        `json:"name"` // of this client in the study
+	Name        identity.Name        `json:"name"` // name of this client in the study
 	Coordinator identity.Fingerprint `json:"coordinator"`
 	Entry       []byte               `json:"entry"` // the coordinator's roster entry
 	Addresses   []string             `json:"addresses"`

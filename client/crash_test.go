@@ -11,8 +11,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed runs the client until the n-th transaction boundary, counted from 1. There it stops the
-// client as if the process were killed. It reports whether the run reached this boundary.
+// killed runs the client and stops it at the n-th transaction boundary, counted from 1, as if
+// the process were killed there. It reports whether the run reached this boundary.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
 	at := 0
@@ -31,9 +31,8 @@ func (p *holder) killed(n int) bool {
 	return true
 }
 
-// The test kills a client before and after every commit of a study, and restarts it each time. The
-// client gets the same result as a client that was not killed. It sends the same bytes and pays
-// once for each answer.
+// The test kills a client before and after every commit of a study, and restarts it each time.
+// The result, the sent bytes and the charges must equal those of a client that was not killed.
 //
 //abuse:case A01 it continues where it was: one charge and the same bytes for each plan
 //abuse:case A25 no second answer, at whichever step the client was stopped
@@ -72,7 +71,7 @@ func TestKilledClientContinues(t *testing.T) {
 	}
 }
 
-// one checks that the ledger of a client has one charge for each of the client's answers.
+// one checks that the ledger of a client has exactly one charge for each answer of the client.
 func one(t *testing.T, h *hub, p *holder) {
 	t.Helper()
 	answers := 0
@@ -87,8 +86,8 @@ func one(t *testing.T, h *hub, p *holder) {
 	}
 }
 
-// The test kills the process between the charge and the arrival of the answer, and again after the
-// arrival. The coordinator receives the same bytes both times.
+// The test kills the process after the charge and before the answer arrives, and again after it
+// arrives. The coordinator must receive the same bytes both times.
 //
 //abuse:case A01 the bytes are those that were charged
 func TestSameBytesAreSentAgain(t *testing.T) {
@@ -116,7 +115,7 @@ func TestSameBytesAreSentAgain(t *testing.T) {
 	}
 	p.seed++ // newly drawn noise would differ
 	first, spent := sent(), p.account().Spent
-	// The coordinator forgets the answer, as if it had been lost on the way.
+	// The answer is removed from the coordinator, as if it had been lost on the way.
 	delete(h.releases, releaseKey{p.name, 1})
 	h.restart()
 	if second := sent(); second != first || strings.TrimSpace(first) == "" {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// emulated is a device that runs the kernels on the processor.
+// emulated is a device whose kernels are emulated on the processor.
 type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }

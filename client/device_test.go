@@ -13,7 +13,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// gone is a device that fails after it was taken.
+// gone is a device whose calls all fail, like a device that was removed.
 type gone struct{}
 
 var errGone = errors.New("it fell off the bus")
@@ -26,11 +26,11 @@ func (gone) Read([]uint64, uint64) error                   { return errGone }
 func (gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (gone) Close() error                                  { return nil }
 
-// source hands out devices.
+// source is a device.Source that returns fixed devices.
 type source struct {
 	devices  []device.Device
 	demanded bool
-	taken    chan struct{} // receives a value for each device taken
+	taken    chan struct{} // receives a value whenever a device is taken
 }
 
 func newSource(demanded bool, devices ...device.Device) *source {
@@ -50,8 +50,8 @@ const (
 	someOfThem = "rounds = 2\nsteps = 3\nsampling_rate = 0.3"
 )
 
-// The test runs a study in the simulator and with daemons, both with devices. Both results have the
-// same bits, also if the devices fail and the processor takes over.
+// The test runs a study in the simulator and with daemons, both with devices. It checks that
+// both results have the same bits, also if the devices fail and the processor continues.
 func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	for name, d := range devicesOfTests() {
 		st, records, _, natural := simulatedOn(t, federatedStudy(logistic, everyone, ofRecords, ""), []device.Device{d})
@@ -78,8 +78,8 @@ func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	}
 }
 
-// A listener is a device that fails as soon as it has its input, and reports how the batches in its
-// plans are drawn.
+// A listener is a device that fails as soon as it has its input. It reports how the batches of
+// its jobs are drawn.
 type listener struct {
 	gone
 	mutex sync.Mutex
@@ -99,18 +99,19 @@ func (l *listener) Free(uint64) error { return nil }
 func (l *listener) Write(memory uint64, words []uint64) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// The first word of a job is the address of its first plan, whose first word is the kind.
+	// The first word of a job is the address of a batch description, whose first word is the
+	// kind.
 	if plan := (words[0] - memory) / 8; plan < uint64(len(words)) {
 		l.kinds = append(l.kinds, words[plan])
 	}
 	return nil
 }
 
-// The test checks that the client draws the batches for a device exactly and sends them as lists. A
-// device then needs no assumption beyond those of the processor, so a client may use a device that
-// the user did not demand.
+// The test checks that the client draws the batches for a device exactly and passes them as
+// lists. The device then adds no assumption about randomness, so a client may use it without
+// being told to.
 func TestBatchesForADeviceAreListed(t *testing.T) {
-	const listed = 2 // one of the kinds of batches in a plan
+	const listed = 2 // the batch kind for an explicit list of records
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))
 	n := newRealNetwork(t, st, records)
 	device := new(listener)
@@ -129,8 +130,8 @@ func TestBatchesForADeviceAreListed(t *testing.T) {
 	}
 }
 
-// The test demands a device for a study that no device can compute. The run fails, and the
-// processor does not take over.
+// The test demands a device for a study that no device can compute. It checks that the run fails
+// instead of using the processor.
 func TestDemandedDevice(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(logistic, everyone+"\ndraws = 2", ofRecords, ""))
 	n := newRealNetwork(t, st, records)

@@ -27,16 +27,16 @@ func failed(check string, err error, fix string) Finding {
 
 // An Examination configures the checks of Examine.
 type Examination struct {
-	Study string // name or digest of the study; empty for the only one
-	Data  string // file of records; empty to skip the check
+	Study string // name or digest of the study; empty selects the only one
+	Data  string // path of the file of records; empty skips the check
 	// Connect connects to the coordinator; nil skips the check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }
 
-// Examine checks everything that a run needs. A finding that is not OK states a remedy. Examine
-// reports the state directory, the keys and the ledger as passed without a new check, because Open
-// has already checked them.
+// Examine checks everything that a run needs. A failed Finding states a remedy. The state
+// directory, the keys and the ledger are reported as passed, because Open has already checked
+// them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{
@@ -72,7 +72,7 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	return all
 }
 
-// examineDisk checks that a file can be written in the state directory and synced to disk.
+// examineDisk checks that a file can be written to the state directory and synced to disk.
 func (c *Client) examineDisk() Finding {
 	const check = "disk"
 	fix := "free space on the disk of " + c.dir + ", or check its file system"
@@ -120,14 +120,15 @@ func (c *Client) examineData(m *Member, path string) Finding {
 	return passed(check, "%s matches the columns of the study: %d columns", path, len(m.Study.Columns))
 }
 
-// examineLink connects to the coordinator. This checks name resolution, reachability, TLS and the
-// coordinator's pinned key. It then compares the coordinator's view of this client with the ledger.
+// examineLink connects to the coordinator, which checks name resolution, reachability, TLS and
+// the coordinator's pinned key. It then compares the coordinator's record of this client with
+// the ledger.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {
 		return []Finding{failed("coordinator", err, "check the address, and whether this machine may connect to it; ask the coordinator's people whether it is running")}
 	}
-	defer func() { _ = closed() }() // nothing was written
+	defer func() { _ = closed() }() // an error of Close does not matter because nothing was written
 	all := []Finding{passed("coordinator", "reached, with the key in the invitation and a certificate of the study")}
 	standing, err := link.Standing(ctx)
 	if err != nil {

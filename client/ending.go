@@ -10,13 +10,12 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An Ending describes how a study ended. It holds the result, or the reason why the study was
-// aborted.
+// An Ending holds the result of a study, or the reason why the study was aborted.
 type Ending struct {
 	Aborted bool   `json:"aborted"`
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
-	Result  []byte `json:"result,omitempty"` // the posterior, JSON
+	Result  []byte `json:"result,omitempty"` // the posterior as JSON
 }
 
 // end checks the last entry of the transcript. It compares the coordinator's result with the result
@@ -41,8 +40,8 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		// The client has not signed a receipt. A false receipt must not make the client treat its
-		// own state as an old copy.
+		// No client signs a receipt, so a false receipt must not make the client treat its own
+		// state as an old copy.
 		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
 			return nil, &Refusal{fmt.Sprintf("the receipt for plan %d names entry %d of the ledger, which this ledger does not contain", r.Ask, r.LedgerSeq)}
 		}
@@ -50,10 +49,10 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers returns an error unless the stated result has this client's protocol and λ. λ is
-// exact on every machine. Numbers derived from λ, such as standard deviations, may be rounded
-// differently on another processor, so sameNumbers does not compare them. The data holder gets the
-// numbers that this client computed.
+// sameNumbers returns an error unless the stated result has the protocol and λ of this client's
+// result. λ is the same on every machine. Standard deviations and other numbers computed from λ
+// may be rounded differently on another processor, so sameNumbers does not compare them. The
+// data holder gets the numbers that this client computed.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`

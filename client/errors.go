@@ -16,18 +16,18 @@ import (
 // These exit codes are the same in every version of the program. See docs/use/exit-codes.md.
 const (
 	OK          = 0
-	Failed      = 1   // the message gives the reason
+	Failed      = 1   // any other error; the message gives the reason
 	Usage       = 2   // the command line or a file cannot be used
 	Declined    = 3   // refused by the policy, the rules of the study, or the coordinator
-	OverBudget  = 4   // the privacy budget of the data set has no room
-	Damaged     = 5   // the state is damaged, or older than what was sent from it
+	OverBudget  = 4   // the study costs more than the remaining privacy budget
+	Damaged     = 5   // the state is damaged, or older than a message that was sent from it
 	Unreachable = 6   // the coordinator cannot be reached
-	Fruitless   = 7   // several answers in a row were charged and could not be computed
-	Interrupted = 130 // by a signal
+	Fruitless   = 7   // several consecutive answers were charged but could not be computed
+	Interrupted = 130 // stopped by a signal
 )
 
-// A Refusal is the error for an action that is not allowed. The reason names the remedy. The state
-// is unchanged.
+// A Refusal is the error for an action that is not allowed. Its reason names a remedy. The
+// refused action has not changed the state.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -39,7 +39,7 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger without the charge of an answer that was sent.
+// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -48,9 +48,9 @@ func (r *RolledBack) Error() string {
 		"the whole budget of its data sets is spent: see docs/use/exit-codes.md, code 5"
 }
 
-// Failing is the error after several answers in a row that were charged and could not be computed.
+// Failing is the error after several consecutive answers were charged but could not be computed.
 type Failing struct {
-	Failures int // in a row
+	Failures int // number of consecutive failures
 	Last     error
 }
 
@@ -60,7 +60,7 @@ func (f *Failing) Error() string {
 		"tries one more question: see docs/use/exit-codes.md, code 7", f.Failures, f.Last)
 }
 
-// Unwrap returns the last error.
+// Unwrap returns the error of the last failed answer.
 func (f *Failing) Unwrap() error { return f.Last }
 
 // CodeOf returns the exit code for an error.
@@ -76,7 +76,7 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the exit codes with the errors that select them. CodeOf takes the first that matches.
+// codes lists the exit codes with the errors that select them. CodeOf uses the first match.
 // Faults of this machine come before faults of other machines.
 var codes = []struct {
 	code int

@@ -5,10 +5,12 @@ import (
 	"fedpvi/dpmech"
 )
 
-// SeedNoise makes a client draw the noise for a plan from a stream of the test.
+// SeedNoise makes a client draw the noise for each plan from the stream that the function noise
+// returns.
 func (c *Client) SeedNoise(noise func(ask int) *dpmech.Stream) { c.noise = noise }
 
-// Halted returns an error if the state must not be used any more, and nil otherwise.
+// Halted returns an error if this copy of the state must not be used any more, and nil
+// otherwise.
 func (c *Client) Halted() error { return c.halted() }
 
 // Forget removes a part of a study's state.

@@ -32,7 +32,8 @@ import (
 	"fedpvi/transport"
 )
 
-// federated is a study file with made-up records; the #marks are replaced.
+// federated is a template of a study file with made-up records. Tests replace the marks that
+// begin with #.
 const federated = `
 [study]
 version = 1
@@ -90,23 +91,25 @@ type realNetwork struct {
 	hub      *coordinator.Hub
 	study    *coordinator.Study
 	address  string
-	records  string // folder of the clients' files
+	records  string // folder with the clients' files of records
 	clients  []identity.Name
-	gossip   string // address of the clients for gossip; empty for none
+	gossip   string // address on which clients gossip; empty for none
 	device   device.Source
 	now      func() time.Time
-	refuse   error // error of every connection attempt; nil to connect
+	refuse   error // if set, every connection attempt returns this error
 }
 
 const federationSeed = 7
 
-// simulated runs a study in the simulator and writes each client's records to a file.
+// simulated runs a study in the simulator and writes each client's records to a file in folder.
+// It returns the study, the outcomes of the rounds and the natural parameters of the posterior.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	return simulatedOn(t, source, nil)
 }
 
-// simulatedOn is simulated with devices, which take the private gradient steps until they fail.
+// simulatedOn does the same as simulated, but devices compute the private gradient steps until
+// they fail.
 func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "study.toml")
@@ -182,8 +185,8 @@ func (n *realNetwork) open(m int) *client.Client {
 	return c
 }
 
-// join redeems an invitation over the network, and approves the study under a policy that trusts
-// the coordinator.
+// join redeems an invitation over the network. It then approves the study under a policy that
+// trusts the coordinator.
 func (n *realNetwork) join(m int, text string) {
 	n.t.Helper()
 	c := n.open(m)
@@ -206,7 +209,7 @@ func (n *realNetwork) join(m int, text string) {
 	check(n.t, err)
 }
 
-// run lets client m take part until the study ends.
+// run makes client m take part until the study ends.
 func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	c := n.open(m)
 	defer c.Close()
@@ -233,7 +236,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	})
 }
 
-// play runs all clients concurrently.
+// play runs all clients concurrently and returns how the study ended for each of them.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	type ended struct {

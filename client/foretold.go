@@ -8,9 +8,9 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief follows the next entry. The coordinator may leave out a body that follows from
-// earlier entries, and followBrief then computes the body. The coordinator signed the hash of the
-// body. If the computed body has another hash, because of rounding or another version of the
+// followBrief follows the next entry of the transcript. The coordinator may leave out a body
+// that clients can compute from earlier entries, and signs the hash of the body. If the body
+// that followBrief computes has another hash, because of rounding or another version of the
 // program, followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// The test checks that a client computes every plan itself, although it restarts before every step
-// or misses a round. It covers each schedule in which plans can be computed.
+// The test checks that a client computes every plan itself, even if it restarts before every
+// step or misses a round. It covers each schedule in which clients can compute plans.
 func TestPlansAreComputedLocally(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -43,10 +43,10 @@ func TestPlansAreComputedLocally(t *testing.T) {
 }
 
 // The client's own computation of a plan may differ from the coordinator's plan, for example by
-// rounding. The client then requests the plan. It answers a valid plan once. It refuses an invalid
-// plan and spends nothing.
+// rounding. The test checks that the client then requests the plan, answers a valid plan once,
+// refuses an invalid plan, and spends nothing on an invalid plan.
 //
-//abuse:case A03 a plan that the client was to work out, and cannot, is asked for and checked by the same rules
+//abuse:case A03 a plan that the client cannot compute itself is requested and checked by the same rules
 func TestPlanThatCannotBeComputedLocally(t *testing.T) {
 	source := planeStudy(clientPrivacy, "", "")
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestPlanThatCannotBeComputedLocally(t *testing.T) {
 			}
 			h.begin()
 			for _, p := range all[:2] {
-				_, err := p.step() // answers the first plan
+				_, err := p.step() // south answers the first plan
 				check(t, err)
 			}
 			_, err := all[2].step()

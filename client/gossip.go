@@ -13,14 +13,14 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip tells the other daemons of a study that this daemon is alive, and records which daemons
-// are alive. The information is only displayed. A study runs the same without gossip.
+// A gossip tells the other daemons of a study that this daemon is running, and records which
+// other daemons are running. The information is only displayed. The study does not depend on it.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
 	view    *peers.View
 	parties atomic.Pointer[map[identity.Name]bool]
-	node    *peers.Node // nil until the coordinator sends its address
+	node    *peers.Node // nil before the coordinator has sent its gossip address
 
 	end  context.CancelFunc
 	done sync.WaitGroup
@@ -29,7 +29,8 @@ type gossip struct {
 // pace is the shortest time between two updates of the display.
 const pace = time.Second
 
-// gossips listens at the address of the run, and calls show when the view has changed.
+// gossips listens at the gossip address of the run. It calls show whenever the set of running
+// daemons has changed.
 func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, error) {
 	port, err := peers.Listen(r.Gossip, c.log)
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet sets the parties that the view records. It does nothing before the roster is known.
+// meet sets the daemons that the gossip watches. It does nothing before the roster is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -68,8 +69,9 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join starts a node and contacts the coordinator's node, if the coordinator gossips. It does not
-// wait for an answer. If the coordinator cannot be reached, the run continues without gossip.
+// join starts a node and contacts the coordinator's node, if the coordinator takes part in
+// gossip. It does not wait for an answer. If the coordinator cannot be reached, the run
+// continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {
 		return
@@ -92,7 +94,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	})
 }
 
-// missed returns the names of the daemons from which other daemons hear nothing.
+// missed returns the names of the daemons that other daemons do not hear.
 func (g *gossip) missed() string {
 	if g == nil {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// The test runs a study with gossip between all daemons. The posterior is the same as without
-// gossip.
+// The test runs a study with gossip between all daemons. It compares the posterior with the
+// posterior of a study without gossip.
 func TestGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	st, records, _, natural := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))
@@ -36,7 +36,7 @@ func TestGossipChangesNothing(t *testing.T) {
 	}
 }
 
-// A run with an unusable gossip address fails before it sends anything.
+// The test checks that a run with an unusable gossip address fails before it sends anything.
 func TestUnusableGossipAddress(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north")
 	p := all[0]

@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport"
 )
 
-// approveFor approves the study for a named data set.
+// approveFor approves the study for the data set with the given name.
 func (p *holder) approveFor(dataset string) error {
 	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		_, err := c.Approve(m, policy, dataset, m.Hash.String())
@@ -25,9 +25,9 @@ func (p *holder) approveFor(dataset string) error {
 	})
 }
 
-// The test charges a file of records under one data set's name, and then uses the same file under a
-// second name. The second name would have a second budget, so the client refuses it in the same
-// study and in the next study.
+// The test charges a file of records to one data set, and then uses the same file for a second
+// data set. A second data set would have a second budget, so the client must refuse the file in
+// the same study and in the next study.
 //
 //abuse:case A24 refused under a second name
 func TestOneFileHasOneBudget(t *testing.T) {
@@ -52,8 +52,8 @@ func TestOneFileHasOneBudget(t *testing.T) {
 	}
 }
 
-// The test sends the end of a study before the last plan. The client refuses it, because a study
-// ends only after its last plan or by an abort.
+// The coordinator sends the end of a study before the last plan. The test checks that the client
+// refuses it, because a study ends only after its last plan or by an abort.
 //
 //abuse:case A21 refused
 func TestAnEndBeforeTheEnd(t *testing.T) {
@@ -64,10 +64,10 @@ func TestAnEndBeforeTheEnd(t *testing.T) {
 	all[0].refused("an early end", err, client.Declined, "before its last plan", 0)
 }
 
-// The coordinator makes the receipts. The test checks that a false receipt does not disable a
-// client's state.
+// The coordinator makes the receipts without the clients. The test checks that a false receipt
+// does not disable a client's state.
 //
-//abuse:case A16 the coordinator's word alone cannot put a client out of use
+//abuse:case A16 a false statement of the coordinator cannot disable a client's state
 func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.receipt = func(r *transcript.Receipt) { r.LedgerSeq, r.LedgerHead[0] = r.LedgerSeq+1000, r.LedgerHead[0]+1 }
@@ -84,7 +84,8 @@ func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
 	check(t, p.approve()) // the state is still usable
 }
 
-// The minimum number of participants in the policy also applies once the roster is known.
+// The test checks that the policy's minimum number of participants is also compared with the
+// roster.
 func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -95,8 +96,8 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy requires at least 3", p.account().Spent)
 }
 
-// The first entry must name this client's own identity and the rules that the client derives
-// itself.
+// The test forges the first entry. The client must refuse another identity for itself, and rules
+// that differ from the rules that it derives itself.
 //
 //abuse:case A05 rules that this client does not derive itself are refused
 func TestForgedFirstEntry(t *testing.T) {
@@ -121,10 +122,10 @@ func TestForgedFirstEntry(t *testing.T) {
 	}
 }
 
-// Charges for a record and charges for a client are not added up. A data set is not used for a
-// study that protects another unit than the policy asks for.
+// The test checks that charges for a record and charges for a client are not added up. It also
+// checks that a data set is not used for a study with another privacy unit than the policy's.
 //
-//abuse:case A23 studies about another unit than the budget's are refused, not added up
+//abuse:case A23 studies with another privacy unit than the budget's are refused, not added up
 func TestUnitsAreKeptApart(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -146,8 +147,8 @@ func TestUnitsAreKeptApart(t *testing.T) {
 	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
 }
 
-// The test checks that a client does not send an answer again after the coordinator has refused it
-// for good.
+// The test checks that a client does not resend an answer that the coordinator has refused for
+// good.
 //
 //abuse:case A04 an answer that was refused is neither sent nor computed again
 func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
@@ -176,7 +177,7 @@ func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// refuser refuses every answer.
+// refuser is a connection whose coordinator refuses every answer.
 type refuser struct{ line }
 
 func (refuser) Submit(context.Context, transport.Item) error {
@@ -184,7 +185,7 @@ func (refuser) Submit(context.Context, transport.Item) error {
 }
 
 // spoil replaces the last four numbers of the victim's messages at the hub by minus half their
-// values. Dividing q by the factor that the victim remembers then gives an improper distribution.
+// values. If the victim then divides q by its factor, the cavity is improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {
@@ -199,11 +200,12 @@ func (h *hub) spoil(victim identity.Name) {
 	}
 }
 
-// The test makes an answer fail after its noise was drawn, which another client can cause. The
-// noise is charged, and the plan counts as answered. The study continues for all clients.
+// Another client can make an answer fail after its noise was drawn. The test checks that the
+// noise is charged, that the plan counts as answered, and that the study continues for all
+// clients.
 //
 //abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
-//abuse:case A20 another client's poison makes an answer fail, and stops nobody
+//abuse:case A20 another client's manipulated message makes an answer fail, and stops no client
 //abuse:case P20 a failed answer looks like a late one
 func TestFailedAnswerIsCharged(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
@@ -229,7 +231,8 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	}
 }
 
-// A client whose answers fail one after the other stops. Each further run tries one more plan.
+// The test checks that a client stops after several consecutive answers have failed, and that
+// each further run tries only one more plan.
 func TestClientStopsAfterRepeatedFailures(t *testing.T) {
 	source := planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", "")
 	h, all := federation(t, bytes.Replace(source, []byte("rounds = 3"), []byte("rounds = 9"), 1), "north", "south")
@@ -262,7 +265,8 @@ func TestClientStopsAfterRepeatedFailures(t *testing.T) {
 	}
 }
 
-// A state directory that is a symbolic link may belong to somebody else.
+// The test checks that a state directory that is a symbolic link is refused, because the
+// directory may belong to somebody else.
 //
 //abuse:case P06 a linked state directory is refused
 func TestLinkedStateDirectoryIsRefused(t *testing.T) {

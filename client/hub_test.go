@@ -49,7 +49,7 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
-// stranger returns a roster entry of a client with newly made keys.
+// stranger returns a roster entry for a client with new keys.
 func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	t.Helper()
 	i, err := identity.Generate()
@@ -63,7 +63,7 @@ func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	return e
 }
 
-// A hub is a minimal coordinator without network and disk.
+// A hub is a minimal coordinator without network and disk, for tests.
 type hub struct {
 	t         testing.TB
 	study     *study.Study
@@ -78,15 +78,15 @@ type hub struct {
 	members map[identity.Name]roster.Entry
 	consent map[identity.Name]bool
 	last    map[identity.Name][]byte
-	reason  map[identity.Name]string // why each client left
+	reason  map[identity.Name]string // the reason that each client gave for leaving
 
 	chain    transcript.Chain
 	server   *session.Server
 	items    []transport.Item
-	asked    int // number of requests for bodies
+	asked    int // number of requests for bodies that the hub had left out
 	releases map[releaseKey]transport.Item
 	receipts []transcript.Receipt
-	// bodies holds the opened answers, which tests compare with the transcript.
+	// bodies holds the opened answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
@@ -154,7 +154,7 @@ func (h *hub) Join(_ context.Context, r transport.JoinRequest) (transport.Admiss
 	return transport.Admission{Study: h.source, Authority: h.authority.Certificate(), Certificate: certificate, Coordinator: h.entry.Bytes()}, nil
 }
 
-// begin publishes the roster and the first plan.
+// begin publishes the roster and the first plan of the study.
 func (h *hub) begin() {
 	h.t.Helper()
 	entries := []roster.Entry{h.entry}
@@ -175,7 +175,7 @@ func (h *hub) begin() {
 	h.ask()
 }
 
-// restart returns to the first plan, before any answer came.
+// restart returns the session to the first plan, without any answers. The transcript stays.
 func (h *hub) restart() {
 	h.t.Helper()
 	var err error
@@ -329,8 +329,8 @@ func (l line) Approve(_ context.Context, envelope []byte) error {
 	return nil
 }
 
-// Entry returns errIdle if the entry does not exist yet. It does not wait, because a test runs one
-// client after the other.
+// Entry returns the entry with the given number. It returns errIdle if the entry does not exist
+// yet. It does not wait, because tests run one client after the other.
 func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	if number > uint64(len(l.items)) {
 		return transport.Item{}, errIdle
@@ -342,7 +342,7 @@ func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	return item, nil
 }
 
-// Whole returns the body that the client did not compute itself.
+// Whole returns an entry with its body, and counts the request.
 func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
 	l.asked++
 	return l.items[number-1], nil
@@ -364,7 +364,7 @@ func closing(result []byte, receipts []transcript.Receipt) []byte {
 	var b bytes.Buffer
 	write := func(w io.Writer) error { _, err := w.Write(result); return err }
 	if err := transcript.WriteClosing(&b, len(result), write, receipts); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // a buffer returns no errors
 	}
 	return b.Bytes()
 }

@@ -19,22 +19,24 @@ import (
 	"fedpvi/transport"
 )
 
-// A Guest is a connection for redeeming an invitation.
+// A Guest is a connection for redeeming an invitation, before the client has a certificate.
 type Guest interface {
 	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
 }
 
-// maxStudy is the largest accepted admission in bytes. Most of it is the study document.
+// maxStudy is the maximum size in bytes of the coordinator's answer to a join. Most of the
+// answer is the study document.
 const maxStudy = 4 << 20
 
-// DialGuest connects to the first address in the invitation that answers.
+// DialGuest connects to the addresses in the invitation in order, and returns the first
+// connection that succeeds.
 func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Network) (*transport.Client, error) {
 	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy})
 }
 
-// Join redeems an invitation with newly made keys. It checks that the study and the coordinator
-// match the invitation. If there is no policy, it writes one with the given promise. After joining,
-// the data holder still has to review and approve the study.
+// Join redeems an invitation with new keys. It checks that the study and the coordinator match
+// the invitation. If there is no policy, Join writes one whose privacy limit is promise. After
+// joining, the data holder must still review and approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}
@@ -68,7 +70,7 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, err
 }
 
-// admitted checks and saves the coordinator's answer to a join.
+// admitted checks the coordinator's answer to a join, and saves it.
 func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, party channel.Party) error {
 	if sha256.Sum256(a.Study) != i.Study {
 		return &Refusal{"the coordinator sent another study than the one in the invitation: ask the sender of the invitation"}

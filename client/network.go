@@ -19,15 +19,15 @@ import (
 
 // Network configures connections to a coordinator.
 type Network struct {
-	// RoundDeadline is the time limit for a round. All other timeouts are derived from it.
+	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
-	// Poll is the interval at which the client asks for new entries. With 0 the client stays
+	// Poll is the interval at which the client requests new entries. With 0 the client stays
 	// connected.
 	Poll     time.Duration
 	Observer transport.Observer
 }
 
-// dial connects to the first address that answers.
+// dial connects to the addresses in order, and returns the first connection that succeeds.
 func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string, config transport.Config) (*transport.Client, error) {
 	config.RoundDeadline, config.Poll, config.Observer, config.Log = n.RoundDeadline, n.Poll, n.Observer, log
 	if config.RoundDeadline == 0 {
@@ -67,14 +67,14 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 }
 
 // pins returns the coordinator's pinned key, and reports whether p is the coordinator. A client
-// calls no other party.
+// connects to no other party.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == m.hub.Name
 	return m.hub.Pin, ok
 }
 
-// renew requests a new certificate if two thirds of the lifetime of the current certificate are
-// over.
+// renew requests a new certificate if more than two thirds of the current certificate's validity
+// period have passed.
 func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 	credentials, err := c.credentials(m)
 	if err != nil {
@@ -98,8 +98,9 @@ func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 	return c.put(m.Hash, membershipPart, m.membership)
 }
 
-// maxEntry returns an upper bound for the size of an entry's body. The body is a roster, the
-// numbers of a plan or outcome, or the posterior in JSON with two covariances and the receipts.
+// maxEntry returns an upper bound on the size of an entry's body in bytes. The body is a roster,
+// the numbers of a plan or outcome, or the posterior in JSON with two covariances and the
+// receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perReceipt, room = 32, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
@@ -113,8 +114,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns made-up client names for a study whose clients are not known yet. It returns as
-// many names as the study requires, and at least fewest.
+// pretended returns made-up client names for a study whose clients are not known yet. The number
+// of names is the number that the study requires, but at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	n := max(fewest, st.Federation.MinClients, st.Federation.Colluders+1, 1)
 	all := make([]pvi.ClientID, n)

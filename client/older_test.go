@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// The output of client ledger show by the older program.
+// Numbers that the older program printed for "client ledger show".
 const (
 	olderEntries = 5
 	olderAnswers = 4
@@ -58,15 +58,15 @@ func unpack(t *testing.T, name string) string {
 }
 
 // An older build began this study and stopped in the middle of a round. The test continues the
-// study with this build. No answer is paid for twice, no charge is lost, and the result verifies.
-// testdata/older/README.md describes how the files were made.
+// study with this build, and checks that no answer is paid for twice, that no charge is lost,
+// and that the result verifies. testdata/older/README.md describes how the files were made.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")
 	}
 	dir := unpack(t, "state-424c10c.tar.gz")
 	begin := time.Now()
-	now := func() time.Time { // the certificates of that study expire
+	now := func() time.Time { // clock at the time of the older build; the certificates of that study have expired since
 		return time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Add(time.Since(begin))
 	}
 	spent := func(m string, answers int, want float64) {
@@ -120,11 +120,11 @@ func TestOlderStudyContinues(t *testing.T) {
 	}
 }
 
-// A client that has no protocol version in common with its coordinator stops, reports which of the
-// two to update, and keeps its state. After the update it continues. Package transport tests how
-// both ends treat other versions.
+// The client and the coordinator have no protocol version in common. The test checks that the
+// client stops, reports which program to update, keeps its state, and continues after the
+// update. Package transport tests how the two ends treat other versions.
 //
-//abuse:case A11 the client stops with its state as it was, and continues when one of the two is updated
+//abuse:case A11 the client stops and keeps its state; it continues when one of the programs is updated
 func TestAnotherProtocolIsRefused(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0", ""))
 	n := newRealNetwork(t, st, records)

@@ -20,8 +20,8 @@ import (
 )
 
 // A participant is the state machine of a client in one study. It follows the transcript and
-// answers plans. It saves every step before it takes the next step. It does not use the network. It
-// is not safe for concurrent use.
+// answers plans. It saves every step before the next step. It does not use the network. It is
+// not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -32,24 +32,24 @@ type participant struct {
 	named   ledger.Hash // hash of the file of records
 
 	chain transcript.Chain
-	site  *session.Site // nil before the roster
+	site  *session.Site // nil before the roster is known
 	at    position
-	sent  uint64 // the last plan whose answer this process has sent
+	sent  uint64 // number of the last plan whose answer this process has sent
 
-	wanted  device.Source // nil for the processor
+	wanted  device.Source // nil to compute on the processor
 	devices []device.Device
 }
 
 // position is the saved position of a participant.
 type position struct {
 	transcript.Position
-	Records ledger.Hash       `json:"records"` // the file with which the study began
-	Plan    uint64            `json:"plan"`    // the last plan for this client
-	Model   [32]byte          `json:"model"`   // model hash of that plan
-	Asks    [2]int            `json:"asks"`    // plans so far, and in all
+	Records ledger.Hash       `json:"records"` // hash of the file with which the study began
+	Plan    uint64            `json:"plan"`    // number of the last plan for this client
+	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
+	Asks    [2]int            `json:"asks"`    // number of plans so far and in the whole study
 	Ended   *Ending           `json:"ended,omitempty"`
-	Missed  map[uint64]string `json:"missed,omitempty"` // by plan, why a charged answer was not accepted
-	Failed  int               `json:"failed,omitempty"` // answers in a row that could not be computed
+	Missed  map[uint64]string `json:"missed,omitempty"` // for each plan, why its charged answer was not accepted
+	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
 }
 
 // opening is the saved first entry of the transcript.
@@ -58,8 +58,8 @@ type opening struct {
 	Body     []byte `json:"body"`
 }
 
-// newParticipant returns a participant that continues a study from its saved state. The file of
-// records must be the file with which the study began.
+// newParticipant returns a participant that continues a study from its saved state. It returns
+// an error if the study began with another file of records.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {
@@ -127,9 +127,9 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 // next returns the number of the next entry.
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the saved state with the coordinator's view of this client. It returns an error
-// if the coordinator has fewer entries than this client has followed, or if the client's last
-// message at the coordinator names a ledger entry that this ledger lacks.
+// witness compares the saved state with the coordinator's record of this client. It returns an
+// error if the coordinator has fewer entries than this client has followed, or if the client's
+// last message at the coordinator names an entry that this ledger lacks.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -147,8 +147,9 @@ func (a *participant) witness(s transport.Standing) error {
 	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message from this client at the coordinator")
 }
 
-// owns checks that the ledger contains an entry that was once sent. If the ledger lacks the entry,
-// owns marks this copy of the state as unusable and returns a RolledBack.
+// owns checks that the ledger contains an entry that an earlier message of this client named. If
+// the ledger lacks the entry, owns marks this copy of the state as unusable and returns a
+// RolledBack.
 func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -208,9 +209,9 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	return e, a.client.store.Save(change)
 }
 
-// begin handles the first entry of the transcript, and creates the site. It checks the keys of this
-// client and of the coordinator in the roster, the terms and the budget for the actual clients, and
-// the digest of the rules.
+// begin handles the first entry of the transcript and creates the site. It checks the keys of
+// this client and of the coordinator in the roster, the digest of the rules, and the terms and
+// the budget for the actual clients.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
@@ -241,7 +242,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// fits returns an error if the whole study with these clients costs more than is left in the
+// fits returns an error if the whole study with these clients costs more than the remaining
 // budget.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	whole, err := a.terms.whole(a.member.Study, clients)
@@ -254,7 +255,7 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step follows a plan or an outcome.
+// step handles an entry that contains a plan or an outcome.
 func (a *participant) step(e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -298,8 +299,8 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok
 }
 
-// answer answers the pending plan. It checks the budget, and computes, charges and saves the
-// answer. It returns the message to send after the charge is on disk.
+// answer checks the budget, and computes, charges and saves the answer to the pending plan. It
+// returns the message to send after the charge is on disk.
 func (a *participant) answer() (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -326,7 +327,8 @@ func (a *participant) answer() (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// pay charges a computed answer. If the computation failed, pay charges the noise that was drawn.
+// pay charges an answer. If failed is not nil, the answer could not be computed, and pay charges
+// the noise that was drawn for it.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	event, err := a.terms.event(answer.Spent)
 	if err != nil {

@@ -29,18 +29,18 @@ func planeStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
-// wide is a promise whose budget is large enough for every study in these tests.
+// wide is a privacy promise whose budget is large enough for every study in these tests.
 var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
 
-// A holder is a data holder in a test: a state directory and a file of records.
+// A holder is a data holder in a test, with a state directory and a file of records.
 type holder struct {
 	t    testing.TB
 	hub  *hub
 	name identity.Name
 	dir  string
 	data string
-	seed uint64        // of its noise
-	late time.Duration // offset of its clock
+	seed uint64        // seed of the holder's noise
+	late time.Duration // offset of the holder's clock
 }
 
 // records returns the records of data holder m as CSV.
@@ -54,7 +54,7 @@ func records(m int) string {
 	return b.String()
 }
 
-// newHolder returns a data holder that has joined the study and has not approved it.
+// newHolder returns a data holder that has joined the study but has not approved it.
 func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 	t.Helper()
 	p := &holder{t: t, hub: h, name: name, dir: filepath.Join(t.TempDir(), "state"), data: filepath.Join(t.TempDir(), "records.csv"), seed: uint64(m)}
@@ -73,7 +73,7 @@ func (p *holder) open() *client.Client {
 
 func (p *holder) now() time.Time { return today.Add(p.late) }
 
-// openWith opens the client and calls boundary around every commit.
+// openWith opens the client, which calls boundary before and after every commit.
 func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	p.t.Helper()
 	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary})
@@ -82,7 +82,8 @@ func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	return c
 }
 
-// with calls f with the holder's client.
+// with opens the client, calls f with the client, the study and the policy, and closes the
+// client.
 func (p *holder) with(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	p.t.Helper()
 	c := p.open()
@@ -105,7 +106,7 @@ func (p *holder) approve() error {
 	})
 }
 
-// run takes steps until there is nothing to do.
+// run takes steps in the only study until there is nothing to do.
 func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	p.t.Helper()
 	m, err := c.Member("")
@@ -156,14 +157,14 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	for m, name := range names {
 		p := newHolder(t, h, name, m)
 		check(t, p.approve())
-		_, err := p.step() // sends the approval
+		_, err := p.step() // this step sends the approval
 		check(t, err)
 		all = append(all, p)
 	}
 	return h, all
 }
 
-// play moves each holder in turn until the study is over.
+// play gives each holder its turn until the study is over.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()
 	endings := make([]*client.Ending, len(all))

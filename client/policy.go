@@ -22,20 +22,20 @@ const PolicyFile = "policy.toml"
 
 // A Policy lists what the data holder allows. Everything else is refused.
 type Policy struct {
-	Hash         ledger.Hash // of the file
+	Hash         ledger.Hash // SHA-256 of the policy file
 	Coordinators []identity.Fingerprint
-	// TrustCoordinator states that coordinators open only what the study permits. Releases are then
-	// charged for the observer that the study's promise names. Without TrustCoordinator they are
-	// charged for a coordinator that opens every message.
+	// TrustCoordinator states that the coordinator opens only what the study permits. Releases
+	// are then charged for the observer that the study's promise names. Without TrustCoordinator
+	// they are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
 	Datasets         map[string]Dataset
 }
 
-// A Dataset limits the spending on a data set.
+// A Dataset holds the policy's limits for a data set.
 type Dataset struct {
 	Promise accountant.Target
-	Unit    string // ledger.Record or ledger.Client; empty for that of the first study
+	Unit    string // ledger.Record or ledger.Client; empty for the unit of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
 	// Public states that the records are not secret. Studies without a privacy promise may use
@@ -45,8 +45,8 @@ type Dataset struct {
 
 const policyVersion = 1
 
-// LoadPolicy reads the policy of a state directory. Its error lists every problem with file and
-// line.
+// LoadPolicy reads the policy of a state directory. Its error lists every problem with its file
+// and line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
 	source, err := os.ReadFile(path)
@@ -91,8 +91,8 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the default minimum number of clients. With fewer than two clients nothing
-// would be shared.
+// defaultParticipants is the default minimum number of clients. A study of one client would
+// share nothing.
 const defaultParticipants = 2
 
 func (p *Policy) readCoordinators(t *document.Table) {
@@ -159,9 +159,9 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a policy with explanations into a state directory that has no policy, and
-// reports whether it wrote one. The policy allows one coordinator, and gives a data set named
-// "records" the promise.
+// WritePolicy writes a policy with explanations if the state directory has none, and reports
+// whether it wrote one. The policy allows one coordinator. It has a data set named "records"
+// with the given promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	path := filepath.Join(dir, PolicyFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

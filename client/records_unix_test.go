@@ -12,8 +12,9 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// The client reads the file of records once, so that nobody can exchange the file between hashing
-// and parsing. The test uses a pipe as the file, because a pipe can be read only once.
+// The test checks that the client reads the file of records only once, so that nobody can
+// exchange the file between hashing and parsing. The file is a pipe, which can be read only
+// once.
 //
 //abuse:case A24 the name of the file covers exactly the bytes that were read
 func TestRecordsAreReadOnce(t *testing.T) {

@@ -23,7 +23,8 @@ import (
 	"fedpvi/transport"
 )
 
-// refused checks the exit code and the text of an error, and the spending of the data set.
+// refused checks that err has the given exit code and contains the text says, and that the data
+// set has spent the given amount.
 func (p *holder) refused(what string, err error, code int, says string, spent float64) {
 	p.t.Helper()
 	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {
@@ -34,7 +35,7 @@ func (p *holder) refused(what string, err error, code int, says string, spent fl
 	}
 }
 
-// edit changes the policy.
+// edit replaces a text in the policy file.
 func (p *holder) edit(old, new string) {
 	p.t.Helper()
 	path := filepath.Join(p.dir, client.PolicyFile)
@@ -46,6 +47,8 @@ func (p *holder) edit(old, new string) {
 	check(p.t, os.WriteFile(path, bytes.Replace(b, []byte(old), []byte(new), 1), 0o600))
 }
 
+// The test changes the study's digest or the policy, and checks that the client sends nothing.
+//
 //abuse:case P09 another digest or policy than was approved: nothing is sent
 func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
@@ -90,7 +93,7 @@ func TestTheCapIsKept(t *testing.T) {
 		t.Errorf("a budget was made: %+v", a)
 	}
 
-	// The data holder lowers ε in the policy after the budget was made.
+	// The data holder lowers ε in the policy after the ledger has created the budget.
 	p.edit("epsilon = 0.1", "epsilon = 40")
 	check(t, p.approve())
 	p.edit("epsilon = 40", "epsilon = 0.1")
@@ -98,7 +101,7 @@ func TestTheCapIsKept(t *testing.T) {
 }
 
 // A study may fit into the budget at the approval and cost too much with its actual clients. The
-// client then refuses the roster.
+// test checks that the client then refuses the roster.
 //
 //abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
 func TestCapHoldsForTheActualRoster(t *testing.T) {
@@ -121,8 +124,8 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 	}
 }
 
-// The test changes the policy while a study runs. The study then needs a new approval. The cost of
-// earlier answers is not counted twice.
+// The test changes the policy while a study runs. It checks that the study needs a new approval,
+// and that the cost of earlier answers is not counted twice.
 func TestApprovingAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -147,7 +150,8 @@ func TestApprovingAgain(t *testing.T) {
 	}
 }
 
-// The test lowers the policy's ε while a study runs. The client stops before it draws noise.
+// The test lowers the policy's ε while a study runs. It checks that the client stops before it
+// draws noise.
 //
 //abuse:case P19 refused before any noise is drawn
 func TestALoweredCapStopsAStudy(t *testing.T) {
@@ -174,7 +178,8 @@ func TestALoweredCapStopsAStudy(t *testing.T) {
 	}
 }
 
-// The roster must contain this client with its own keys, and the inviting coordinator.
+// The test changes the roster. The client must refuse a roster without this client and its keys,
+// and a roster without the inviting coordinator.
 //
 //abuse:case A08 a roster with another key under the client's name is refused
 //abuse:case A09 a roster with another entry of the coordinator is refused
@@ -242,7 +247,7 @@ func TestInvitationIsEnforced(t *testing.T) {
 	}
 }
 
-// A guest changes the coordinator's answer to a join.
+// A guest is a connection that changes the coordinator's answer to a join.
 type guest struct {
 	hub    *hub
 	change func(a *transport.Admission)
@@ -267,8 +272,8 @@ func TestAnExpiredInvitation(t *testing.T) {
 	}
 }
 
-// The test changes entries before the coordinator signs them. The client refuses an entry that does
-// not follow from the earlier entries.
+// The test changes entries before the coordinator signs them. It checks that the client refuses
+// every entry that does not follow from the earlier entries.
 //
 //abuse:case A02 a plan sent twice ends the client's part; nothing is charged
 //abuse:case A03 a plan about another λ or model is refused; nothing is charged
@@ -312,9 +317,9 @@ func TestALyingCoordinator(t *testing.T) {
 			c.lie(h)
 			h.begin()
 			p := all[0]
-			_, err := p.step() // answers the first plan
+			_, err := p.step() // the client answers the first plan
 			check(t, err)
-			if _, err = all[1].step(); err != nil { // it also sees the next entry
+			if _, err = all[1].step(); err != nil { // the second client also sees the next entry
 				all[1].refused(name, err, client.Declined, c.says, all[1].account().Spent)
 			}
 			spent := p.account().Spent
@@ -391,8 +396,8 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	}
 }
 
-// The test uses a state directory that was restored from a backup. The client detects this and
-// stops using the directory.
+// The test runs a client from a state directory that was restored from a backup. It checks that
+// the client detects the backup and stops using the directory.
 //
 //abuse:case A16 the copy stops for good, exit code 5; the newest state continues
 func TestRestoredBackupIsDetected(t *testing.T) {
@@ -403,7 +408,7 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 	check(t, os.CopyFS(backup, os.DirFS(p.dir)))
 	check(t, os.Chmod(backup, 0o700))
 	newest := p.dir
-	_, err := p.step() // answers
+	_, err := p.step() // the client answers a plan
 	check(t, err)
 	spent := p.account().Spent
 
@@ -422,7 +427,7 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 		p.refused("a backup", err, client.Damaged, "older than the answers sent", 0)
 	}
 	p.refused("approving for a backup", p.approve(), client.Damaged, "older than the answers sent", 0)
-	delete(h.last, p.name) // also without a witness
+	delete(h.last, p.name) // the coordinator forgets the client's last message
 	_, err = p.step()
 	p.refused("a backup that was detected", err, client.Damaged, "older than the answers sent", 0)
 	if len(h.releases) != 1 {
@@ -437,7 +442,7 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 	}
 }
 
-// A study without a privacy promise must not use records that are not public.
+// The test checks that a study without a privacy promise cannot use records that are not public.
 //
 //abuse:case A11 a study that promises no privacy is refused unless the records are declared public
 func TestStudyWithoutAPromise(t *testing.T) {
@@ -453,8 +458,8 @@ func TestStudyWithoutAPromise(t *testing.T) {
 	}))
 }
 
-// The test lets an answer arrive too late, for a closed plan or after the end of the study. The
-// charge stays, the answer is lost, and the client continues.
+// An answer arrives too late, after its plan was closed or after the end of the study. The test
+// checks that the charge stays, that the answer is excluded, and that the client continues.
 //
 //abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {
@@ -495,7 +500,7 @@ func lateAnswer(t *testing.T, why transport.Reason) {
 	}
 }
 
-// late closes the plan just before the answer arrives.
+// late is a connection that closes the plan just before the answer arrives.
 type late struct {
 	line
 	why transport.Reason

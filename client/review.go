@@ -16,15 +16,15 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review describes a study for the data holder, who decides whether to approve the study.
+// A Review describes a study for the data holder, who decides whether to approve it.
 type Review struct {
 	Study       *words.Explained `json:"study"`
-	Digest      ledger.Hash      `json:"digest"` // of the study document; the approval names it
-	Name        string           `json:"name"`   // of this client in the study
+	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document, which the approval names
+	Name        string           `json:"name"`   // name of this client in the study
 	Coordinator Organiser        `json:"coordinator"`
-	Clients     []pvi.ClientID   `json:"clients,omitempty"` // those of the roster; empty before it is known
-	Assumed     int              `json:"clients_assumed"`   // number of clients that the costs are computed for
-	Fewest      int              `json:"fewest_answers"`    // fewest answers for which a sum is opened
+	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known
+	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
+	Fewest      int              `json:"fewest_answers"`    // minimum number of answers for which a sum is opened
 	Leaves      Leaves           `json:"leaves"`
 	Privacy     Cost             `json:"privacy"`
 	Noise       Noise            `json:"noise"`
@@ -43,12 +43,12 @@ type Organiser struct {
 
 // Leaves describes the messages that a client sends.
 type Leaves struct {
-	Messages int `json:"messages"`        // in the whole study, at most
-	Numbers  int `json:"numbers"`         // in the longest message
-	Bytes    int `json:"bytes_a_message"` // sealed, with the envelope; all messages have this size
+	Messages int `json:"messages"`        // maximum number of messages in the whole study
+	Numbers  int `json:"numbers"`         // number of numbers in the longest message
+	Bytes    int `json:"bytes_a_message"` // size of each message, encrypted and with its envelope; all have the same size
 }
 
-// A Cost is the privacy cost of the study, by observer.
+// A Cost is the privacy cost of a study for each observer.
 type Cost struct {
 	Unit      study.Unit           `json:"unit"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
@@ -57,24 +57,24 @@ type Cost struct {
 	// Quote is the cost of this study under the policy, with the budget's state before and after
 	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
-	Cap   float64       `json:"cap"` // ε of the policy, at the δ in At
+	Cap   float64       `json:"cap"` // ε of the policy at the δ of the policy
 	At    float64       `json:"at_delta"`
 }
 
-// Noise describes how the noise affects precision.
+// Noise describes how the noise affects the precision of the result.
 type Noise struct {
-	Clip            float64 `json:"clip"`     // the most that one record, or one client, can change a message
-	Share           float64 `json:"share_sd"` // of this client's noise in a message
+	Clip            float64 `json:"clip"`     // maximum change of a message by one record, or by one client
+	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`
 	// Widening is the factor by which noise widens an interval. It is 0 if the number of records is
 	// not public.
 	Widening float64 `json:"interval_factor,omitempty"`
-	nominal  int     // public number of records per client
+	nominal  int     // public number of records per client; 0 if unknown
 }
 
 // Review describes a study and its cost. If the policy is missing or does not allow the study,
-// Review lists this problem in the field Problems.
+// the field Problems says so.
 func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	clients, known, err := c.clients(m)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns the clients of the roster. It returns known = false before the client has
-// received the roster.
+// clients returns the clients in the roster. If the client has not received the roster yet, it
+// returns known = false and no clients.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
 	known, err = c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -155,8 +155,8 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// judge sets the terms and the quote of the review. It adds the reasons for which the policy or the
-// budget does not admit the study to Problems.
+// judge sets the terms and the quote of the review. It appends to Problems why the policy or the
+// budget does not admit the study.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
@@ -208,7 +208,7 @@ func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	}
 }
 
-// roster returns the roster of a study that has begun.
+// roster returns the saved roster of a study. It returns an error if the study has not begun.
 func (c *Client) roster(m *Member) (*roster.Roster, error) {
 	var first opening
 	if err := c.get(m.Hash, rosterPart, &first); err != nil {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The test compares the numbers in a review with the study, with the size of the messages sent, and
-// with the final state of the ledger.
+// The test compares a review with the actual study. It checks the study's numbers, the size of
+// the sent messages, and the final state of the ledger.
 func TestReviewMatchesTheStudy(t *testing.T) {
 	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 	}
 }
 
-// If the policy does not trust the coordinator to open only sums, the charge counts against a
-// coordinator that opens every message.
+// The policy does not trust the coordinator to open only sums. The test checks that the charge
+// then counts against a coordinator that opens every message.
 //
 //abuse:case A22 unless the policy trusts the coordinator the charge counts only the client's own noise
 func TestObserverOfTheCharge(t *testing.T) {
@@ -81,7 +81,8 @@ func TestObserverOfTheCharge(t *testing.T) {
 				t.Errorf("%+v: charged against %s", c, r.Terms.View)
 			}
 			for _, o := range r.Privacy.Observers {
-				// The policy and the study have the same δ, and all releases are Gaussian.
+				// The policy and the study have the same δ and all releases are Gaussian, so the
+				// two ε are equal.
 				if o.View.Name == c.view && o.Adjacency == r.Terms.Adjacency && math.Abs(r.Privacy.Quote.EpsilonAfter/o.Epsilon-1) > 1e-6 {
 					t.Errorf("%+v: ε %g, and the study says %g", c, r.Privacy.Quote.EpsilonAfter, o.Epsilon)
 				}
@@ -152,8 +153,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// The test checks that the policy written by WritePolicy can be parsed, and that WritePolicy does
-// not overwrite a policy.
+// The test checks that ParsePolicy accepts the policy that WritePolicy writes, and that
+// WritePolicy does not overwrite a policy.
 func TestTheFirstPolicy(t *testing.T) {
 	dir := t.TempDir()
 	promise := accountant.Target{Epsilon: 1, Delta: 1e-5}

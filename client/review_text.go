@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Text writes the review in plain words.
+// Text writes the review in plain English.
 func (r *Review) Text(w io.Writer) error {
 	var b strings.Builder
 	e := r.Study
@@ -117,7 +117,8 @@ func (r *Review) table(b *strings.Builder) error {
 	return words.Table(b, "  ", 2, rows)
 }
 
-// precise describes the clip, the noise share, and the effect of the noise on intervals.
+// precise describes the clip, the standard deviation of the client's noise, and the effect of
+// the noise on intervals.
 func (r *Review) precise() string {
 	n := r.Noise
 	unit := "record"

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A Link is a connection to the coordinator of a study. [transport.Client] is one.
+// A Link is a connection to the coordinator of a study. [transport.Client] implements it.
 type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
@@ -27,21 +27,21 @@ type Link interface {
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 }
 
-// A Status describes the progress of a study. It does not depend on records.
+// A Status describes the progress of a study. It contains no numbers that depend on records.
 type Status struct {
 	Study   string    `json:"study"`
 	Asked   int       `json:"questions_asked"`
 	Of      int       `json:"questions_in_all"`
-	Waiting string    `json:"waiting_for,omitempty"` // what the client waits for; empty while it computes
+	Waiting string    `json:"waiting_for,omitempty"` // description of the event that the client waits for; empty while it computes
 	Since   time.Time `json:"since"`
-	Missed  string    `json:"gossip_misses,omitempty"` // daemons that the others do not hear; a hint
+	Missed  string    `json:"gossip_misses,omitempty"` // daemons that other daemons do not hear; for information only
 }
 
 // A Run configures one run of the client in a study.
 type Run struct {
 	Member *Member
 	Policy *Policy
-	Data   string // file of records
+	Data   string // path of the file of records
 	// Connect connects to the coordinator. Run calls Connect again when a connection fails.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
 	// Patience is the time after which Run stops trying to reach the coordinator.
@@ -50,22 +50,22 @@ type Run struct {
 	Show func(Status)
 	// Wait waits for d between two attempts to connect, or until ctx is done.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP. An
-	// empty string disables gossip.
+	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP.
+	// If it is empty, the daemon does not gossip.
 	Gossip string
-	// Device provides the device that computes the private gradient steps. With nil the processor
-	// computes the steps.
+	// Device provides the device that computes the private gradient steps. If it is nil, the
+	// processor computes them.
 	Device device.Source
 
 	status *showing
 	gossip *gossip // nil without gossip
 }
 
-// maxBetween is the longest wait between two attempts to reach a coordinator.
+// maxBetween is the maximum wait between two attempts to reach a coordinator.
 const maxBetween = 30 * time.Second
 
 // Read decodes the file of records by the study's description of the columns. It reads the file
-// once, and returns the keyed hash of the bytes. The report must be shown only to the data holder.
+// once, and returns the keyed hash of the bytes. Only the data holder may see the report.
 func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var none shard.Report
 	f, err := os.Open(path)
@@ -85,8 +85,8 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 	return records, report, named, nil
 }
 
-// Run takes part in a study until the study is over, and returns its ending. Run continues where
-// the last run stopped. It connects again after a connection fails.
+// Run takes part in a study until its end, and returns the ending. It continues where the last
+// run stopped, and reconnects when a connection fails.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
@@ -119,10 +119,10 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver follows a study until its end. It opens a new connection after each failed connection,
-// until r.Patience is over.
+// untilOver follows a study until its end. When a connection fails, it opens a new one. It gives
+// up after r.Patience without a connection.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
-	var failing time.Time // start of the time without connection; zero while connected
+	var failing time.Time // when the last connection failed; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
 		err := c.session(ctx, r, a, func() { failing, between = time.Time{}, time.Second })
 		if err == nil || !as[*transport.Unreachable](err) || ctx.Err() != nil {
@@ -147,7 +147,8 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 	return a.at.Ended, nil
 }
 
-// session follows a study over one connection, until the study ends or an error occurs.
+// session follows a study over one connection until the study ends or an error occurs. It calls
+// reached after the coordinator has answered.
 func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
 	link, closer, err := r.Connect(ctx)
 	if err != nil {
@@ -183,8 +184,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked {
 			continue
 		}
-		// The client asks for the number of entries again. A new entry may have closed the plan,
-		// and the client must not spend budget on a closed plan.
+		// The number of entries is requested again, because a new entry may have closed the
+		// plan. The client must not spend budget on a closed plan.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -192,8 +193,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. If all known entries are followed, it sends stored answers and answers the
-// pending plan. Then it follows the next entry.
+// turn takes one step. If all known entries are followed, turn sends stored answers and answers
+// the pending plan. Then turn follows the next entry.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -221,12 +222,12 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// maxFailures is the number of failed answers in a row after which the client stops. Each failed
-// answer is charged. The count is saved, so each further run tries only one more answer.
+// maxFailures is the number of consecutive failed answers after which the client stops. Each
+// failed answer is charged. The count is saved, so each further run tries only one more answer.
 const maxFailures = 3
 
 // reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
-// failed answers in a row.
+// consecutive failed answers.
 func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	item, err := a.answer()
 	if gone := new(lost); errors.As(err, &gone) {
@@ -243,14 +244,13 @@ func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	return a.submit(ctx, link, ask, item)
 }
 
-// lost is the error for an answer that was charged and could not be computed. The client continues
-// after this error, because messages of other clients can cause the error and must not stop this
-// client.
+// lost is the error for an answer that was charged but could not be computed. Messages of other
+// clients can cause this error and must not stop this client, so the client continues.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
 
-// resend sends again the stored bytes of every charged answer whose plan has no outcome. It skips
+// resend sends the stored bytes of every charged answer whose plan has no outcome yet. It skips
 // answers that this process has already sent.
 func (a *participant) resend(ctx context.Context, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
@@ -259,7 +259,7 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent {
-			continue // sent by this process
+			continue // this process has already sent it
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
@@ -272,8 +272,8 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	return nil
 }
 
-// submit sends an answer. If the answer comes too late, even after the end of the study, submit
-// records the answer as missed, and its charge stays.
+// submit sends an answer. If the answer arrives too late, submit records the answer as missed,
+// and the charge stays. An answer after the end of the study is also too late.
 func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
 	err := link.Submit(ctx, item)
 	var refused *transport.Refusal
@@ -288,7 +288,7 @@ func (a *participant) submit(ctx context.Context, link Link, ask uint64, item tr
 	return err
 }
 
-// awaits describes in words what the participant waits for.
+// awaits describes in words the event for which the participant waits.
 func (a *participant) awaits() string {
 	switch {
 	case a.at.Number == 0:
@@ -301,7 +301,7 @@ func (a *participant) awaits() string {
 	return fmt.Sprintf("the other clients and the coordinator, after plan %d", a.at.Asks[0])
 }
 
-// Ending returns how a study ended, or nil if it has not ended.
+// Ending returns the ending of a study, or nil if the study has not ended.
 func (c *Client) Ending(m *Member) (*Ending, error) {
 	begun, err := c.has(m.Hash, positionPart)
 	if err != nil || !begun {
@@ -312,8 +312,8 @@ func (c *Client) Ending(m *Member) (*Ending, error) {
 	return at.Ended, err
 }
 
-// Leave ends this client's part in a study for good, and informs the coordinator. It does not
-// change the ledger.
+// Leave ends this client's participation in a study for good, and informs the coordinator. It
+// does not change the ledger.
 func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
 	envelope, err := transcript.SignLeave(c.store.Identity(), m.Hash, reason)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A showing holds the status that was shown last.
+// A showing stores the last status that was shown.
 type showing struct {
 	now    func() time.Time
 	show   func(Status) // nil to show nothing
@@ -15,12 +15,13 @@ type showing struct {
 	status Status
 }
 
-// show updates the status with the progress of a. The argument waiting tells what a waits for.
+// show updates the status with the progress of a. The argument waiting describes the event for
+// which a waits.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change updates the status. It shows the status if the update changed it.
+// change applies a function to the status, and shows the status if it changed.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms state the data set to which a study is charged, the observer that the charge counts
-// against, and the adjacency.
+// Terms state the data set that a study charges, the observer that the charge counts against,
+// and the adjacency.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns the terms on which the policy allows a study with the given clients. It returns an
-// error if the policy does not allow the study.
+// terms returns the terms on which the policy allows a study with the given clients. It returns
+// an error if the policy refuses the study.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -55,7 +55,7 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit of the budget for a study. A study without a promise costs
+// unitOf returns the privacy unit in which a study is charged. A study without a promise costs
 // nothing in any unit.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
@@ -64,9 +64,9 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// observer returns the name of the observer that the charges of a study count against. For a study
-// that opens only sums, this observer is a coordinator that opens every message, unless the policy
-// trusts the coordinator.
+// observer returns the name of the observer against which the charges of a study count. If the
+// study opens only sums and the policy does not trust the coordinator, this observer is a
+// coordinator that opens every message.
 func observer(st *study.Study, p *Policy) string {
 	switch {
 	case st.Federation.Opens == study.OpenMessages:
@@ -79,7 +79,7 @@ func observer(st *study.Study, p *Policy) string {
 	return "outside"
 }
 
-// event returns the accounting event of a cost for the view and adjacency of these terms. It
+// event returns the accounting event of a cost for the observer and adjacency of these terms. It
 // returns an error if the study states no cost for them.
 func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	if len(s) == 0 {
@@ -100,8 +100,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return t.event(spent)
 }
 
-// budget returns the budget of a data set, and made = true if the ledger has the budget. Otherwise
-// it chooses a new budget by the policy and the event of the whole study.
+// budget returns the budget of a data set, and made = true if the ledger has one. Otherwise it
+// returns the budget that the policy prescribes for a study with the event whole.
 func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil

@@ -9,12 +9,12 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// widening returns the factor by which noise widens the interval of a coefficient whose regressor
-// is one in every record. It assumes that every client has the nominal number of records, and
-// returns 0 if the study has no nominal number. Let the records have precision Λ, and let the noise
-// on the product of precision and mean have standard deviation τ. The error of the mean then has
-// standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ + τ²/Λ². Other regressors have less
-// precision than Λ, and wider intervals.
+// widening returns the factor by which noise widens the interval of a coefficient whose
+// regressor is one in every record. It assumes that every client has the nominal number of
+// records, and returns 0 if the study has no nominal number. Let Λ be the precision from the
+// records, and let τ be the standard deviation of the noise on the product of precision and
+// mean. The error of the mean then has standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ
+// + τ²/Λ². Other regressors have less precision than Λ, and wider intervals.
 func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))
@@ -28,7 +28,7 @@ func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	return math.Sqrt(1 + tau*tau/information)
 }
 
-// widened states the widening in words.
+// widened states in words by which factor noise widens an interval.
 func (r *Review) widened() string {
 	if r.Noise.Widening == 0 {
 		return "The effect on the width of intervals depends on the number of records, and the study has no public number of them (federation.nominal_records)."

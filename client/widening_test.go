@@ -12,8 +12,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The test compares the factor in the review with the closed form at the precision of the nominal
-// records. Without a nominal number of records the review states that the factor is unknown.
+// The test compares the factor in the review with the closed form for the nominal number of
+// records. It also checks that a review without a nominal number says that the factor is
+// unknown.
 func TestReviewStatesTheWidening(t *testing.T) {
 	const (
 		nominal = 50
@@ -48,7 +49,7 @@ func TestReviewStatesTheWidening(t *testing.T) {
 			if c.inference != "" {
 				tau = p.Method().(method.Stepped).ClosedFormNoise()
 			}
-			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // noise_sd of the study
+			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // with the noise standard deviation 0.5 of the study
 			want := math.Sqrt(onestep.Closed(precision, tau) * precision)
 			if math.Abs(r.Noise.Widening/want-1) > 1e-12 || !(want > 1) || !strings.Contains(said, "times as wide as without noise") {
 				t.Errorf("%g times as wide, want %g: %s", r.Noise.Widening, want, said)

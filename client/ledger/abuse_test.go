@@ -9,11 +9,11 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// Many studies charge the remaining budget of a data set concurrently. The store charges as many
-// studies as the budget admits, and refuses all others with the same error. A restart does not
-// change the result.
+// Many studies charge the remaining budget of a data set concurrently. The test checks that the
+// store accepts exactly the charges that fit into the budget, refuses all others with the same
+// error, and gives the same result after a restart.
 //
-//abuse:case A23 as many as fit are charged, the others get one and the same refusal
+//abuse:case A23 the charges that fit are accepted, all others get the same refusal
 func TestTheLastOfABudget(t *testing.T) {
 	s := newStore(t)
 	fits := 0

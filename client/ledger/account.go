@@ -15,12 +15,12 @@ type Account struct {
 	Dataset string    `json:"dataset"`
 	Budget  Budget    `json:"budget"`
 	Made    time.Time `json:"made"`
-	Unit    string    `json:"counted_in"` // the unit of Total, Spent and Left
+	Unit    string    `json:"counted_in"` // unit of Total, Spent and Left
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon is the ε at the budget's δ that the releases so far would have if they had been
-	// planned in advance. It is a point estimate; the guarantee is the whole budget.
+	// Epsilon is the ε that the releases so far would have if they had been planned in advance.
+	// It is a point estimate at the budget's δ. Only the whole budget is guaranteed.
 	Epsilon float64      `json:"epsilon_so_far"`
 	Studies []StudySpent `json:"studies"`
 }
@@ -34,7 +34,7 @@ type StudySpent struct {
 	Last    time.Time `json:"last"`
 }
 
-// Accounts returns the budgets of all data sets, by name.
+// Accounts returns the state of every data set's budget, ordered by the name of the data set.
 func (s *Store) Accounts() []Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,16 +82,16 @@ func (a *account) summary(dataset string) Account {
 type Quote struct {
 	Unit  string  `json:"counted_in"`
 	Cost  float64 `json:"cost"`
-	Left  float64 `json:"left"`  // before the release
-	Total float64 `json:"total"` // of the budget
-	// The point estimates of [Account] before and after the release.
+	Left  float64 `json:"left"`  // remaining budget before the release
+	Total float64 `json:"total"` // whole budget
+	// The next two fields are the estimate [Account].Epsilon before and after the release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
 // Quote returns the cost of a release on a data set, and charges nothing. It returns the same
-// *accountant.BudgetError that a charge would return. The promise may be stricter than the promise
-// of the budget. The stricter of the two decides.
+// *accountant.BudgetError as a charge would. The release must fit into the budget and into the
+// given promise, which may be stricter than the promise of the budget.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Ev
 	return quote(strict, e)
 }
 
-// Quote returns the cost of a release for an unspent budget.
+// Quote returns the cost that a release would have for an unspent budget.
 func (b Budget) Quote(e accountant.Event) (Quote, error) {
 	f, err := b.NewFilter()
 	if err != nil {
@@ -138,10 +138,10 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 	return s.chain.head()
 }
 
-// Contains reports whether the chain has an entry with this number and hash. It also returns true
-// if both are zero. Each answer names the number and hash of a ledger entry. If the chain lacks an
-// entry that an earlier answer named, the ledger was restored from a backup, or another copy of the
-// ledger is in use.
+// Contains reports whether the chain has an entry with this number and hash. It also returns
+// true if both are zero. Every answer that a client sends names a ledger entry. If the chain
+// lacks an entry that an earlier answer named, the ledger was restored from a backup, or another
+// copy of the ledger is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the number of the entry that was charged for an answer, and reports whether
-// there is such an entry.
+// Answered returns the number of the entry that charges the answer to a plan, and reports
+// whether there is such an entry.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

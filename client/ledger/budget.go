@@ -7,26 +7,26 @@ import (
 	"fedpvi/accountant"
 )
 
-// The kinds of filters.
+// Kinds of filters.
 const (
-	Gaussian = "gaussian" // lossless for Gaussian releases, and admits no others
-	Renyi    = "renyi"    // admits all releases, at a fixed order
+	Gaussian = "gaussian" // exact for Gaussian releases, and refuses all others
+	Renyi    = "renyi"    // admits all releases, and adds Rényi divergences of one fixed order
 )
 
-// The privacy units.
+// Privacy units.
 const (
 	Record = "record" // one record of the data set
 	Client = "client" // the whole data set
 )
 
-// A Budget is a promise for a data set. It never changes.
+// A Budget is a privacy promise for a data set. It never changes.
 type Budget struct {
 	Unit      string               `json:"unit"` // Record or Client
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
 	Delta     float64              `json:"delta"`
 	Filter    string               `json:"filter"`          // Gaussian or Renyi
-	Order     float64              `json:"order,omitempty"` // of a Rényi filter
+	Order     float64              `json:"order,omitempty"` // order of a Rényi filter; 0 for other filters
 }
 
 // NewBudget chooses the filter for a promise. The filter is Gaussian if every planned release is
@@ -45,8 +45,8 @@ func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Ta
 	return b, err
 }
 
-// AtOrder returns the budget with a Rényi filter of the given order. An order of 0 selects 1 +
-// 2·log(1/δ)/ε.
+// AtOrder returns the budget with a Rényi filter of the given order. With order 0 it uses the
+// order 1 + 2·log(1/δ)/ε.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon
@@ -55,7 +55,7 @@ func (b Budget) AtOrder(order float64) Budget {
 	return b
 }
 
-// Target returns the promise.
+// Target returns the ε and δ of the promise.
 func (b Budget) Target() accountant.Target {
 	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }

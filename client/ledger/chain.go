@@ -14,7 +14,7 @@ import (
 
 // A Fault is an error in an entry of a chain.
 type Fault struct {
-	Sequence uint64 // of the entry, by position; 0 for the whole chain
+	Sequence uint64 // number of the entry by its position; 0 for the whole chain
 	Problem  string
 }
 
@@ -25,26 +25,26 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
 }
 
-// roundOff is the largest accepted relative difference between a recorded cost and the recomputed
-// cost. Other machines and versions may round products and sums differently.
+// roundOff is the maximum accepted relative difference between a recorded cost and the
+// recomputed cost. Other machines and versions may round products and sums differently.
 const roundOff = 0x1p-40
 
-// A chain is the state of the ledger after the entries that were read.
+// A chain is the state of the ledger after its first entries were read.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
 	accounts map[string]*account
-	answered map[answer]uint64 // the entry that was charged for the answer
-	names    map[Hash]string   // by hash of a file of records, the data set that it was first charged to
+	answered map[answer]uint64 // number of the entry that charges the answer
+	names    map[Hash]string   // data set to which a file of records was first charged, by hash of the file
 }
 
-// An answer identifies one plan of one study.
+// An answer identifies the answer to one plan of one study.
 type answer struct {
 	study Hash
 	ask   uint64
 }
 
-// An account is a data set's budget and its spending.
+// An account holds a data set's budget and its charges.
 type account struct {
 	budget  Budget
 	filter  *accountant.Filter
@@ -88,7 +88,7 @@ func (c *chain) read(b []byte) (Stamp, error) {
 }
 
 // check checks that a signed entry is the next entry of the chain and obeys the rules of the
-// ledger. It returns a function that applies the entry.
+// ledger. It returns a function that applies the entry to the chain.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
@@ -118,7 +118,7 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open checks the entry of a new budget.
+// open checks an entry that creates a budget. It returns a function that applies the entry.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
 		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
@@ -131,7 +131,8 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost of a charge is right and within the budget.
+// charge checks that the cost in a charge is right and fits into the budget. It returns a
+// function that applies the charge.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
@@ -171,7 +172,8 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event for an account, with the account's filter after the event.
+// A price is the cost of an event for an account, together with the state of the account's
+// filter after the event.
 type price struct {
 	cost  float64
 	after *accountant.Filter
@@ -202,8 +204,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter for a stricter promise after the account's charges. It returns an error if
-// the charges exceed this promise.
+// under returns a filter for a stricter promise that contains the account's charges so far. It
+// returns an error if these charges exceed the stricter promise.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

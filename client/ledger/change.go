@@ -13,17 +13,17 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change is a change of a study's state in one transaction.
+// A Change describes an update of a study's state, which one transaction writes.
 type Change struct {
 	Study Hash
-	// Parts are parts of the state by name. They are encrypted at rest. A nil part is removed.
+	// Parts maps names to parts of the state. They are encrypted at rest. A nil part is removed.
 	Parts map[string][]byte
 	// Settled is the number of a plan whose outcome is known, or 0. The answer to this plan is
-	// removed from the outbox because it need not be sent again.
+	// removed from the outbox, because it need not be sent again.
 	Settled uint64
 }
 
-// A Release is an answer to be charged.
+// A Release describes an answer that is to be charged.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -61,13 +61,13 @@ func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
-// Charge charges a release and returns the message to send. The charge, the change and the message
-// become durable together or not at all. Charge returns an [*accountant.BudgetError] if the release
-// does not fit into the budget, and a [*Refused] for a second answer to a plan.
+// Charge charges a release and returns the message to send. The charge, the change and the
+// message become durable together or not at all. Charge returns an [*accountant.BudgetError] if
+// the release does not fit into the budget, and a [*Refused] for a second answer to a plan.
 //
-// Charge calls wrap with the number and hash of the charge's entry. wrap returns the message, and
-// the envelope of the message names that entry. If the commit fails, the store accepts no further
-// changes, because only reopening the store shows whether the transaction happened.
+// Charge calls wrap with the number and hash of the charge's entry. The message that wrap
+// returns must name that entry in its envelope. If the commit fails, the store accepts no
+// further changes, because only reopening the store shows whether the transaction happened.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -82,8 +82,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay makes a charge and a change durable. send saves the message and returns the hash of its
-// envelope.
+// pay makes a charge and a change durable in one transaction. The function send saves the
+// message and returns the hash of its envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -102,8 +102,9 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge computes the charge of a release. It returns an error if the plan was answered, the file
-// of records belongs to another data set, or the budget does not admit the release.
+// charge computes the charge of a release. It returns an error if the plan was already answered,
+// if the file of records belongs to another data set, or if the release does not fit into the
+// budget.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -130,13 +131,13 @@ func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	}, nil
 }
 
-// Refused is the error for a change that is not allowed. The store is unchanged.
+// Refused is the error for a change that is not allowed. The store stays unchanged.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns a new entry that follows the last entry, with the fields that budgets and charges
-// share.
+// next returns an entry with the next number and the hash of the last entry. It sets the fields
+// that budgets and charges have in common.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
@@ -145,9 +146,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks it as every reader does, and appends it to the chain on disk. The
-// function envelope returns the hash of the envelope that the entry pays for. The returned function
-// keep applies the entry to the state in memory.
+// put signs an entry, checks it by the rules for reading a chain, and appends it to the chain on
+// disk. The function envelope returns the hash of the envelope that the entry pays for. The
+// returned function keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	_, head, err := e.encode()
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 		if err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // has no effect after a commit
+		defer func() { _ = tx.Rollback() }() // no effect after a commit
 		if keep, err = f(tx); err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	return keep, err
 }
 
-// at calls the boundary function of a test.
+// at calls the Boundary function of a test, if there is one.
 func (s *Store) at(point string) error {
 	if s.boundary == nil {
 		return nil

@@ -19,7 +19,7 @@ func hexOf(b [64]byte) string { return hex.EncodeToString(b[:]) }
 
 var errKilled = errors.New("killed")
 
-// copyTo copies a state directory as it is on disk at this moment.
+// copyTo copies the files of a state directory in their present state.
 func copyTo(t testing.TB, from, to string) {
 	t.Helper()
 	check(t, os.MkdirAll(to, 0o700))
@@ -30,10 +30,10 @@ func copyTo(t testing.TB, from, to string) {
 	}
 }
 
-// The test kills the process before and after the commit of a transaction. The store then contains
-// the whole transaction or no part of it.
+// The test kills the process before and after the commit of a transaction. It checks that the
+// store then contains the whole transaction or no part of it.
 //
-//abuse:case A01 all of a charge with its bytes, or nothing of either
+//abuse:case A01 a charge and its bytes are both on disk, or neither
 //abuse:case A15 a commit that fails: no message is returned, and the store accepts nothing more
 func TestCrashLeavesAllOrNothing(t *testing.T) {
 	for _, c := range []struct {
@@ -71,8 +71,9 @@ func TestCrashLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// A power failure within the commit may leave any part of its writes on disk. The commit writes its
-// data pages first, and then one of the two meta pages.
+// A power failure during the commit may leave any part of its writes on disk. The commit writes
+// its data pages first, and then one of the two meta pages. The test simulates all such
+// failures, and checks that the store contains the whole transaction or no part of it.
 //
 //abuse:case A01 all or nothing, whichever pages reached the disk
 func TestTornCommitLeavesAllOrNothing(t *testing.T) {
@@ -110,7 +111,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	torn("nothing of it", before, false)
 	torn("all of it", after, true)
 	for end := 2 * page; end <= len(after); end += page {
-		// This file has the first pages of the new file without its two meta pages.
+		// This file has the pages of the new file, but the two meta pages of the old file.
 		file := append(append([]byte(nil), before[:2*page]...), after[2*page:end]...)
 		torn("pages in order", append(file, before[end:]...), false)
 		file = append(append([]byte(nil), before[:end-page]...), after[end-page:end]...)
@@ -119,7 +120,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 		}
 	}
 	for cut := 1; cut < page; cut += page / 7 {
-		for meta := range 2 { // torn within a meta page, one of which has changed
+		for meta := range 2 { // one meta page has changed; the failure cuts it in the middle
 			file := append([]byte(nil), after...)
 			copy(file[meta*page+cut:(meta+1)*page], before[meta*page+cut:(meta+1)*page])
 			if string(file) == string(after) {
@@ -130,8 +131,8 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// The test opens a store on a full disk. Open does not report damage, and the store can be opened
-// later.
+// The test opens a store on a full disk. It checks that Open does not report damage, and that
+// the store can be opened later.
 func TestFullDiskIsNoDamage(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Close())
@@ -145,11 +146,11 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
-// The test runs random operations and crashes. Every message is charged once, at the cost that the
-// accountant computes. The store returns the same message when it is requested again.
+// The test runs random operations and crashes. It checks that every message is charged once at
+// the cost that the accountant computes, and that a repeated request returns the same message.
 //
 //abuse:case A01 after random operations and crashes the recorded spend is never below the true one
-//abuse:case P19 every answer is charged to one filter, whoever asks for it
+//abuse:case P19 every answer is charged to the same filter, for every study and coordinator
 func TestSpentIsNeverBelowReleased(t *testing.T) {
 	event := func(t *rapid.T) accountant.Event {
 		sigma := rapid.Float64Range(2, 40).Draw(t, "sigma")
@@ -186,7 +187,7 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 				var ok bool
 				item, ok, err = s.Unsent(study, ask)
 				if err == nil && !ok {
-					continue // nothing has happened
+					continue // the crash came before the commit, so the state is unchanged
 				}
 			} else if err != nil {
 				continue
@@ -214,7 +215,8 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 	})
 }
 
-// The test checks that drawn noise is charged if the computation of the answer fails.
+// The test checks that noise is charged if it was drawn and the computation of the answer then
+// fails.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Lose(ledger.Change{Study: study}, release(1), today))

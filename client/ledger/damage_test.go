@@ -39,8 +39,8 @@ func TestAnExportIsVerified(t *testing.T) {
 	}
 }
 
-// Verify refuses an export with a changed bit, and an export with a removed, added or moved line.
-// The test changes a third of the bytes.
+// The test changes bits of an export, and removes, adds and moves lines. It checks that Verify
+// refuses each changed export. Every third byte is tried.
 //
 //abuse:case A15 no bit, line or order of an export can be changed
 func TestChangedExportIsRefused(t *testing.T) {
@@ -50,7 +50,7 @@ func TestChangedExportIsRefused(t *testing.T) {
 	whole := bytes.Join(lines, nil)
 	for i := 0; i < len(whole); i += 3 {
 		changed := bytes.Clone(whole)
-		changed[i] ^= []byte{1, 0x20}[i%2] // 0x20 is the case of a letter
+		changed[i] ^= []byte{1, 0x20}[i%2] // 0x20 changes a letter between upper and lower case
 		if _, err := ledger.Verify(bytes.NewReader(changed)); err == nil {
 			t.Fatalf("byte %d, %q, changed to %q: not detected", i, whole[i], changed[i])
 		}
@@ -75,10 +75,10 @@ func TestChangedExportIsRefused(t *testing.T) {
 	}
 }
 
-// The test forges a ledger in which the data holder signs false costs. Verify recomputes the costs
-// and refuses the ledger.
+// The test forges a ledger whose data holder signs false costs. It checks that Verify recomputes
+// the costs and refuses the ledger.
 //
-//abuse:case A15 costs that are not those of their events are refused
+//abuse:case A15 costs that differ from the costs of their events are refused
 func TestForgedLedgerIsRefused(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -124,7 +124,7 @@ func TestForgedLedgerIsRefused(t *testing.T) {
 	}
 }
 
-// The test damages a store in several ways. Open returns an error each time.
+// The test damages a store in several ways, and checks that Open returns an error each time.
 //
 //abuse:case A15 not opened, exit code 5
 func TestDamageIsFound(t *testing.T) {
@@ -162,7 +162,7 @@ func exchange(t *testing.T, dir string) error {
 	return os.Rename(filepath.Join(s.Dir(), ledger.IdentityFile), filepath.Join(dir, ledger.IdentityFile))
 }
 
-// Opening a store checks every byte of the chain.
+// The test changes numbers and names in a chain on disk, and checks that Open refuses the file.
 //
 //abuse:case A15 every byte of the chain is checked at start
 func TestChangedFileIsNotOpened(t *testing.T) {
@@ -224,7 +224,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// A state directory that others may read is not opened.
+// The test checks that a state directory is not opened if other users may read it.
 func TestDirectoryOpenToOthers(t *testing.T) {
 	s := newStore(t)
 	dir := s.Dir()

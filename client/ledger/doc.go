@@ -3,16 +3,18 @@
 //
 // Every data set has a budget. The budget is a promise (ε, δ) for a privacy unit under an
 // adjacency. It never changes, and a filter of package accountant enforces it. The data holder
-// names the data set. A file of records that is exported again with another row therefore has the
-// same budget. Every charge records which file was used.
+// names the data set. A file of records that is exported again with another row therefore has
+// the same budget. Every charge names the file that was used.
 //
 // A [Store] keeps budgets and charges as a chain of entries. Each entry contains the hash of the
 // previous entry, and the data holder signs each entry. One transaction writes a charge, the
 // message that the charge pays for, and the new state of the study. The transaction is on disk
-// before the first byte of the message is sent. After a crash either the whole transaction happened
-// or none of it, and the client sends the same bytes again. No charge is ever removed.
+// before the first byte of the message is sent. After a crash the file contains the whole
+// transaction or no part of it, and the client sends the same bytes again. No charge is ever
+// removed.
 //
-// Every reader of a chain recomputes each cost from the event in the charge. Open does so too, and
-// refuses a chain whose recorded costs differ. A store that was restored from a backup passes this
-// check. Only a party that has seen a later entry can detect the backup. See [Store.Contains].
+// Open and every other reader of a chain recompute each cost from the event in the charge, and
+// refuse a chain whose recorded costs differ. A store that was restored from a backup passes
+// this check. Only a party that has seen a later entry can detect the backup. See
+// [Store.Contains].
 package ledger

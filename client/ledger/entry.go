@@ -11,25 +11,25 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Version is the version of the format of entries.
+// Version is the version of the entry format.
 const Version = 1
 
 // Domain is the signature domain of entries.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the greatest length of a line of a chain in bytes. It is enough for the largest event
-// in base64 and the other fields.
+// maxLine is the maximum length of a line of a chain in bytes. The largest event fits into it in
+// base64, together with the other fields.
 const maxLine = 128 << 10
 
-// An Entry is one step of a chain, either a new budget or a charge. An entry has only one encoding,
-// a line of JSON with the fields in this order. The hash of the entry is the SHA-256 of the
+// An Entry is one step of a chain, either a new budget or a charge. Each entry has exactly one
+// encoding, a line of JSON with the fields in this order. Its hash is the SHA-256 of the
 // encoding.
 type Entry struct {
 	Version  int       `json:"version"`
-	Sequence uint64    `json:"sequence"` // from 1
-	Previous Hash      `json:"previous"` // of the entry before; zeros in the first
-	Time     time.Time `json:"time"`     // of this machine's clock; no decision depends on it
-	Program  string    `json:"program"`  // name and version of the program that wrote it
+	Sequence uint64    `json:"sequence"` // number of the entry, from 1
+	Previous Hash      `json:"previous"` // hash of the previous entry; zeros in the first
+	Time     time.Time `json:"time"`     // time by this machine's clock; no decision depends on it
+	Program  string    `json:"program"`  // name and version of the program that wrote the entry
 	Dataset  string    `json:"dataset"`
 	Budget   *Budget   `json:"budget,omitempty"`
 	Charge   *Charge   `json:"charge,omitempty"`
@@ -37,14 +37,14 @@ type Entry struct {
 
 // A Charge is the cost of one answer.
 type Charge struct {
-	Study    Hash   `json:"study"`    // of the study document
-	Protocol Hash   `json:"protocol"` // of the rules derived from the study
-	Roster   Hash   `json:"roster"`   // of the roster
+	Study    Hash   `json:"study"`    // hash of the study document
+	Protocol Hash   `json:"protocol"` // hash of the rules derived from the study
+	Roster   Hash   `json:"roster"`   // hash of the roster
 	Ask      uint64 `json:"ask"`      // number of the plan, from 1
 	View     string `json:"view"`     // name of the observer that the charge counts against
-	Policy   Hash   `json:"policy"`   // of the policy file
-	Records  Hash   `json:"records"`  // of the file of records; see NameRecords
-	Event    []byte `json:"event"`    // see accountant.MarshalEvent
+	Policy   Hash   `json:"policy"`   // hash of the policy file
+	Records  Hash   `json:"records"`  // keyed hash of the file of records; see NameRecords
+	Event    []byte `json:"event"`    // encoding by accountant.MarshalEvent
 
 	// Cost is the cost of the event, and Spent the total spending including Cost, both in the unit
 	// of the filter. For Gaussian filters SpentDivergence is the total max divergence between the
@@ -54,17 +54,17 @@ type Charge struct {
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is a stored entry. It adds to the entry the hash of the envelope that a charge pays for,
-// and the data holder's signature over both hashes. The envelope contains the hash of the entry, so
-// the entry cannot contain the hash of the envelope.
+// A Stamp is a signed entry as it is stored. It consists of the entry, the hash of the envelope
+// that a charge pays for, and the data holder's signature over both hashes. The hash of the
+// envelope is not part of the entry, because the envelope contains the hash of the entry.
 type Stamp struct {
 	Entry    Entry
-	Hash     Hash // of the entry
-	Envelope Hash // zeros for a budget, and for noise that was drawn and not sent
+	Hash     Hash // hash of the entry
+	Envelope Hash // hash of the envelope; zeros for a budget, and for noise that was drawn but not sent
 	line     []byte
 }
 
-// line is the encoding of a stamp.
+// line is the JSON encoding of a stamp.
 type line struct {
 	Entry     json.RawMessage `json:"entry"`
 	Envelope  Hash            `json:"envelope"`
@@ -125,8 +125,8 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b equals the encoding of v by encoding/json. It rejects other texts
-// that encoding/json would decode to v, so each value has only one encoding.
+// canonical reports whether b is exactly the encoding of v by encoding/json. Other texts that
+// decode to v are rejected, so each value has only one encoding.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// maxEntries is the most entries that Verify reads.
+// maxEntries is the maximum number of entries that Verify reads.
 const maxEntries = 1 << 22
 
 // A Title is the first line of an exported ledger. It names the owner, the number of entries and
@@ -65,16 +65,16 @@ func (s *Store) Export(w io.Writer, now time.Time) error {
 	return out.Flush()
 }
 
-// A Report is the content of a verified ledger.
+// A Report describes a verified ledger.
 type Report struct {
 	Title       Title                `json:"title"`
-	Fingerprint identity.Fingerprint `json:"fingerprint"` // of the data holder
+	Fingerprint identity.Fingerprint `json:"fingerprint"` // fingerprint of the data holder
 	Accounts    []Account            `json:"accounts"`
 }
 
-// Verify reads an export, checks every signature and link, and recomputes every cost. The error is
-// a [*Fault] that names the entry. The report contains the fingerprint of the data holder. The
-// caller must compare the fingerprint with the expected one.
+// Verify reads an export, checks every signature and hash, and recomputes every cost. The error
+// is a [*Fault] that names the entry. The caller must compare the data holder's fingerprint in
+// the report with the expected one.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

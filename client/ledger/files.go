@@ -17,7 +17,7 @@ const (
 	dirMode  = 0o700
 	others   = 0o077
 
-	heldFile = "in-use.json" // describes the process that has the store open, for people
+	heldFile = "in-use.json" // describes to users which process has the store open
 )
 
 // Damaged is the error for a damaged store. Nothing may be sent from it.
@@ -53,7 +53,7 @@ func (h *Held) Error() string {
 func readHeld(dir string) *Held {
 	h := &Held{Dir: dir}
 	if b, err := os.ReadFile(filepath.Join(dir, heldFile)); err == nil && json.Unmarshal(b, h) != nil {
-		*h = Held{Dir: dir} // it is being written
+		*h = Held{Dir: dir} // the other process is still writing the file
 	}
 	return h
 }
@@ -66,12 +66,12 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// removeHolder removes the file that describes the process with the lock. It ignores errors because
-// the file only serves error messages.
+// removeHolder removes the file that describes the process with the lock. It ignores errors
+// because that file is only used in error messages.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
 
 // makeDirectory makes a directory that only its owner can read. If the directory exists,
-// makeDirectory checks this property.
+// makeDirectory returns an error if others can read it.
 func makeDirectory(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,8 @@ func checkMode(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// createFile makes an empty file and syncs its directory, which the database does not do.
+// createFile makes an empty file and syncs its directory. The database does not sync the
+// directory.
 func createFile(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
 	if err != nil {

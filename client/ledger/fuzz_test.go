@@ -10,9 +10,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFile changes bytes of the file. Open reports damage, or returns the state after the last
-// commit or the state after the commit before it, as in a restored copy. No other state is
-// possible.
+// FuzzFile changes bytes of the store's file. It checks that Open reports damage or returns the
+// state after one of the last two commits. The earlier state is possible because a restored copy
+// has it too.
 //
 //abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {
@@ -28,7 +28,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(4096*3), []byte{0})
 	for page := range uint32(8) {
-		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // fields of the page's header and of its first element
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // header fields of the page and fields of its first element
 			f.Add(page*4096+field, []byte{0x7f})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport"
 )
 
-// sealParts encrypts the parts of a change, before the transaction begins.
+// sealParts encrypts the parts of a change. It runs before the transaction begins.
 func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 	sealed := make(map[string][]byte, len(c.Parts))
 	for name, part := range c.Parts {
@@ -28,7 +28,7 @@ func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 
 func purpose(study Hash, name string) string { return "fedpvi client 1 " + study.String() + " " + name }
 
-// apply writes a change whose parts are already encrypted.
+// apply writes a change to the database. The parts of the change are already encrypted.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
 		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) 
 	return part, true, nil
 }
 
-// Studies returns the studies that have a state.
+// Studies returns the hashes of all studies that have a state.
 func (s *Store) Studies() ([]Hash, error) {
 	var all []Hash
 	err := s.view(func(tx *bbolt.Tx) error {
@@ -86,8 +86,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns the stored message that answers a plan, and reports whether there is one. The
-// store keeps the message until the outcome of the plan is known.
+// Unsent returns the stored answer to a plan, and reports whether there is one. The store keeps
+// the answer until the outcome of the plan is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))
@@ -101,7 +101,8 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the plans of a study whose answers are kept for sending, in order.
+// Outbox returns the numbers of the plans of a study whose answers are stored, in increasing
+// order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64
 	err := s.view(func(tx *bbolt.Tx) error {
@@ -125,7 +126,8 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 
 func outboxKey(study Hash, ask uint64) []byte { return binary.BigEndian.AppendUint64(study[:], ask) }
 
-// encodeItem encodes the length of the envelope in four bytes, the envelope and the body.
+// encodeItem returns the length of the envelope in four bytes, followed by the envelope and the
+// body.
 func encodeItem(i transport.Item) []byte {
 	b := make([]byte, 0, 4+len(i.Envelope)+len(i.Body))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(i.Envelope)))

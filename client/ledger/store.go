@@ -25,16 +25,16 @@ const (
 	File         = "ledger.db"
 )
 
-// lockWait is how long Open waits for the lock of the file.
+// lockWait is the maximum time for which Open waits for the lock of the file.
 const lockWait = time.Second
 
-// format is the version of the layout of the file.
+// format is the name and version of the file's layout.
 const format = "fedpvi client ledger 1"
 
-// The file has four buckets. The bucket meta holds the format and the data holder's public key. The
-// bucket chain holds the lines of the chain by number. The bucket studies holds a bucket for each
-// study with the encrypted parts of its state. The bucket outbox holds the charged messages of
-// plans without an outcome.
+// Names of the buckets of the file. The bucket meta holds the format and the data holder's
+// public key, and chain holds the lines of the chain by number. The bucket studies holds a
+// bucket for each study with the encrypted parts of its state. The bucket outbox holds the
+// charged messages of plans without an outcome.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -45,13 +45,14 @@ var (
 	holderKey = []byte("holder")
 )
 
-// A Store holds the ledger of a data holder and the state of the data holder's studies in one file.
-// One process at a time may open the file. The methods of a Store may be called concurrently.
+// A Store holds a data holder's ledger and the states of the data holder's studies in one file.
+// Only one process can open the file at a time. The methods of a Store may be called
+// concurrently.
 type Store struct {
 	dir      string
-	path     string // of the file
+	path     string // path of the file
 	holder   *identity.Identity
-	key      *seal.Key // of the state at rest
+	key      *seal.Key // encrypts the state at rest
 	db       *bbolt.DB
 	program  string
 	layer    durable.Layer
@@ -59,31 +60,31 @@ type Store struct {
 
 	mu     sync.Mutex
 	chain  *chain
-	broken error // why the store accepts nothing more
+	broken error // if set, the reason why the store accepts no further changes
 }
 
 // Options configure Open.
 type Options struct {
-	Program string    // name and version, for entries
-	Command string    // shown to a process that finds the store in use
-	Now     time.Time // shown likewise
+	Program string    // name and version of the program, written into entries
+	Command string    // command line, shown to a process that finds the store in use
+	Now     time.Time // start time, shown to a process that finds the store in use
 	// Existing makes a missing store an error instead of creating it.
 	Existing bool
 	// Boundary, if set, is called before and after the commit of every transaction. If Boundary
 	// returns an error, the transaction returns that error. Tests use Boundary to simulate a crash
 	// before or after a commit.
 	Boundary func(point string) error
-	// Layer lies between the database and its file.
+	// Layer is inserted between the database and its file.
 	Layer durable.Layer
 }
 
 // ErrNothing is the error for a missing store.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory. It creates the directory, the keys and the file if they do
-// not exist, unless o.Existing is set. It checks the whole chain. It returns a [*Held] if another
-// process has the store open, and a [*Damaged] if the store is damaged. Nothing may be sent from a
-// damaged store until a person has examined it.
+// Open opens the store in a directory and checks the whole chain. It creates the directory, the
+// keys and the file if they do not exist, unless o.Existing is set. It returns a [*Held] if
+// another process has the store open, and a [*Damaged] if the store is damaged. Nothing may be
+// sent from a damaged store until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +145,7 @@ func prepare(dir string) error {
 	return checkMode(path, info)
 }
 
-// load reads the keys, and reads and checks the chain. For a new file it makes the keys and
+// load reads the keys and the chain, and checks the chain. For a new file it makes the keys and
 // initialises the file.
 func (s *Store) load() error {
 	fresh, err := s.fresh()
@@ -182,7 +183,7 @@ func (s *Store) loadKeys(fresh bool) (err error) {
 	return err
 }
 
-// keyOf loads a key. It makes a missing key only if the file is new.
+// keyOf loads a key. If the file is new and the key is missing, keyOf makes the key.
 func keyOf[K any](path string, fresh bool, create, load func(string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
@@ -232,7 +233,7 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f, and returns a [*Damaged] if f fails.
+// whole runs f. If f returns an error, whole returns it as a [*Damaged].
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
@@ -241,7 +242,7 @@ func (s *Store) whole(f func() error) error {
 	return err
 }
 
-// readable runs f, and returns a [*Damaged] if the database cannot be read.
+// readable runs f, and returns a [*Damaged] if f panics or fails while it reads the database.
 func (s *Store) readable(f func() error) error {
 	err := durable.Guard(f)
 	if damaged := new(Damaged); errors.Is(err, durable.ErrDamaged) && !errors.As(err, &damaged) {
@@ -263,5 +264,5 @@ func (s *Store) Close() error {
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Identity returns the data holder's identity, for signing.
+// Identity returns the data holder's identity, which signs messages.
 func (s *Store) Identity() *identity.Identity { return s.holder }

@@ -55,13 +55,12 @@ func release(ask uint64) ledger.Release {
 	return ledger.Release{Dataset: "ward", Ask: ask, View: "anyone", Event: gaussian}
 }
 
-// says returns an answer whose envelope names the number and hash of its ledger entry.
+// says returns a message whose envelope contains the given number and hash of a ledger entry.
 func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
 
-// pay charges an answer to plan number ask and stores a state of the study that contains the
-// number.
+// pay charges an answer to plan number ask, and stores a study state that contains this number.
 func pay(s *ledger.Store, of ledger.Hash, ask uint64) (transport.Item, error) {
 	state := fmt.Appendf(nil, "answered %d", ask)
 	return s.Charge(ledger.Change{Study: of, Parts: map[string][]byte{"site": state}}, release(ask), today, says)
@@ -115,8 +114,8 @@ func TestChargeIsKept(t *testing.T) {
 	}
 }
 
-// The test compares costs in the ledger with the accountant's costs, which are Σμ² for Gaussian
-// releases.
+// The test compares the costs in the ledger with the accountant's costs. For Gaussian releases
+// they are Σμ².
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -132,7 +131,10 @@ func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	}
 }
 
-//abuse:case A04 a second charge for a question is refused
+// The test checks that a refused change leaves the ledger, the budget and the study's state
+// unchanged.
+//
+//abuse:case A04 a second charge for a plan is refused
 func TestRefusalsChangeNothing(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -207,7 +209,8 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that the stricter of the policy's promise and the budget's promise decides.
+// The test checks that a release must fit into the stricter one of two promises, the policy's
+// and the budget's.
 func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -258,7 +261,7 @@ func TestOneProcessAtATime(t *testing.T) {
 func TestSettledAnswersAreRemoved(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
-	for ask := uint64(1); ask <= 2; ask++ { // settled out of order
+	for ask := uint64(1); ask <= 2; ask++ { // the test settles the second plan and not the first
 		for _, of := range []ledger.Hash{study, other} {
 			_, err := pay(s, of, ask)
 			check(t, err)
@@ -313,7 +316,7 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	name := func(s *ledger.Store, content string) ledger.Hash {
 		h, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(io.Reader) error { return nil })
 		check(t, err)
-		for part := range int64(len(content)) { // the same, however much read reads
+		for part := range int64(len(content)) { // the hash must not depend on how many bytes the function reads
 			again, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(r io.Reader) error {
 				_, err := io.CopyN(io.Discard, r, part)
 				return err

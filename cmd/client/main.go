@@ -81,7 +81,7 @@ func (c *commands) finish(err error) int {
 		fmt.Fprintf(os.Stderr, "client: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
 	}
 	if c.JSON && err != nil && told == nil {
-		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // no further report is possible
+		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error in printing the error cannot be reported
 	}
 	return code
 }

@@ -11,7 +11,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// version returns the program's name and version, which the ledger records.
+// version returns the program's name and version for the ledger.
 func version() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -20,7 +20,7 @@ func version() string {
 	return "fedpvi client " + version
 }
 
-// directory returns the state directory.
+// directory returns the path of the state directory.
 func (c *commands) directory() (string, error) {
 	if c.State != "" {
 		return filepath.Abs(c.State)
@@ -32,17 +32,17 @@ func (c *commands) directory() (string, error) {
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
-// open opens the state directory.
+// open opens an existing state directory.
 func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
-// openOr opens the state directory. If create is set it makes a missing one.
+// openOr opens the state directory. If create is set, it makes a missing directory.
 func (c *commands) openOr(create bool) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {
 		return nil, err
 	}
-	// Other processes see this text. It contains only the name of the command, because the
-	// arguments may contain an invitation.
+	// Other processes show this text. It leaves out the arguments, which may contain an
+	// invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -53,8 +53,8 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create})
 }
 
-// logger returns a logger to standard error. In the automatic mode it writes warnings as text on a
-// terminal, and JSON elsewhere.
+// logger returns a logger to standard error. In the automatic mode it writes text on a terminal,
+// starting at warnings, and JSON elsewhere.
 func (c *commands) logger() *slog.Logger {
 	form := c.Log
 	if form == "auto" {
@@ -68,7 +68,7 @@ func (c *commands) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, nil))
 }
 
-// with opens the state and calls f with the study that the user chose.
+// with opens the state, calls f with the selected study, and closes the state.
 func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
 	k, err := c.open()
 	if err != nil {

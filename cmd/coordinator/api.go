@@ -9,8 +9,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// api connects to the coordinator that serves from the state directory. If no coordinator serves,
-// it opens the state directory itself. The caller must call done.
+// api connects to the coordinator that runs on the state directory. If none runs, api opens the
+// state directory itself. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -26,7 +26,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub}, hub.Close, nil
 }
 
-// existing calls api. It returns an error if the state directory does not exist.
+// existing does the same as api, but returns an error if the state directory does not exist.
 func (e *environment) existing() (admin.API, func() error, error) {
 	if !store.Exists(e.state) {
 		return nil, nil, fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
@@ -34,7 +34,7 @@ func (e *environment) existing() (admin.API, func() error, error) {
 	return e.api()
 }
 
-// with runs f with an API for an existing state.
+// with calls f with an API for an existing state directory.
 func (e *environment) with(f func(admin.API) error) (err error) {
 	api, done, err := e.existing()
 	if err != nil {
@@ -44,7 +44,7 @@ func (e *environment) with(f func(admin.API) error) (err error) {
 	return f(api)
 }
 
-// one returns the status of the named study. If the name is empty, there must be exactly one study.
+// one returns the status of the named study. An empty name selects the only study.
 func (e *environment) one(api admin.API, study string) (coordinator.Status, error) {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {
@@ -56,12 +56,12 @@ func (e *environment) one(api admin.API, study string) (coordinator.Status, erro
 	return all[0], nil
 }
 
-// studyArg selects a study.
+// studyArg is the argument that selects a study.
 type studyArg struct {
 	Study string `arg:"" optional:"" help:"Name of the study, or the first digits of its digest. Default: the only one."`
 }
 
-// jsonFlag selects JSON output.
+// jsonFlag is the flag that selects JSON output.
 type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }

@@ -17,7 +17,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// invitationFlags configure invitations.
+// invitationFlags are the flags that configure invitations.
 type invitationFlags struct {
 	Valid time.Duration `help:"How long the invitations are valid." default:"336h" placeholder:"TIME"`
 	Out   string        `help:"Folder for the invitations. Default: invitations/STUDY in the state directory." type:"path" placeholder:"DIR"`
@@ -121,7 +121,7 @@ func (f invitationFlags) folder(e *environment, study string) string {
 	return filepath.Join(e.state, "invitations", study)
 }
 
-// A file is a written invitation.
+// A file describes an invitation that was written to a file.
 type file struct {
 	Client  identity.Name `json:"client"`
 	File    string        `json:"file"`
@@ -208,8 +208,8 @@ func (c *inviteCommand) Run(e *environment) error {
 	})
 }
 
-// list joins names with commas for a sentence. It writes at most eight names and the number of the
-// remaining names.
+// list joins names with commas for a sentence. It lists at most eight names, and then the number
+// of remaining names.
 func list[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

@@ -1,5 +1,5 @@
-// Command coordinator runs federated studies: it invites clients, sends them a plan each round, and
-// computes the posterior. See coordinator --help.
+// Command coordinator runs federated studies. It invites clients, sends them a plan in each
+// round, and computes the posterior. See coordinator --help.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// Exit codes: docs/use/exit-codes.md.
+// Exit codes. See docs/use/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -83,7 +83,7 @@ func run(args []string) int {
 	})
 }
 
-// environment is shared by all commands.
+// environment holds the context and the state directory of a command.
 type environment struct {
 	ctx   context.Context
 	state string

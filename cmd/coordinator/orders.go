@@ -108,8 +108,8 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew creates a file, and leaves no file if writing fails. It returns an error if the file
-// already exists.
+// writeNew creates a file and lets write write its content. It removes the file if writing
+// fails. It returns an error if the file already exists.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s already exists: choose another file with --out", path)
@@ -185,7 +185,7 @@ func (checkCommand) Help() string {
   coordinator check-config study.toml`
 }
 
-// Run checks a study file and the state directory. It changes nothing.
+// Run checks a study file and the state directory, and changes nothing.
 func (c *checkCommand) Run(e *environment) error {
 	report := map[string]string{}
 	if c.File != "" {

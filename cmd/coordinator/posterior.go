@@ -161,8 +161,9 @@ func factored(p *session.Posterior) ([]float64, mat.Matrix, error) {
 	return mean, &l, nil
 }
 
-// normal returns a standard normal draw, by inversion of the distribution function.
+// normal returns a draw from the standard normal distribution, by inversion of its distribution
+// function.
 func normal(s *dpmech.Stream) float64 {
-	u := (float64(s.Uint64()>>11) + 0.5) / (1 << 53) // between 0 and 1
+	u := (float64(s.Uint64()>>11) + 0.5) / (1 << 53) // uniform between 0 and 1, both excluded
 	return math.Sqrt2 * math.Erfinv(2*u-1)
 }

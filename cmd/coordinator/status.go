@@ -80,8 +80,8 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 	return t.Flush()
 }
 
-// headline returns one line with the progress of the study, what the study waits for, and for how
-// long.
+// headline returns one line with the progress of the study, the event that the study waits for,
+// and the time since it began to wait.
 func headline(s coordinator.Status, now time.Time) string {
 	text := string(s.Phase)
 	if s.Phase == coordinator.Running {
@@ -100,7 +100,7 @@ func headline(s coordinator.Status, now time.Time) string {
 	return text + ", since " + span(now.Sub(s.Since))
 }
 
-// missed returns the clients that the study waits for and that other daemons do not hear by gossip.
+// missed returns the clients that the study waits for and that gossip cannot reach.
 func missed(s coordinator.Status) (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -110,7 +110,7 @@ func missed(s coordinator.Status) (gone []string) {
 	return gone
 }
 
-// span formats a duration for people.
+// span returns a duration as readable text.
 func span(d time.Duration) string {
 	switch d = d.Round(time.Second); {
 	case d <= 0:
@@ -147,13 +147,13 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// startingUp is the longest time that a coordinator needs between opening the state and accepting
-// commands.
+// startingUp is the maximum time that a coordinator needs between opening the state and
+// accepting orders.
 const startingUp = 10 * time.Second
 
 // Run prints a line for each change of the status. On a terminal the new line replaces the last
-// line. Run closes its connection and the state directory between two checks, so that a coordinator
-// can be restarted meanwhile.
+// line. Between two checks Run closes its connection and the state directory, so that a
+// coordinator can be restarted meanwhile.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
@@ -195,13 +195,13 @@ var errAborted = errors.New("the study was aborted")
 
 func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	now := time.Now()
-	steady := headline(s, s.Since) // without the elapsed time
+	steady := headline(s, s.Since) // the line without the elapsed time
 	line := s.Study + ": " + headline(s, now)
 	switch {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		err = json.NewEncoder(os.Stdout).Encode(s) // one line, for a program that reads line by line
+		err = json.NewEncoder(os.Stdout).Encode(s) // one line, because the reader may be a program that reads line by line
 	case steady != w.last:
 		fmt.Println(line)
 	}

@@ -15,8 +15,8 @@ import (
 // flush is the time limit for sending the last traces when the program ends.
 const flush = 5 * time.Second
 
-// tracesTo sends traces to a collector, by OTLP over HTTP, until it is closed. Package
-// coordinator/daemon defines their content.
+// tracesTo returns a provider that sends traces to a collector by OTLP over HTTP, and a function
+// that closes the provider. Package coordinator/daemon defines the content of the traces.
 func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, func(), error) {
 	u, err := url.Parse(collector)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -36,6 +36,6 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // the program ends, and a collector that is gone is not an error
+		_ = provider.Shutdown(ctx) // the program ends, and an unreachable collector is not an error
 	}, nil
 }

@@ -8,12 +8,13 @@ import (
 	"fedpvi/sim"
 )
 
-// deviceFlag selects where private gradient steps are computed.
+// deviceFlag is the flag that selects where private gradient steps are computed.
 type deviceFlag struct {
 	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 }
 
-// devices returns the selected devices. It prints them on standard error unless quiet is set.
+// devices returns the selected devices. Unless quiet is set, it prints their names on standard
+// error.
 func (f deviceFlag) devices(quiet bool) *sim.Devices {
 	return sim.NewDevices(f.Device, func(line string) {
 		if !quiet {

@@ -1,5 +1,5 @@
-// Command sim runs a whole federation on one machine. It plans studies, runs them, and sweeps over
-// their settings. See sim --help.
+// Command sim runs a whole federation on one machine. It plans studies, runs them, and runs
+// sweeps over grids of their settings. See sim --help.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// Exit codes: docs/use/exit-codes.md.
+// Exit codes. See docs/use/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1

@@ -9,7 +9,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// protocolFlags select a study and the number of its clients.
+// protocolFlags are the flags that select a study and the number of its clients.
 type protocolFlags struct {
 	studyFlags
 	Clients *int `help:"Number of clients. Default: that of the study's simulation." placeholder:"N"`

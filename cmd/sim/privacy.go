@@ -52,8 +52,8 @@ more.`
 }
 
 func (c *privacyCommand) Run() error {
-	// The accountant allocates few, large arrays. The limit makes the garbage collector free them
-	// early.
+	// The accountant allocates few, large arrays. The limit makes the garbage collector free
+	// them early.
 	debug.SetMemoryLimit(160 << 20)
 	if err := checkPlot(c.Plot); err != nil {
 		return err

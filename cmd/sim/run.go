@@ -16,7 +16,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// studyFlags select a study and change its settings.
+// studyFlags are the flags that select a study and change its settings.
 type studyFlags struct {
 	Study      string   `arg:"" help:"Study file." type:"existingfile"`
 	Set        []string `help:"Replace a setting of the study, as in --set privacy.epsilon=1. May be repeated. The result is another study." placeholder:"KEY=VALUE" sep:"none"`
@@ -133,7 +133,7 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
-// cores returns the number of workers, or the number of CPU cores if workers is not positive.
+// cores returns workers if it is positive, and otherwise the number of CPU cores.
 func cores(workers int) int {
 	if workers <= 0 {
 		return runtime.NumCPU()
