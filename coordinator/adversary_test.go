@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// If several callers add the same study at the same time, one caller succeeds, and the hub keeps the keys
-// that this caller made.
+// Several callers add the same study at the same time. The test checks that one caller succeeds,
+// and that the hub keeps the keys of this caller.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -35,12 +35,12 @@ func TestFoundingTwiceAtOnce(t *testing.T) {
 		t.Errorf("the study was added %d times", founded)
 	}
 	check(t, h.hub.Close())
-	h.open() // with the keys of the caller that succeeded
+	h.open() // the hub now loads the keys of the caller that succeeded
 	admit(t, h.invite("north")...)
 }
 
-// Only an answer of this study is evidence against a client. A message that the client signed for another
-// purpose contradicts nothing.
+// The test checks that only an answer of this study is evidence against a client. A message that
+// the client signed for another purpose contradicts nothing.
 //
 //abuse:case A10 a message that was signed for another purpose is not kept as evidence
 func TestForeignMessageIsNoEvidence(t *testing.T) {
@@ -74,7 +74,7 @@ func evidence(t *testing.T, h *house) (n int) {
 	return n
 }
 
-// A client that left cannot consent again.
+// The test checks that a client that left cannot consent again.
 //
 //abuse:case P13 a client that left stays out
 func TestClientThatLeftStaysOut(t *testing.T) {
@@ -87,7 +87,7 @@ func TestClientThatLeftStaysOut(t *testing.T) {
 	}
 }
 
-// answerOf returns the answer that the client would send now.
+// answerOf returns the answer that the party would send next.
 func (s *stand) answerOf(p *party) transport.Item {
 	s.t.Helper()
 	_, err := p.answer()
@@ -95,7 +95,8 @@ func (s *stand) answerOf(p *party) transport.Item {
 	return *p.outbox
 }
 
-// Bodies in tiny pieces are refused, because the store keeps a key for each piece and would grow.
+// The test checks that bodies in tiny pieces are refused. The store would grow, because it keeps
+// a key for each piece.
 //
 //abuse:case A12 bodies in tiny pieces are refused; the store does not grow
 func TestTinyPiecesAreRefused(t *testing.T) {
@@ -112,7 +113,8 @@ func TestTinyPiecesAreRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), s.good, minPiece))
 }
 
-// A bundle without a transcript contains no signature and is refused.
+// The test checks that a bundle without a transcript is refused, because it contains no
+// signature.
 func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b, planeText(noPrivacy, "rounds = 2", ""))
@@ -125,7 +127,8 @@ func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	}
 }
 
-// The answers in the bundle of a running or aborted study are checked as well.
+// The test checks that Verify also checks the answers in the bundle of a running or aborted
+// study.
 func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 	for _, aborted := range []bool{false, true} {
 		s := newStand(t)
@@ -160,7 +163,7 @@ func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 
 func keep(envelope []byte) []byte { return envelope }
 
-// A bundle with a missing or forged consent is refused.
+// The test checks that a bundle with a missing or forged consent is refused.
 func TestForgedConsents(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
@@ -176,7 +179,8 @@ func TestForgedConsents(t *testing.T) {
 	}
 }
 
-// bundleWith returns the bundle of a study with one answer, and with the consents that consent returns.
+// bundleWith returns the bundle of a study with one answer. The function consent may change each
+// consent in it.
 func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

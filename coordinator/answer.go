@@ -12,15 +12,16 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that arrived whole is opened in memory. An answer that arrived in pieces may be long, so it is in
-// the store. The goroutine of the client's call checks the seal of the stored answer chunk by chunk. After
-// that the loop reads the answer into memory and adds it up. The bytes cannot change in between: stored pieces
-// are never overwritten, and if they are dropped, the client makes a new offer.
+// An answer that arrives in one message is opened in memory. An answer that arrives in pieces
+// may be long, so its pieces are in the store. The goroutine of the client's call checks the
+// encryption of the stored answer chunk by chunk. After that the loop reads the answer into
+// memory and adds it to the sum. The bytes cannot change in between, because stored pieces are
+// never overwritten. If they are dropped, the client must make a new offer.
 
-// errChanged is returned for an answer that was checked and cannot be read again.
+// errChanged is returned if an answer cannot be read again after it was checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is the body of an answer whose pieces are all in the store.
+// A stored is the body of an answer whose pieces have all arrived and are in the store.
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
@@ -54,11 +55,11 @@ func (a stored) body() (transcript.Body, error) {
 	return transcript.Body{Size: uint64(a.size), Hash: Hash(sum.Sum(nil))}, nil
 }
 
-// A payload returns the opened bytes of an answer.
+// A payload is a function that returns the decrypted bytes of an answer.
 type payload func() ([]byte, error)
 
-// opened checks an answer and returns its payload. The result fault is not nil if the answer is bad. The
-// result err is not nil if this machine failed.
+// opened checks an answer and returns its payload. The result fault is an error in the answer.
+// The result err is an error of this machine.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
@@ -89,7 +90,8 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	return p, nil, err
 }
 
-// gathered returns the bytes of a payload that was checked before and whose sealed bytes are in the store.
+// gathered returns the bytes of a payload that was already checked. The encrypted bytes are in
+// the store.
 func gathered(p *seal.Payload) ([]byte, error) {
 	b := make([]byte, 0, p.Len())
 	err := p.Each(func(part []byte) error {

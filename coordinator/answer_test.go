@@ -31,7 +31,8 @@ func crossedText(levels int) []byte {
 	return []byte(b.String())
 }
 
-// A longStand is a study of two clients with answers of several chunks. Its first plan is open.
+// A longStand is a study of two clients whose answers have several chunks. Its first plan is
+// open.
 type longStand struct {
 	*crowd
 	north, south *party
@@ -49,7 +50,8 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p that contains the numbers n, n+1, and so on, after change has altered them.
+// says returns an answer of p with the numbers n, n+1, and so on, after the function change has
+// altered them.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {
@@ -61,16 +63,16 @@ func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item
 	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
 }
 
-// standing returns the encoded state of the phases, which contains the sum of the answers so far.
+// standing returns the encoded state of the phases. It contains the sum of the answers so far.
 func (s *longStand) standing() []byte {
 	s.t.Helper()
-	s.mustStatus() // wait until the loop has carried out earlier commands
+	s.mustStatus() // wait until the loop has carried out all earlier commands
 	b, err := s.study.st.server.MarshalBinary()
 	check(s.t, err)
 	return b
 }
 
-// checkedAnswer sends a whole answer and checks it. The coordinator has not accepted the returned answer yet.
+// checkedAnswer sends a whole answer and checks it, but does not make the coordinator accept it.
 func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
@@ -103,7 +105,7 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	check(s.t, s.hub.store.Update(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.study.hash)
 		check(s.t, err)
-		const page = 32 << 10 // of the store's pieces, which begin anew after the first 100,000 bytes
+		const page = 32 << 10 // size of the store's pieces after the first 100,000 bytes
 		first := at - (at-100_000)%page
 		b := make([]byte, min(page, kept.Have(key)-first))
 		check(s.t, kept.ReadAnswer(key, b, first))
@@ -112,7 +114,8 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	}))
 }
 
-// checkSum checks that the first round is over, with the sum of both clients' numbers.
+// checkSum checks that the first round is over, and that its outcome is the sum of both clients'
+// numbers.
 func (s *longStand) checkSum(north, south int64) {
 	s.t.Helper()
 	item, err := s.north.link.Entry(s.t.Context(), 3)
@@ -130,15 +133,15 @@ func (s *longStand) checkSum(north, south int64) {
 	}
 }
 
-// If the bytes of an answer change between the check and the loop's read, the answer does not count. The loop has
-// then added up a part of the answer, so it reads its state again from the disk. After that it accepts the right
-// bytes.
+// The test changes the bytes of an answer between the check and the loop's read. The loop may
+// have added a part of the answer to the sum by then. The test checks that the loop reads its
+// state again from the disk, and that it then accepts the right bytes.
 func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
 	before := s.standing()
 	w, payload := s.checkedAnswer(s.north, good)
-	s.damage(s.north, int64(len(good.Body))-1, 1) // of the last chunk
+	s.damage(s.north, int64(len(good.Body))-1, 1) // a byte in the last chunk
 	if got := reasonOf(t, s.take(s.north, w, payload)); got != transport.Unavailable {
 		t.Errorf("an answer that changed: %q", got)
 	}
@@ -153,9 +156,10 @@ func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// The coordinator reads a long answer twice: one pass checks it, the other adds it up. A coordinator that is killed
-// between the two passes accepts the answer when it is offered again. A coordinator that is killed after both passes
-// adds the answer up again.
+// The coordinator reads a long answer twice, first to check it and then to add it to the sum.
+// The test kills the coordinator between the two passes, and checks that it accepts the answer
+// when the client offers it again. The test also kills it after both passes, and checks that it
+// adds the answer to the sum again.
 func TestKilledBetweenPasses(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -182,8 +186,9 @@ func TestKilledBetweenPasses(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// A plan may be closed while a long answer to it is checked, which removes the answer's bytes. The client then gets a
-// refusal because it is late. If its answer was accepted meanwhile, it gets a success.
+// A plan is closed while a long answer to it is checked, which removes the answer's bytes. The
+// test checks that the client is told that it is late. If the answer was accepted meanwhile, the
+// client must get a success.
 func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
@@ -194,14 +199,15 @@ func TestPlanIsClosedDuringCheck(t *testing.T) {
 		b.state.open[1].deadline = b.now
 		return nil
 	}))
-	s.mustStatus() // the loop has closed it
+	s.mustStatus() // wait until the loop has closed the plan
 	if got := reasonOf(t, s.study.finish(t.Context(), s.north.peer, w)); got != transport.OutOfPlace {
 		t.Errorf("an answer that came too late: %q", got)
 	}
 	check(t, s.study.finish(t.Context(), s.south.peer, again))
 }
 
-// An answer whose bytes were dropped after the check is not accepted, whatever bytes have replaced them.
+// The test drops the bytes of an answer after the check. It checks that the answer is then not
+// accepted, whatever bytes have replaced them.
 func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -225,8 +231,9 @@ func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), good, 64<<10))
 }
 
-// A long answer with an error in its last chunk is refused, and the sum stays unchanged. The error is a byte that
-// changed in transit, a wrong byte that the client signed, or a number beyond the range of the mechanism.
+// The test sends long answers with an error in the last chunk. The error is a byte that changed
+// in transit, a wrong byte that the client signed, or a number beyond the range of the
+// mechanism. The answer must be refused, and the sum must stay unchanged.
 //
 //abuse:case A13 a number beyond the range at the end of a long answer changes nothing
 func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
@@ -251,9 +258,10 @@ func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// An answer that arrived in pieces is checked chunk by chunk. When the coordinator accepts the answer, it reads the
-// answer into memory, as bytes and as numbers. The age package allocates memory for each chunk, so each pass over the
-// answer allocates as many bytes as the answer has.
+// An answer that arrived in pieces is checked chunk by chunk. To accept it, the coordinator
+// reads it into memory, as bytes and as numbers. The test bounds the memory of both steps. The
+// age package allocates memory for each chunk, so each pass allocates as many bytes as the
+// answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)
@@ -282,9 +290,9 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 		t.Error("the answer was not accepted")
 	}
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
-	garbage := size + size/8      // of one pass
-	numbers := uint64(8 * s.size) // of the answer and, as this one is the first, of the sum
-	taken := size + 2*numbers     // bytes, numbers and sum
+	garbage := size + size/8      // allocations of one pass
+	numbers := uint64(8 * s.size) // numbers of the answer, and as many of the sum, which the first answer creates
+	taken := size + 2*numbers     // bytes and numbers of the answer, and numbers of the sum
 	if checked > garbage+300<<10 || added > garbage+taken+300<<10 {
 		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
 	}

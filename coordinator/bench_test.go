@@ -36,13 +36,13 @@ func wideText(d, rounds int) []byte {
 	return []byte(b.String())
 }
 
-// A crowd is many clients that answer with made-up numbers.
+// A crowd is a study with many clients that answer with made-up numbers.
 type crowd struct {
 	*house
 	parties []*party
 	padded  int
-	size    int             // elements of a release
-	used    []time.Duration // of processors, in each round
+	size    int             // numbers in a release
+	used    []time.Duration // processor time of each round
 }
 
 func newCrowd(t testing.TB, clients int, document []byte) *crowd {
@@ -69,7 +69,7 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 	return c
 }
 
-// all calls do concurrently for every client.
+// all calls do for every client. The calls run concurrently.
 func (c *crowd) all(do func(p *party) error) {
 	var group sync.WaitGroup
 	for _, p := range c.parties {
@@ -82,8 +82,8 @@ func (c *crowd) all(do func(p *party) error) {
 	group.Wait()
 }
 
-// round makes all clients answer the open plan. It returns the time from the first byte that a client sends to
-// the outcome.
+// round makes all clients answer the open plan. It returns the time from the first byte that a
+// client sends until the outcome is published.
 func (c *crowd) round(protocol Hash) time.Duration {
 	standing, err := c.parties[0].link.Standing(c.t.Context())
 	check(c.t, err)
@@ -115,7 +115,8 @@ func (c *crowd) round(protocol Hash) time.Duration {
 	return took
 }
 
-// answer returns the answer of a client to a plan, with the given numbers.
+// answer returns a client's answer to a plan. The argument change holds the numbers of the
+// answer.
 func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, protocol Hash, change []int64) transport.Item {
 	r := &pvi.Release{Protocol: pvi.Digest(protocol), Number: int(e.Ask), Client: pvi.ClientID(p.peer.Name), Change: change}
 	p.ledger++
@@ -134,7 +135,7 @@ func processorTime(t testing.TB) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// before returns the hash of the envelope before an entry.
+// before returns the hash of the envelope of entry n − 1.
 func (c *crowd) before(n uint64) Hash {
 	item, err := c.study.item(n - 1)
 	check(c.t, err)

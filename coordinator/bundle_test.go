@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// played returns a house whose study was run to its end.
+// played returns a coordinator whose study was run to its end, and the study's clients.
 func played(t *testing.T, document []byte) (*house, []*party) {
 	h := newHouse(t, Options{})
 	h.found(document)
@@ -53,7 +53,8 @@ func TestBundlesAreVerified(t *testing.T) {
 	}
 }
 
-// The bundle of a study that is running, or that was aborted, is valid.
+// The test checks that the bundle of a running study and the bundle of an aborted study are
+// valid.
 func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
@@ -68,7 +69,8 @@ func TestBundleBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A bundle in which a byte was changed, cut or added is refused.
+// The test changes, removes and adds bytes of a bundle, and checks that Verify refuses the
+// result.
 //
 //abuse:case P05 a bundle with a changed byte is refused
 func TestChangedBundleIsRefused(t *testing.T) {
@@ -91,8 +93,9 @@ func TestChangedBundleIsRefused(t *testing.T) {
 	}
 }
 
-// retold returns a bundle in which change has altered the bodies of entries. The coordinator has signed the changed
-// entries. Entries of the kind other are signed for a wrong model.
+// retold returns a bundle in which the function change has altered the bodies of entries. The
+// coordinator has signed the changed entries. Entries of the kind other are signed for a wrong
+// model.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -141,7 +144,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 	return out.Bytes()
 }
 
-// Verify finds wrong entries, although the coordinator signed them.
+// The test checks that Verify finds wrong entries that the coordinator signed.
 //
 //abuse:case A21 verification of the bundle finds wrong entries that the coordinator signed
 func TestWrongEntriesAreFound(t *testing.T) {

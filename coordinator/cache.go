@@ -6,8 +6,8 @@ import (
 	"fedpvi/transport"
 )
 
-// The bounds of a cache. They do not count the two newest entries, because the outcome of a round and the
-// next plan are appended together and all clients request both.
+// Bounds of a cache. They do not count the two newest entries, because the outcome of a round
+// and the next plan are appended together and all clients request both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
@@ -17,13 +17,13 @@ const (
 type cache struct {
 	mu    sync.Mutex
 	items map[uint64]transport.Item
-	first uint64 // the oldest one held; 0 if there is none
+	first uint64 // number of the oldest entry in the cache; 0 if the cache is empty
 	bytes int
 }
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put adds an entry, whose number must follow the number of the last entry that was put.
+// put adds an entry. Its number must follow the number of the entry that was added before.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 // newest returns the total size in bytes of the entry with the given number and the entry before it.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
-func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) } // in memory
+func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) } // size returns the bytes that an entry uses in memory
 
 func (c *cache) get(number uint64) (transport.Item, bool) {
 	c.mu.Lock()

@@ -12,7 +12,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// A coordinator does not continue with a state that was changed while it was stopped.
+// The test changes the state of a stopped coordinator, and checks that the coordinator does not
+// continue.
 func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {
@@ -50,8 +51,8 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// A study that has begun has a state. If the state, or a part of a long state, is missing, the coordinator does not
-// begin the study again.
+// The test removes the state of a study that has begun, or a part of a long state. The
+// coordinator must not begin the study again.
 func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())
@@ -70,7 +71,8 @@ func TestMissingStateIsRefused(t *testing.T) {
 	}
 }
 
-// If a key is missing, the coordinator does not start and does not make a new one.
+// The test removes a key, and checks that the coordinator does not start and does not make a new
+// key.
 func TestLostKeys(t *testing.T) {
 	for name, path := range map[string]func(f files, h Hash) string{
 		"identity":  func(f files, _ Hash) string { return f.identity() },
@@ -91,7 +93,7 @@ func TestLostKeys(t *testing.T) {
 	}
 }
 
-// inDatabase returns a value that is not in a file.
+// inDatabase returns a value that is kept in the database and not in a file.
 func inDatabase(b []byte) *store.Value {
 	return &store.Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -15,12 +15,14 @@ import (
 	"fedpvi/transport"
 )
 
-// twoAreEnough lets a study of three clients run when only two of them take part.
+// twoAreEnough is a setting with which a study of three clients continues if only two of them
+// answer.
 const twoAreEnough = "min_clients = 2"
 
-// The coordinator closes a round at its deadline and uses the answers that have arrived.
+// The test checks that the coordinator closes a round at its deadline and uses the answers that
+// have arrived.
 //
-//abuse:case A25 the round is closed without them
+//abuse:case A25 at the deadline the round is closed without the late answers
 func TestDeadlineClosesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -42,7 +44,7 @@ func TestDeadlineClosesRound(t *testing.T) {
 		if got := h.mustStatus().Phase; got != Ended {
 			t.Fatalf("after the deadline the study is %s", got)
 		}
-		// A late client can still read the transcript to its end.
+		// A client that is late can still read the transcript to its end.
 		west := parties[2]
 		check(t, west.follow(t.Context()))
 		if !west.chain.Position().Over {
@@ -52,9 +54,9 @@ func TestDeadlineClosesRound(t *testing.T) {
 	})
 }
 
-// If the deadline passes during an upload, the client must offer the answer again, and the offer is refused as
-// late. If a write of the store fails during an upload, the client must also offer again, and the upload then
-// continues.
+// The deadline passes during an upload. The test checks that the client must offer the answer
+// again, and that the offer is refused as late. If a write of the store fails during an upload,
+// the client must also offer the answer again, and the upload then continues.
 func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
@@ -103,8 +105,8 @@ func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	})
 }
 
-// If fewer than min_clients answers arrive, the round is void. The coordinator publishes no sum, and the study
-// continues.
+// The test checks that a round with fewer than min_clients answers is void. The coordinator must
+// publish no sum, and the study must continue.
 //
 //abuse:case A05 fewer answers than min_clients: the round is void, and no sum is published
 func TestTooFewAnswers(t *testing.T) {
@@ -125,7 +127,8 @@ func TestTooFewAnswers(t *testing.T) {
 	})
 }
 
-// A round is opened only when at least min_clients clients have called recently.
+// The test checks that a round is opened only if at least min_clients clients have called
+// recently.
 func TestRoundWaitsForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -134,7 +137,7 @@ func TestRoundWaitsForQuorum(t *testing.T) {
 		for _, p := range parties {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
-			time.Sleep(4 * time.Minute) // longer than a client counts as present
+			time.Sleep(4 * time.Minute) // longer than the time for which a client counts as present
 		}
 		status := h.mustStatus()
 		if status.Phase != Running || status.Asked != 0 || !slices.Equal(status.For, []string{"north", "south", "west"}) {
@@ -153,7 +156,8 @@ func TestRoundWaitsForQuorum(t *testing.T) {
 	})
 }
 
-// A client that waits for the next entry gets it at once, without another call.
+// The test checks that a client that waits for the next entry gets it at once, without another
+// call.
 func TestFollowersAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
@@ -173,7 +177,7 @@ func TestFollowersAreWoken(t *testing.T) {
 		}
 		check(t, p.approve(t.Context()))
 		check(t, <-got)
-		// A waiting call returns when its context ends.
+		// A call that waits for an entry must return when its context ends.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := h.study.Entry(ctx, p.peer, 3); !errors.Is(err, context.DeadlineExceeded) {
@@ -183,8 +187,8 @@ func TestFollowersAreWoken(t *testing.T) {
 	})
 }
 
-// The study does not wait for a client that left. When too few clients stay, the study is aborted, and the
-// transcript gives the reason.
+// The test checks that a study does not wait for a client that left. When too few clients
+// remain, the study must be aborted, and the transcript must give the reason.
 //
 //abuse:case P04 a client can leave; the study continues while enough clients stay
 func TestLeaving(t *testing.T) {
@@ -227,8 +231,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// The operator can begin a study before all clients have consented. A client that has not consented then
-// cannot take part.
+// The operator begins a study before all clients have consented. The test checks that a client
+// without consent can then no longer take part.
 //
 //abuse:case P10 a client that is not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
@@ -267,7 +271,8 @@ func TestBeginningWithFewer(t *testing.T) {
 	}
 }
 
-// A study that was aborted before it began reports the abort, also after the coordinator has been restarted.
+// A study is aborted before it begins. The test checks that the study reports the abort, also
+// after a restart of the coordinator.
 func TestAbortedBeforeItBegan(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))
@@ -287,7 +292,7 @@ func TestAbortedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// The key that opens answers is destroyed when the study ends.
+// The test checks that the key that opens answers is destroyed when the study ends.
 //
 //abuse:case P13 the key that opens answers is destroyed when the study ends
 func TestSealingKeyIsDestroyed(t *testing.T) {
@@ -303,7 +308,7 @@ func TestSealingKeyIsDestroyed(t *testing.T) {
 	}
 }
 
-// Two coordinators cannot use the same state directory.
+// The test checks that two coordinators cannot use the same state directory.
 func TestSecondCoordinatorIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	if _, err := Open(h.dir, Options{}); err == nil || !strings.Contains(err.Error(), "another coordinator") {

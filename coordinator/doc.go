@@ -1,14 +1,16 @@
-// Package coordinator runs studies. It lets invited clients join, begins a study when they have consented,
-// sends plans, accepts answers, closes rounds at their deadline, and publishes the result at the end.
+// Package coordinator runs studies. A coordinator lets invited clients join and begins a study
+// when they have consented. It sends plans, accepts answers, closes rounds at their deadline,
+// and publishes the result.
 //
-// A [Hub] is a state directory with its studies. Each [Study] implements [fedpvi/transport.Coordinator] for
-// its clients. It runs one loop. The loop carries out together, in order, all commands that arrived while the
-// disk was busy, and writes their changes in one transaction. A call returns, and a client sees an entry, only
-// after the state behind it is safe on disk. When a transaction fails, the study returns to the state on disk.
+// A [Hub] is a state directory with its studies. Each [Study] implements
+// [fedpvi/transport.Coordinator] for its clients. A study has one loop. While the disk is busy,
+// commands collect. The loop then carries them out in order and writes all their changes in one
+// transaction. A call returns only after its changes are safe on disk. Clients also see an entry
+// only then. When a transaction fails, the study returns to the state on disk.
 //
-// A coordinator that is killed at any instant therefore continues with the same round when it starts again,
-// and every entry that a client has seen is still there, byte for byte.
+// A coordinator that is killed at any instant therefore continues with the same round when it
+// starts again, and every entry that a client has seen is still there, byte for byte.
 //
-// Time comes from a clock function of the caller. The package draws no noise, and logs nothing that is
-// derived from records.
+// The caller supplies the clock. The package draws no noise, and logs nothing that is derived
+// from records.
 package coordinator

@@ -42,8 +42,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients that have called recently and have not received the last entry of a study that
-// is over.
+// Unaware returns the clients that have called recently but have not received the last entry. It
+// returns no clients for a study that is not over.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

@@ -10,7 +10,7 @@ import (
 )
 
 // WriteBundle writes the study's bundle, which contains all entries and the envelopes of all
-// answers so far. [bundle.Verify] verifies it.
+// answers so far. [bundle.Verify] checks the bundle.
 func (s *Study) WriteBundle(w io.Writer) error {
 	return s.hub.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)

@@ -17,14 +17,15 @@ import (
 
 // A Founding configures a new study.
 type Founding struct {
-	// File is the name of the document in error messages.
+	// File is the name of the study document in error messages.
 	File     string
 	Document []byte
-	// Name is the coordinator's name in the study's roster. Default "coordinator".
+	// Name is the coordinator's name in the study's roster. The default is "coordinator".
 	Name identity.Name
-	// Addresses are the host:port addresses that clients call, in order of preference.
+	// Addresses are the coordinator's addresses (host:port) for clients, in order of preference.
 	Addresses []string
-	// Valid is the lifetime of the study's authority, which certifies keys. Default one year.
+	// Valid is the validity period of the study's certificate authority. The default is one
+	// year.
 	Valid time.Duration
 }
 
@@ -33,15 +34,15 @@ const (
 	defaultValid = 365 * 24 * time.Hour
 )
 
-// Found adds a study to the hub. It makes the study's certificate authority and the key that opens answers,
-// and begins to run the study.
+// Found adds a study to the hub and begins to run it. It makes the study's certificate authority
+// and the key that opens answers.
 func (h *Hub) Found(f Founding) (*Study, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, err // no set of clients can run it
+		return nil, err // no set of clients can run this study
 	}
 	if f.Name == "" {
 		f.Name = defaultName
@@ -71,8 +72,8 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 	return h.Study(fmt.Sprintf("%x", hash))
 }
 
-// create makes a study's keys and writes the study to the store. It replaces keys that an earlier, incomplete
-// attempt left, because nothing depends on those keys.
+// create makes a study's keys and writes the study to the store. It replaces keys of an earlier,
+// incomplete attempt. Nothing depends on those keys.
 func (h *Hub) create(hash Hash, f Founding) error {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (h *Hub) create(hash Hash, f Founding) error {
 // Invited is an invitation for a client.
 type Invited struct {
 	Name    identity.Name `json:"name"`
-	Text    string        `json:"invitation"` // secret: its holder can join
+	Text    string        `json:"invitation"` // secret text, because its holder can join
 	Expires time.Time     `json:"expires"`
 }
 

@@ -9,8 +9,9 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// While the disk is full, the store cannot make sure that the contents of its file are on the disk. A client that
-// requests an entry in this time gets the reason Unavailable, so that it tries again.
+// While the disk is full, the store cannot guarantee that the contents of its file are on the
+// disk. The test checks that a client that requests an entry then gets the reason Unavailable,
+// so that it tries again.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false

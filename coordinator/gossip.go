@@ -20,7 +20,8 @@ const (
 Every client gets it over its own connection. If it is lost, a new key is made.`
 )
 
-// gossipKey loads the gossip key of a study from a file. If the file does not exist, it makes a new key.
+// gossipKey loads the gossip key of a study from a file. If the file is missing, it makes a new
+// key and writes the file.
 func gossipKey(path string) (secret.Secret, error) {
 	create := func(path string) (secret.Secret, error) {
 		key := secret.Random(membership.KeySize)
@@ -29,9 +30,9 @@ func gossipKey(path string) (secret.Secret, error) {
 	return orCreate(path, true, func(path string) (secret.Secret, error) { return keyfile.Load(path, gossipKind) }, create)
 }
 
-// Gossip starts a node that exchanges gossip messages on a port with the clients of the study, and runs until
-// the caller closes it. The messages show which clients are reachable. [Study.Status] reports this, and nothing
-// else depends on it.
+// Gossip starts a node that exchanges gossip messages with the study's clients on a port. The
+// caller closes the node. The messages show which clients are reachable. Only [Study.Status]
+// uses this information.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := gossipKey(s.hub.files.gossip(s.hash))
 	if err != nil {
@@ -48,7 +49,8 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips returns the gossip settings that clients get; they are zero if the study does not gossip or is over.
+// gossips returns the gossip settings for clients. They are zero if the study does not gossip or
+// is over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
 		return *g
@@ -56,7 +58,8 @@ func (s *Study) gossips() transport.Gossip {
 	return transport.Gossip{}
 }
 
-// newView returns an empty gossip view, which accepts only the names of clients that joined the study.
+// newView returns an empty gossip view. The view accepts only the names of clients that joined
+// the study.
 func (s *Study) newView(now func() time.Time) *membership.View {
 	return membership.NewView(func(name identity.Name) bool {
 		_, ok := s.shown.Load().members[name]

@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// gossiping opens a gossip port for a study and returns the settings that its clients get.
+// gossiping opens a gossip port for a study and returns the gossip settings for its clients.
 func (h *house) gossiping(t *testing.T) transport.Gossip {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -26,7 +26,7 @@ func (h *house) gossiping(t *testing.T) transport.Gossip {
 	return h.study.gossips()
 }
 
-// gossiper starts a gossip node under a client's name. The node has joined the coordinator's node.
+// gossiper starts a gossip node with a client's name and connects it to the coordinator's node.
 func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip) *membership.Node {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -47,8 +47,9 @@ func (h *house) sight(name identity.Name) ClientStatus {
 	return all[i]
 }
 
-// A client gets the gossip settings over its own connection. Gossip shows when the client is present and when
-// it has left, and does not change the transcript of the study.
+// The test checks that a client gets the gossip settings over its own connection. It also checks
+// that gossip shows when the client is present and when it has left, and that gossip does not
+// change the transcript.
 func TestGossipIsShown(t *testing.T) {
 	t.Parallel()
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -66,7 +67,7 @@ func TestGossipIsShown(t *testing.T) {
 	}
 	h.gossiping(t)
 	north, south := parties[0], parties[1]
-	admit(t, north) // without a connection: it would show in the status
+	admit(t, north) // without a connection, because a connection would show in the status
 	south.connect(t, serving(t, h))
 	check(t, south.approve(t.Context()))
 	standing, err := south.link.Standing(t.Context())
@@ -113,8 +114,9 @@ func bodiesOf(p *party) (all []string) {
 	return all
 }
 
-// A holder of the gossip key can forge messages about any client. Forged messages open and close no round, do
-// not make a client count as connected, and do not add names to the status.
+// A holder of the gossip key can forge messages about any client. The test checks that forged
+// messages open and close no round, make no client count as connected, and add no names to the
+// status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, Options{})
@@ -124,7 +126,7 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	told := h.gossiping(t)
 	before := h.mustStatus()
 	came := h.study.view.Changed()
-	forger := gossiper(t, h, "south", told) // not the real south
+	forger := gossiper(t, h, "south", told) // a forger under the name of south
 	<-came
 	stranger := gossiper(t, h, "nobody", told)
 	gone := h.study.view.Changed()
@@ -144,8 +146,8 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	}
 }
 
-// If only gossip shows that a client is present, the status shows the client, but the client does not count
-// towards the quorum.
+// Only gossip shows that a client is present. The test checks that the status shows the client,
+// but that the client does not count towards the quorum.
 func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -153,7 +155,7 @@ func TestGossipDoesNotCountForQuorum(t *testing.T) {
 		for _, p := range h.invite("north", "south") {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
-			time.Sleep(4 * time.Minute) // longer than a client counts as present
+			time.Sleep(4 * time.Minute) // longer than the time for which a client counts as present
 		}
 		for _, name := range []identity.Name{"north", "south"} {
 			h.study.view.Seen(name, membership.Gossip)
@@ -170,7 +172,7 @@ func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	})
 }
 
-// The coordinator makes the gossip key once and then keeps it.
+// The test checks that the coordinator makes the gossip key once and then keeps it.
 func TestGossipKeyIsKept(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))
@@ -182,5 +184,5 @@ func TestGossipKeyIsKept(t *testing.T) {
 	if len(first.Reveal()) != membership.KeySize || !first.Equal(again.Reveal()) {
 		t.Error("the second call returns another key")
 	}
-	var _ secret.Secret = first // a type that is never printed
+	var _ secret.Secret = first // compiles only if the key has the type that is never printed
 }

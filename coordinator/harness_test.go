@@ -51,8 +51,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A house is a test's coordinator: a hub and its state directory. A test can kill the hub and open it
-// again.
+// A house is a coordinator in a test. It consists of a hub and its state directory. A test can
+// kill the hub and open it again.
 type house struct {
 	t       testing.TB
 	dir     string
@@ -97,7 +97,7 @@ func (h *house) invite(names ...identity.Name) []*party {
 	return all
 }
 
-// A link is the connection of a client to the coordinator.
+// A link is a client's connection to the coordinator.
 type link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
@@ -128,10 +128,10 @@ func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
 
 func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
 
-// A party is a client without a network, a ledger or files.
+// A party is a client in a test, without a network, a ledger or files.
 type party struct {
 	house   *house
-	m       int // index of the client's noise stream
+	m       int // index of the stream for the client's noise
 	invited invitation.Invitation
 
 	identity *identity.Identity
@@ -149,7 +149,7 @@ type party struct {
 	entries  []transport.Item
 	ledger   uint64
 	outbox   *transport.Item
-	models   map[int]Hash // by ask
+	models   map[int]Hash // model hash by number of the plan
 }
 
 func newParty(h *house, m int, i Invited) *party {
@@ -191,7 +191,7 @@ func (p *party) admitted(a transport.Admission) (err error) {
 	if !bytes.Equal(a.Study, p.house.study.document.Source) {
 		return errors.New("another study")
 	}
-	p.document = p.house.study.document // read once
+	p.document = p.house.study.document // the document is read only once
 	if p.hub, err = roster.ParseEntry(a.Coordinator, p.invited.Study); err != nil {
 		return err
 	}
@@ -263,7 +263,8 @@ func (p *party) take(i transport.Item) error {
 	return nil
 }
 
-// answer puts an answer into the outbox if a plan is pending and the outbox is empty.
+// answer computes an answer and puts it into the outbox, if a plan is pending and the outbox is
+// empty. It reports whether it did.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
 	if !ok {
@@ -279,7 +280,7 @@ func (p *party) answer() (bool, error) {
 	return true, err
 }
 
-// sealed signs and seals a release. The function change may change its header.
+// sealed signs and encrypts a release. The function change may change the header.
 func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signed.Header)) (transport.Item, error) {
 	h := p.chain.ReleaseHeader(uint64(ask), model, p.identity.Fingerprint(), p.ledger, Hash{byte(p.ledger)})
 	if change != nil {
@@ -293,8 +294,8 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an answer in pieces of the given size. If the whole body is not longer than one piece,
-// submit sends it with the offer.
+// submit sends an answer in pieces of the given size. A body of at most one piece is sent with
+// the offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	var whole []byte
 	if len(i.Body) <= size {
@@ -315,8 +316,7 @@ func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	return nil
 }
 
-// step reads the new entries and sends an answer if a plan asks for one. It reports whether it did
-// anything.
+// step reads the new entries and answers a pending plan. It reports whether it did anything.
 func (p *party) step(ctx context.Context) (bool, error) {
 	before := p.chain.Position().Number
 	if err := p.follow(ctx); err != nil {
@@ -333,7 +333,7 @@ func (p *party) step(ctx context.Context) (bool, error) {
 		err := p.link.Submit(ctx, *p.outbox)
 		var r *transport.Refusal
 		if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
-			err = nil // the round ended without it
+			err = nil // the round ended without this answer
 		}
 		if err != nil {
 			return false, err
@@ -351,7 +351,7 @@ func admit(t testing.TB, parties ...*party) {
 	}
 }
 
-// play lets parties step until none of them can do anything.
+// play gives the parties turns until none of them can do anything.
 func play(t testing.TB, parties ...*party) {
 	t.Helper()
 	for moved := true; moved; {

@@ -33,7 +33,7 @@ func reasonOf(t *testing.T, err error) transport.Reason {
 	return r.Reason
 }
 
-// content returns all values in the store's database. The keys of the map are the paths of the values.
+// content returns all values in the store's database. The keys of the map are the values' paths.
 func (h *house) content() map[string]string {
 	h.t.Helper()
 	out := map[string]string{}
@@ -43,8 +43,8 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study whose first plan is open. It holds a valid answer of client north that north has not sent
-// yet.
+// A stand is a study whose first plan is open. It holds a valid answer of client north that was
+// not sent yet.
 type stand struct {
 	*house
 	north, south *party
@@ -78,7 +78,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// with returns north's answer after change has altered its header.
+// with returns north's answer with a header that the function change has altered.
 func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	s.t.Helper()
 	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
@@ -86,7 +86,7 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with another body under a valid header.
+// resealed returns an answer of north with a valid header and another body.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
@@ -99,8 +99,8 @@ func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte
 
 func here(h signed.Header) []byte { return h.Bytes() }
 
-// An invalid answer is refused with a reason. The store stays unchanged, except for an envelope kept as
-// evidence.
+// The test checks that an invalid answer is refused with a reason. The store must stay
+// unchanged, except for an envelope that is kept as evidence.
 //
 //abuse:case A10 another study, round, model, roster, protocol or purpose: refused, state unchanged
 //abuse:case A20 garbage that is validly signed and sealed is refused; the client may then send a valid answer
@@ -185,7 +185,7 @@ func TestHostileReleases(t *testing.T) {
 			after := s.content()
 			for path := range after {
 				if bytes.Contains([]byte(path), []byte("/offers/")) {
-					delete(after, path) // the offer itself is kept
+					delete(after, path) // offers are kept even if the answer is refused
 				}
 			}
 			if !reflect.DeepEqual(before, after) {
@@ -202,7 +202,7 @@ func TestHostileReleases(t *testing.T) {
 	}
 }
 
-// stepAll answers the open plan.
+// stepAll reads new entries and answers the open plan.
 func (p *party) stepAll(ctx context.Context) error {
 	if err := p.follow(ctx); err != nil {
 		return err
@@ -244,7 +244,7 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized returns an answer whose body has the right length plus more bytes.
+// sized returns an answer whose body is longer than required by the given number of bytes.
 func (s *stand) sized(more int) transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := make([]byte, len(s.good.Body)+more)
@@ -253,7 +253,7 @@ func (s *stand) sized(more int) transport.Item {
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// plainly returns an answer of the right size that is not sealed.
+// plainly returns an answer of the right size whose body is not encrypted.
 func (s *stand) plainly() transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...)
@@ -262,8 +262,8 @@ func (s *stand) plainly() transport.Item {
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// A client answers a plan once. If it sends the same answer again it gets the same reply, even after the round.
-// A different answer is refused and kept as evidence.
+// A client answers a plan only once. The test checks that the same answer gets the same reply
+// again, even after the round, and that a different answer is refused and kept as evidence.
 //
 //abuse:case A04 the same answer again is harmless; a different answer is refused, and kept as evidence
 func TestSecondAnswerIsRefused(t *testing.T) {
@@ -317,7 +317,8 @@ func TestSecondAnswerIsRefused(t *testing.T) {
 	}
 }
 
-// Pieces must arrive in order and must not exceed the announced size. A repeated piece is harmless.
+// The test checks that pieces must arrive in order and must not exceed the announced size, and
+// that a repeated piece is harmless.
 //
 //abuse:case A12 pieces beyond the size, out of order or empty are refused
 func TestPieces(t *testing.T) {
@@ -363,7 +364,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Only the clients of a study may call its methods.
+// The test checks that only the clients of a study can call its methods.
 //
 //abuse:case P02 denied to all but the clients of the study
 //abuse:case P12 strangers, other studies and other roles get the same refusal
@@ -409,7 +410,7 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	}
 }
 
-// A guest can join only with its own invitation.
+// The test checks that a guest can join only with its own invitation.
 //
 //abuse:case A06 another client's name, keys or token: denied, state unchanged
 //abuse:case P11 an expired or used token: denied
@@ -477,7 +478,7 @@ func TestHostileGuests(t *testing.T) {
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(before, h.content()) {
 		t.Error("joining again gets another reply")
 	}
-	// An expired invitation is refused.
+	// Now the invitation has expired and must be refused.
 	later.Store(int64(2 * time.Hour))
 	if _, err := h.study.Join(t.Context(), late.joinRequest()); reasonOf(t, err) != transport.Denied {
 		t.Errorf("an expired invitation: %v", err)

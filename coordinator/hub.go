@@ -16,28 +16,30 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Hash is a SHA-256.
+// A Hash is a SHA-256 hash.
 type Hash = [sha256.Size]byte
 
-// A Hub is a state directory with the studies of one coordinator. Its methods may be called concurrently.
+// A Hub is a state directory with all studies of one coordinator. Its methods may be called
+// concurrently.
 type Hub struct {
 	options Options
 	files   files
 	keys    own
 	store   *store.Store
 
-	founding sync.Mutex // one study is added at a time
+	founding sync.Mutex // held while a study is added
 
 	mu      sync.RWMutex
 	studies map[Hash]*Study
-	byName  map[string]*Study // by channel.ServerName
-	added   func(*Study)      // is called with each new study; may be nil
+	byName  map[string]*Study // studies by channel.ServerName
+	added   func(*Study)      // called with each new study; may be nil
 
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// Open opens a state directory, making it if it does not exist, and begins to run the studies in it.
+// Open opens a state directory and begins to run its studies. It makes the directory if there is
+// none.
 func Open(dir string, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	st, err := store.Open(dir, o.Store)
@@ -91,7 +93,7 @@ func (h *Hub) load(hash Hash) error {
 	return nil
 }
 
-// OnStudy calls f for each study of the hub, and later for each study when it is added.
+// OnStudy calls f for each study of the hub, and later for each study that is added.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -102,8 +104,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and unlocks the state directory. Changes that are only in memory are lost. No caller
-// has received a reply that depends on such changes.
+// Close stops all studies and unlocks the state directory. It discards changes that are only in
+// memory. No caller has received a reply that depends on such changes.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {
@@ -115,7 +117,7 @@ func (h *Hub) Close() error {
 // Fingerprint returns the fingerprint of the coordinator's identity.
 func (h *Hub) Fingerprint() identity.Fingerprint { return h.keys.identity.Fingerprint() }
 
-// Studies returns all studies, by name.
+// Studies returns all studies, ordered by name.
 func (h *Hub) Studies() []*Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -129,15 +131,15 @@ func (h *Hub) Studies() []*Study {
 	return all
 }
 
-// Serving returns the study that clients call by a server name, or nil.
+// Serving returns the study that has the given TLS server name, or nil.
 func (h *Hub) Serving(serverName string) *Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.byName[serverName]
 }
 
-// Study returns the study with a name, or with a digest that begins with selector. An empty selector means the
-// only study.
+// Study returns the study whose name is selector or whose digest begins with selector. An empty
+// selector selects the only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {
@@ -160,5 +162,5 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short returns the first digits of a hash, which identify a study in messages.
+// short returns the first digits of a hash. They identify a study in messages for people.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

@@ -12,8 +12,8 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// Invite makes an invitation for each name. The invitations expire after the duration valid. A name that was
-// invited before and has not joined gets a new invitation, which replaces the old one.
+// Invite makes an invitation for each name. The invitations expire after the duration valid. If
+// a name has an invitation but has not joined, the new invitation replaces the old one.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {
@@ -38,8 +38,8 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, nil
 }
 
-// invitable returns an error if a name is malformed, is taken, or looks like another name in the study, or
-// if the roster would become too large.
+// invitable returns an error if a name is malformed, is taken, or is too similar to another name
+// in the study, or if the roster would become too large.
 func (b *batch) invitable(names []identity.Name) error {
 	looks := map[string]identity.Name{b.study.name().Skeleton(): b.study.name()}
 	for _, t := range b.state.tickets {
@@ -79,7 +79,8 @@ func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error)
 	return Invited{name, i.Text(), ticket.Expires}, nil
 }
 
-// Begin begins the study with the clients that have consented, without waiting for the other clients.
+// Begin begins the study with the clients that have consented. It does not wait for other
+// clients.
 func (s *Study) Begin(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state

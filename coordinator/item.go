@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem returns an entry in the form in which clients receive it. A long body is not in the item. It is read from
+// newItem returns an entry in the form for clients. A long body is left out, and is read from
 // the disk when it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}
@@ -43,8 +43,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	return i, err
 }
 
-// look runs f on the study in the store. If the store cannot be read now, for example because the disk is full, look
-// returns errStore and the caller may try again.
+// look runs f on the study in the store. If the store cannot be read now, for example because
+// the disk is full, look returns errStore, and the caller may try again later.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
 	err := s.hub.store.View(func(tx *store.Tx) error {
@@ -61,7 +61,7 @@ func (s *Study) look(f func(store.Study) error) error {
 	return err
 }
 
-// A storedBody is the body of an entry on the disk. It never changes.
+// A storedBody is the body of an entry, read from the disk. It never changes.
 type storedBody struct {
 	study  *Study
 	number uint64

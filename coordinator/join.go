@@ -15,10 +15,11 @@ import (
 	"fedpvi/transport"
 )
 
-// certified is the lifetime of a client's certificate, unless the authority's own certificate ends earlier.
+// certified is the validity period of a client's certificate, unless the certificate of the
+// authority ends earlier.
 const certified = 90 * 24 * time.Hour
 
-// Join redeems an invitation.
+// Join redeems an invitation. It returns the study document and the certificate for the client.
 func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission transport.Admission, err error) {
 	defer func() { err = s.count("join", err) }()
 	entry, err := roster.ParseEntry(r.Entry, s.hash)
@@ -88,10 +89,12 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	return certificate, nil
 }
 
-// A keyring holds the public keys of a study's members. No key may occur twice in a roster.
+// A keyring is a set of the public keys of a study's members. No two members of a roster may
+// share a key.
 type keyring map[string]bool
 
-// of returns the three keys of a roster entry: the identity's key, the TLS pin and the recipient.
+// of returns the three keys in a roster entry, namely the identity, the TLS pin and the
+// recipient.
 func (keyring) of(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -102,12 +105,12 @@ func (k keyring) add(e roster.Entry) {
 	}
 }
 
-// foreign reports whether a roster entry has a key of another member.
+// foreign reports whether a roster entry contains a key of another member.
 func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.of(e), func(key string) bool { return k[key] })
 }
 
-// Renew issues a new certificate for the key that a client joined with.
+// Renew issues a new certificate for the key with which the client joined.
 func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (certificate []byte, err error) {
 	defer func() { err = s.count("renew", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -131,8 +134,8 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (
 	return certificate, nil
 }
 
-// asClient has the loop carry out a command of a client that joined. It refuses all other callers with the same
-// message.
+// asClient runs a command of a joined client in the loop. It refuses all other callers with the
+// same message.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -171,7 +174,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 	return standing, nil
 }
 
-// Approve accepts a client's consent, or a client's message that it leaves the study.
+// Approve accepts a client's consent, or the message with which a client leaves the study.
 func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte) (err error) {
 	defer func() { err = s.count("approve", err) }()
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {

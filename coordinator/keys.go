@@ -11,10 +11,10 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Each private key is in its own file beside the store:
+// Each private key has its own file in the state directory:
 //
 //	identity.key                identity of the coordinator in all its studies
-//	tls.key                     for connections
+//	tls.key                     TLS key for connections
 //	studies/HASH/authority.key  certifies the keys of the study's members
 //	studies/HASH/sealing.key    opens answers; destroyed at the end of the study
 //	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use

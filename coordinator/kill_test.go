@@ -15,12 +15,13 @@ import (
 
 var errKilled = errors.New("killed")
 
-// A guillotine lets commits and changes of files pass until a numbered step. There it simulates a kill, either before
-// the step is on the disk or just after. Unless once is true, all later steps fail as well.
+// A guillotine counts commits and changes of files, and simulates a kill at one of these steps,
+// either before or just after the step is on the disk. All later steps fail as well, unless once
+// is true.
 type guillotine struct {
-	at    int // 0: never
+	at    int // number of the step at which to kill; 0 for never
 	after bool
-	once  bool // only this step fails: the coordinator is not killed
+	once  bool // only this step fails, and the coordinator is not killed
 	seen  int
 	fell  bool
 
@@ -44,8 +45,8 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// Create is a step. A guillotine also replaces the file system of long bodies, where it counts writes, syncs, renames
-// and removals as steps.
+// Create counts as a step, like each write, sync, rename and removal of a file. A guillotine
+// also replaces the file system for long bodies.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	var f durable.NewFile
@@ -83,14 +84,14 @@ func (f blade) Write(b []byte) (n int, err error) {
 
 func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
-// unavailable reports whether an error is the refusal of a coordinator that cannot continue.
+// unavailable reports whether err means that a coordinator cannot continue.
 func unavailable(err error) bool {
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Reason == transport.Unavailable
 }
 
-// survive calls do until it succeeds. Each time the coordinator cannot continue, survive stops it and starts it
-// again.
+// survive calls do until it succeeds. Whenever the coordinator cannot continue, survive restarts
+// it.
 func (h *house) survive(g *guillotine, do func() error) {
 	h.t.Helper()
 	for {
@@ -110,15 +111,15 @@ func (h *house) survive(g *guillotine, do func() error) {
 
 // A playedStudy summarizes a run of a study.
 type playedStudy struct {
-	transcript [32]byte // of the bodies of plans, outcomes and the result
+	transcript [32]byte // SHA-256 of the bodies of plans, outcomes and the result
 	commits    int
 	answers    int
 }
 
-// playKilled runs a whole study with a coordinator that is killed at a step of g.
+// playKilled runs a whole study. The coordinator is killed at the step that g determines.
 func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillotine) playedStudy {
 	at := g.at
-	g.at = 0 // do not count steps before the first client
+	g.at = 0 // steps before the first client do not count
 	o := store.Options{Commit: g.commit, Long: long}
 	o.Layer.Files = g
 	h := newHouse(t, Options{Store: o})
@@ -143,7 +144,7 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	}
 	entries := parties[0].entries
 	sum := sha256.New()
-	for _, i := range entries[1 : len(entries)-1] { // not the roster: its keys differ
+	for _, i := range entries[1 : len(entries)-1] { // without the roster, because its keys differ between runs
 		sum.Write(i.Body)
 	}
 	status, err := h.study.Status(t.Context())
@@ -166,9 +167,10 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	return out
 }
 
-// The test kills a coordinator at every commit, before or after the commit reached the disk. The coordinator must
-// continue with the same round, and the transcript must equal the transcript of an undisturbed run to the last bit.
-// The test also makes a commit fail, or seem to fail, while the coordinator keeps running.
+// The test kills a coordinator at every commit, before or after the commit reached the disk. It
+// checks that the coordinator continues with the same round, and that the transcript equals the
+// transcript of an undisturbed run bit for bit. The test also makes a commit fail, or appear to
+// fail, while the coordinator keeps running.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {

@@ -11,17 +11,17 @@ import (
 	"fedpvi/transport"
 )
 
-// maxBatch is the most commands in one transaction.
+// maxBatch is the maximum number of commands in one transaction.
 const maxBatch = 256
 
-// A command is a function for the loop to run. The caller gets its error when the transaction of
+// A command is a function that the loop runs. The caller gets its error after the transaction of
 // its batch is on the disk. A command that returns an error must not have changed the state.
 type command struct {
 	do   func(*batch) error
 	done chan error
 }
 
-// call runs a command in the loop and waits for its result.
+// call runs do in the loop and waits for its result.
 func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	c := &command{do, make(chan error, 1)}
 	select {
@@ -36,7 +36,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 		return err
 	case <-s.stopped:
 	}
-	select { // the result may have arrived when the study stopped
+	select { // if the study stopped, the result may still have arrived
 	case err := <-c.done:
 		return err
 	default:
@@ -44,7 +44,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	}
 }
 
-// run is the study's loop, which alone changes the state.
+// run is the study's loop. Only this loop changes the state.
 func (s *Study) run(ctx context.Context) {
 	defer close(s.stopped)
 	timer := time.NewTimer(0)
@@ -64,7 +64,8 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather returns the first command and the commands that are waiting, at most maxBatch in all.
+// gather returns the first command and the commands that are waiting, at most maxBatch commands
+// in total.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
 	for len(commands) < maxBatch {
@@ -78,7 +79,7 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut runs commands, advances the study as far as they allow, and writes all changes in one
+// carryOut runs commands, advances the study as far as possible, and writes all changes in one
 // transaction.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
@@ -111,7 +112,8 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its result: the command's own error in errs or, if it has none, err.
+// answer sends each command its result. The result is the command's own error in errs or,
+// without one, err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -138,16 +140,16 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store. The loop calls it after it could not write the state in
-// memory.
+// restore reads the state from the store. The loop calls it when a write has failed, because the
+// state in memory then differs from the state on the disk.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish makes new entries and the new state visible to waiting callers. The loop calls it after
-// the transaction is on the disk.
+// publish makes new entries and the new state visible to callers that wait. The loop calls it
+// after the transaction is on the disk.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -165,10 +167,10 @@ func (s *Study) publish(b *batch) {
 	}
 }
 
-// retry is how long the loop waits after a failure.
+// retry is the time for which the loop waits after a failure.
 const retry = time.Second
 
-// untilNext returns how long the loop may sleep if no command comes.
+// untilNext returns the time for which the loop may sleep if no command arrives.
 func (s *Study) untilNext() time.Duration {
 	if s.broken || s.failed {
 		return retry
@@ -187,13 +189,13 @@ type batch struct {
 	state  *state
 	now    time.Time
 	writes []func(store.Study) error
-	items  []numbered // new entries
-	after  []func()   // to call when the transaction is on the disk
-	shows  bool       // the view changed without a new entry
-	moved  bool       // the state of the phases changed
-	failed error      // of this machine: nothing of the batch is to be written
+	items  []numbered // new entries of the transcript
+	after  []func()   // functions to call after the transaction is on the disk
+	shows  bool       // the view has changed without a new entry
+	moved  bool       // the state of the phases has changed
+	failed error      // error of this machine, after which nothing of the batch is written
 
-	receipts []transcript.Receipt // of the answers that the batch takes
+	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }
 
 type numbered struct {
@@ -201,7 +203,7 @@ type numbered struct {
 	item   transport.Item
 }
 
-// undo makes the whole batch fail, because the state in memory is not usable any more.
+// undo makes the whole batch fail with err, because the state in memory is no longer usable.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -211,8 +213,8 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say signs and appends the next entry of the transcript. The function write writes the body of the
-// entry.
+// say signs the next entry of the transcript and appends it. The function write writes the body
+// of the entry.
 func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
@@ -232,7 +234,8 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 	return nil
 }
 
-// append adds an entry to the transcript. The chain is the state of the transcript after the entry.
+// append adds an entry to the transcript. The argument chain is the state of the transcript
+// after the entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})

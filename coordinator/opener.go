@@ -11,13 +11,13 @@ import (
 
 var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
-// An opener opens sealed answers. It bounds how many decrypted answers exist at the same time, because each one uses
-// memory until the garbage collector frees it.
+// An opener decrypts answers. It limits how many decrypted answers exist at the same time,
+// because each one uses memory until the garbage collector frees it.
 type opener struct {
 	mu     sync.RWMutex
-	key    *seal.Key     // nil before the study has begun and after it is over
-	size   int           // of the padded payload
-	tokens chan struct{} // one for each answer that may be opened at the same time
+	key    *seal.Key     // nil before the study begins and after it is over
+	size   int           // size of the padded payload in bytes
+	tokens chan struct{} // holds one value for each further answer that may be opened now
 }
 
 // load reads the key from a file. Answers are padded to size bytes.
@@ -38,7 +38,7 @@ func (o *opener) load(path string, size int) error {
 	return nil
 }
 
-// forget destroys the key in memory and removes its file.
+// forget destroys the key in memory and removes the key's file.
 func (o *opener) forget(path string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,7 +49,8 @@ func (o *opener) forget(path string) error {
 	return destroy(path)
 }
 
-// sealed returns the size of the sealed body of an answer with the header h. It returns 0 if there is no key.
+// sealed returns the size in bytes of the encrypted body of an answer with the header h. It
+// returns 0 if there is no key.
 func (o *opener) sealed(h signed.Header) uint64 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -59,8 +60,8 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until the caller may open an answer. The caller calls release after the answer was accepted or
-// refused. Further calls of release do nothing.
+// acquire waits until the caller may open an answer. The caller must call release after the
+// answer was accepted or refused. Further calls of release do nothing.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
@@ -76,7 +77,7 @@ func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// open returns the payload of an answer that is in memory.
+// open decrypts an answer that is in memory.
 func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -9,17 +9,18 @@ import (
 
 // Options configure a hub. The zero value is ready for use.
 type Options struct {
-	// Now is the clock. Default time.Now.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
-	// Log receives the hub's log. Default: none.
+	// Log receives log messages. By default they are discarded.
 	Log *slog.Logger
-	// Events counts events. Default: none.
+	// Events counts events. By default they are not counted.
 	Events Events
-	// Trace, unless nil, is called when local work begins: opening an answer ("open") or writing to the store
-	// ("transaction"). The function that it returns is called at the end with "ok" or "failed".
+	// Trace, unless nil, is called when the hub begins to open an answer ("open") or to write to
+	// the store ("transaction"). The function that Trace returns is called at the end, with "ok"
+	// or "failed".
 	Trace func(name string) (end func(outcome string))
-	// RoundDeadline is how long a round stays open for clients that have not answered.
-	// Default ten minutes.
+	// RoundDeadline is the time for which a round stays open for clients that have not answered.
+	// The default is ten minutes.
 	RoundDeadline time.Duration
 	// Store configures the store.
 	Store store.Options
@@ -27,11 +28,11 @@ type Options struct {
 
 const (
 	defaultDeadline = 10 * time.Minute
-	// presenceShare divides the round deadline: a client counts as present for a quarter of the deadline after
-	// its last call. A connected client calls several times in this period.
+	// presenceShare divides the round deadline. A client counts as present for a quarter of the
+	// deadline after its last call. A connected client calls several times in this period.
 	presenceShare = 4
-	// openingBytes bounds the total size in bytes of the answers that the coordinator has decrypted and not
-	// yet written to the disk.
+	// openingBytes is the maximum total size in bytes of the answers that the coordinator has
+	// decrypted and not yet written to the disk.
 	openingBytes = 8 << 20
 )
 
@@ -54,7 +55,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do between a call of Trace and a call of the function that Trace returned.
+// traced calls do. It calls Trace before, and the function that Trace returned after.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()
@@ -69,8 +70,8 @@ func (o Options) traced(name string, do func() error) error {
 // presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers returns how many answers of the given size the coordinator may decrypt at the same time. An answer
-// that arrived in pieces has only one chunk in memory.
+// openers returns the number of answers of the given size that the coordinator may decrypt at
+// the same time. An answer that arrived in pieces has only one chunk in memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
 // Events counts events. The arguments of its methods contain nothing from the contents of messages.
@@ -78,12 +79,12 @@ type Events interface {
 	Began()                      // a study began
 	Ended()                      // a study ended with a posterior
 	Aborted()                    // a study was aborted
-	Opened()                     // a plan was sent
-	Closed(whole bool)           // a plan got an outcome; whole: with all answers
+	Opened()                     // a plan was published
+	Closed(whole bool)           // a round was closed; whole means that all answers arrived
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
-	Stored(batch int, ok bool)   // a transaction with batch commands was committed, or failed
-	Waiting(study string, n int) // a study is waiting for n clients
+	Stored(batch int, ok bool)   // a transaction with batch commands was committed (ok) or failed
+	Waiting(study string, n int) // a study waits for n clients
 }
 
 type nothing struct{}

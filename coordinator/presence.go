@@ -12,7 +12,7 @@ import (
 type presence struct {
 	now    func() time.Time
 	window time.Duration
-	news   chan struct{} // has a value after a client became present
+	news   chan struct{} // receives a value when a client becomes present
 
 	mu   sync.Mutex
 	seen map[identity.Name]*sighting
@@ -20,14 +20,14 @@ type presence struct {
 
 type sighting struct {
 	last  time.Time
-	calls int // calls under way
+	calls int // number of running calls
 }
 
 func newPresence(now func() time.Time, window time.Duration) *presence {
 	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
 }
 
-// begin records that a call of a client has begun. The caller calls end when the call ends.
+// begin records that a call of a client has begun. The caller must call end when the call ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *presence) here(s *sighting) bool {
 	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
 }
 
-// present reports whether a call of a client is under way or ended at most p.window ago.
+// present reports whether a call of the client is running or ended at most p.window ago.
 func (p *presence) present(name identity.Name) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +64,8 @@ func (p *presence) present(name identity.Name) bool {
 	return s != nil && p.here(s)
 }
 
-// last returns the time when a client's last call ended, the current time if a call is under way,
-// or the zero time if the client has not called.
+// last returns the time when the client's last call ended. It returns the current time if a call
+// is running, and the zero time if the client has not called.
 func (p *presence) last(name identity.Name) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,17 +11,18 @@ import (
 	"fedpvi/transport"
 )
 
-// A prompt is an answer whose body came with its offer. The goroutine of the client's call checks and
-// decrypts it before the loop gets it, so that many answers are decrypted at the same time and while the
-// disk is busy.
+// A prompt is an answer whose body arrived with its offer. The goroutine of the client's call
+// checks and decrypts it, and then passes it to the loop. Many answers are thus decrypted at the
+// same time and while the disk is busy.
 type prompt struct {
 	written
 	envelope []byte
-	model    Hash // of the plan for which it was checked
+	model    Hash // model hash of the plan for which the answer was checked
 }
 
-// prompt returns an answer that came whole with its offer, if its plan is shown as open and its signature is
-// valid. Otherwise it returns nil, and the loop handles the offer and replies to it.
+// prompt returns an answer that arrived whole with its offer. It returns nil if the plan is not
+// open in the view or the signature is not valid. The loop then handles the offer and replies to
+// it.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -37,8 +38,8 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt decrypts an answer and passes it to the loop. It returns how many bytes of the body the
-// coordinator has.
+// takePrompt decrypts an answer and passes it to the loop. It returns how many bytes of the body
+// the coordinator now has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -53,11 +54,11 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		defer release() // others can be opened while this one is written
+		defer release() // another answer can be opened while this one is written
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:
-			return err // it was taken, or has stored pieces: the client continues after them
+			return err // the answer was accepted, or the client continues after the stored pieces
 		case fault != nil:
 			return b.drop(peer.Name, &p.written, fault)
 		}
@@ -70,8 +71,8 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the checked answer if the plan with its number is still open and has the model for which
-// the answer was checked. Otherwise it returns nil.
+// checked returns the checked answer if its plan is still open for the model for which the
+// answer was checked. Otherwise it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

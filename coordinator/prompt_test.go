@@ -9,7 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that comes with its offer is accepted at once. It is stored like an answer that arrived in pieces.
+// The test sends an answer with its offer. It checks that the answer is accepted at once, and
+// that it is stored like an answer that arrived in pieces.
 func TestAnswerWithOffer(t *testing.T) {
 	s := newStand(t)
 	for range 2 {
@@ -23,7 +24,8 @@ func TestAnswerWithOffer(t *testing.T) {
 	}
 }
 
-// If a piece of the answer arrived earlier, the client continues after that piece.
+// A piece of the answer arrives before the offer with the whole body. The test checks that the
+// client is told to continue after that piece.
 func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
@@ -40,7 +42,8 @@ func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	}
 }
 
-// A changed answer is refused and leaves nothing in the store. The right answer is then accepted.
+// The test checks that a changed answer is refused and leaves nothing in the store, and that the
+// right answer is then accepted.
 func TestChangedAnswerWithOfferIsRefused(t *testing.T) {
 	s := newStand(t)
 	before := s.content()

@@ -9,11 +9,11 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Each accepted answer has a receipt. The receipt can be derived from the envelope of the answer on the disk,
-// so only the receipts of the current batch are in memory.
+// Each accepted answer has a receipt. A receipt can be computed from the envelope of the answer
+// on the disk, so only the receipts of the current batch are in memory.
 
-// receipt returns the hash of the envelope of the accepted answer with the key k, and false if there is no
-// such answer.
+// receipt returns the hash of the envelope of the accepted answer with the key k. If there is no
+// such answer, found is false.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
 		h, found = q.taken[identity.Name(k.Client)]
@@ -33,7 +33,7 @@ func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	return h, found, err
 }
 
-// allReceipts returns the receipts of the study, in order.
+// allReceipts returns the receipts of all accepted answers in order.
 func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	all := slices.Clone(b.receipts)
 	err := b.view(func(kept store.Study) error {
@@ -47,5 +47,6 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	return all, err
 }
 
-// view runs f on the study in the store. The store does not contain the changes of the batch yet.
+// view runs f on the study in the store. The changes of the current batch are not in the store
+// yet.
 func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

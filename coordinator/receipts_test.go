@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The coordinator finds the receipt of an answer while the round is open, in the transaction that closes the
-// round, and later.
+// The test checks that the coordinator finds the receipt of an answer while the round is open,
+// in the transaction that closes the round, and later.
 func TestReceiptsAreFound(t *testing.T) {
 	s := newStand(t)
 	key := store.ReleaseKey{Ask: 1, Client: "north"}
@@ -42,7 +42,7 @@ func TestReceiptsAreFound(t *testing.T) {
 	}
 }
 
-// The memory that a study uses does not grow with its rounds.
+// The test checks that the memory use of a study does not grow with its rounds.
 func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	c := newCrowd(t, 3, wideText(4, 20))
 	var sizes []int
@@ -59,7 +59,7 @@ func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	}
 }
 
-// A place is the address in a pointer and the type of the pointer.
+// A place identifies a pointer by its address and type.
 type place struct {
 	at uintptr
 	to reflect.Type

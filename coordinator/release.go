@@ -15,15 +15,16 @@ import (
 	"fedpvi/transport"
 )
 
-// maxPiece and minPiece bound the bytes of a body in one call. Only the last piece may be smaller than minPiece,
-// because each piece costs a transaction and a key of the store.
+// Bounds of the size in bytes of a piece of a body. Only the last piece may be smaller than
+// minPiece, because each piece costs a transaction and a key of the store.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
 )
 
-// Offer receives the envelope of an answer. If whole holds the complete body, Offer accepts the answer at once.
-// Otherwise the client sends the body with Write. Offer returns how many bytes of the body the coordinator has.
+// Offer receives the envelope of an answer. If whole contains the complete body, Offer accepts
+// the answer at once. Otherwise the client sends the body with Write. Offer returns how many
+// bytes of the body the coordinator has.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -49,8 +50,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns an answer whose body is complete and that was not accepted before the coordinator
-// stopped.
+// whole returns an answer whose body had arrived completely when the coordinator stopped, but
+// was not accepted yet. It returns nil if there is none.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.open[ask]
 	if q == nil || q.offers[name] == nil {
@@ -63,8 +64,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: store.ReleaseKey{Ask: ask, Client: string(name)}, release: o.release, offer: o, value: o.value}
 }
 
-// offer records the envelope of an answer. It verifies the envelope unless checked holds the result of an earlier
-// verification.
+// offer records the envelope of an answer. If checked is not nil, the envelope was already
+// verified. Otherwise offer verifies it.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -119,15 +120,15 @@ func (b *batch) verify(envelope []byte, c *client, ask uint64, model Hash, check
 	return b.state.chain.VerifyRelease(envelope, c.entry.Key, ask, model)
 }
 
-// missing reports whether the plan still waits for an answer of a client.
+// missing reports whether the plan still waits for the client's answer.
 func (q *question) missing(name identity.Name) bool {
 	_, asked := slices.BinarySearch(q.asked, pvi.ClientID(name))
 	_, taken := q.taken[name]
 	return asked && !taken
 }
 
-// contradiction handles a second, different envelope of a client for the same plan. If the client signed it,
-// contradiction keeps it as evidence.
+// contradiction handles a second, different envelope from a client for the same plan. If the
+// client has signed it, contradiction keeps it as evidence.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -142,14 +143,14 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 		return err
 	})
 	b.then(func() {
-		if first { // once for each plan, so that a client cannot fill the log
+		if first { // log it once for each plan, so that a client cannot fill the log
 			b.study.log.Warn("a client signed two answers to one plan", "client", key.Client, "ask", key.Ask)
 		}
 	})
 	return refuse(transport.OutOfPlace, "plan %d was answered with another release: a client can answer a plan only once", key.Ask)
 }
 
-// Write adds a piece of a body.
+// Write adds a piece to the body of an offered answer.
 func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) (err error) {
 	defer func() { err = s.count("write", err) }()
 	if len(piece) > maxPiece {
@@ -170,12 +171,13 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte       // the body, if it arrived in one piece and is not in the store
-	offer   *offer       // the offer, if the body is in the store; a new offer replaces it when the bytes are dropped
-	value   *store.Value // the body, if it is in a file
+	whole   []byte       // body, if it arrived in one piece and is not in the store
+	offer   *offer       // offer, if the body is in the store; replaced by a new offer when the bytes are dropped
+	value   *store.Value // body, if it is in a file
 }
 
-// piece keeps a piece of a body. If the body is then complete, piece returns the answer.
+// piece keeps a piece of a body. If the body is then complete, piece returns the answer, and
+// otherwise nil.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
 	ask, o := b.state.offered(name, envelope)
 	if o == nil {
@@ -198,13 +200,13 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case end <= o.have && o.have == size:
 		return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 	case end <= o.have:
-		return nil, nil // these bytes arrived earlier
+		return nil, nil // these bytes arrived before
 	case offset > o.have:
 		return nil, refuse(transport.Unavailable, "the piece begins at byte %d, but byte %d is next: offer the release again", offset, o.have)
 	case end-o.have < minPiece && end < size:
 		return nil, refuse(transport.Unavailable, "the piece has %d new bytes: only the last may have fewer than %d", end-o.have, minPiece)
 	}
-	piece, offset = piece[o.have-offset:], o.have // skip bytes that arrived in another call
+	piece, offset = piece[o.have-offset:], o.have // skip the bytes that another call has brought
 	if !o.stored {
 		b.write(func(st store.Study) error { return st.PutOffer(key, o.envelope) })
 	}
@@ -219,11 +221,11 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 }
 
-// keepPiece keeps the next piece of a body. A long body goes to a file. If the coordinator stops before the body is
-// whole, the file is lost and the client must begin again.
+// keepPiece keeps the next piece of a body. A long body goes to a file. If the coordinator stops
+// before the body is complete, the file is lost and the client must begin again.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
-	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // or an earlier version began it
-		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // which its call leaves alone until this is on disk
+	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // the first pieces are not in a file: an earlier version wrote them
+		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // the caller does not change piece before this write is on disk
 		return nil
 	}
 	if o.writer == nil {
@@ -238,7 +240,7 @@ func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []
 	return err
 }
 
-// discard removes the file of a body whose answer was not accepted.
+// discard removes the file of the body of an answer that was not accepted.
 func (s *Study) discard(o *offer) {
 	if o.writer != nil {
 		o.writer.Discard()
@@ -248,8 +250,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the offer that has the given envelope, and the number of its open plan. If there is no such
-// offer, it returns 0 and nil.
+// offered returns the offer with the given envelope and the number of its open plan. If there is
+// none, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -259,29 +261,29 @@ func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	return 0, nil
 }
 
-// took reports whether the client's last accepted answer has the given envelope.
+// took reports whether the given envelope belongs to the client's last accepted answer.
 func (st *state) took(name identity.Name, envelope Hash) bool {
 	c := st.clients[name]
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
 }
 
-// finish checks a complete answer and accepts it.
+// finish checks a complete answer. If it is valid, finish accepts it.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the call was cancelled: the study continues
+		return err // the call was cancelled, and the study continues
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
-		defer release() // others can be opened while this one is written
+		defer release() // another answer can be opened while this one is written
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // perhaps because the bytes were dropped when the plan was closed
+		case unread != nil: // the bytes may have been dropped when the plan was closed
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -291,7 +293,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted, and keeps its envelope.
+// drop removes the body of an answer that cannot be accepted. It keeps the answer's envelope.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -305,8 +307,9 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
-// awaits reports whether a checked answer must still be accepted. It returns false if another call has accepted the
-// answer meanwhile. It returns a refusal if the answer comes too late or its bytes were dropped.
+// awaits reports whether a checked answer must still be accepted. It returns false if another
+// call has accepted it meanwhile. It returns a refusal if the answer is too late or its bytes
+// were dropped.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -324,8 +327,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take passes an answer to the current phase of the study and stores it. If no more answers are missing, take signs
-// the outcome.
+// take passes an answer to the current phase of the study and stores it. If no answer is missing
+// then, take signs the outcome.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {

@@ -16,9 +16,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that the study can do now. It begins the study, closes and opens rounds, and ends the
-// study. An error of the study aborts the study. advance returns only errors of this machine, such as a failed
-// write.
+// advance does everything that the study can do now. It begins the study, closes and opens
+// rounds, and ends the study. An error of the study aborts the study. The returned error is an
+// error of this machine, such as a failed write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -45,8 +45,8 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin closes the roster and signs the first entry. If the study cannot run with the clients that consented,
-// begin records the reason and the study keeps waiting.
+// begin closes the roster and signs the first entry. If the study cannot run with the clients
+// that have consented, begin records the reason, and the study continues to wait.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -96,7 +96,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play closes and opens plans of a study that has begun until the study must wait for clients or is over.
+// play closes and opens plans until the study must wait for clients or is over.
 func (b *batch) play() error {
 	st := b.state
 	if staying, least := len(st.staying()), b.study.fewest(st); staying < least {
@@ -119,8 +119,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// fewest returns the number of clients that the study needs, U_min. This is min_clients in the study document.
-// Without min_clients it is the number of all members.
+// fewest returns U_min, the minimum number of answers of a round. It is min_clients in the study
+// document, and without min_clients the number of all members.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -128,7 +128,7 @@ func (s *Study) fewest(st *state) int {
 	return len(st.members())
 }
 
-// closeIfDue closes a plan if its deadline has passed or if no more answers to it can come.
+// closeIfDue closes a plan if its deadline has passed, or if no further answers can arrive.
 func (b *batch) closeIfDue(ask uint64) error {
 	st, q := b.state, b.state.open[ask]
 	if len(q.taken) < len(q.asked) && st.gone == 0 && b.now.Before(q.deadline) {
@@ -150,7 +150,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	return b.close(outcome)
 }
 
-// close signs the outcome of a plan and drops the bodies of its answers.
+// close signs the outcome of a plan and removes the bodies of its answers.
 func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
@@ -159,7 +159,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // else the sum and the outcome of this plan lie beside the body of the next one
+		debug.FreeOSMemory() // frees the sum and the outcome of this plan before the body of the next plan is made
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 	b.then(q.discard(s))
@@ -180,7 +180,7 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open signs the next plan if enough clients are present. It reports whether it signed a plan.
+// open signs the next plan if enough clients are present. It reports whether it has signed one.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -206,7 +206,7 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether at least as many clients are present as a round needs. A round with fewer answers
+// quorum reports whether enough clients are present for a round. A round with fewer answers
 // would be void.
 func (b *batch) quorum() bool {
 	present := 0
@@ -218,7 +218,7 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end signs the last entry: the posterior and the receipts of all answers.
+// end signs the last entry, which contains the posterior and the receipts of all answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter
@@ -242,7 +242,7 @@ func (b *batch) end() error {
 	return nil
 }
 
-// A counter counts the bytes written to it.
+// A counter is a writer that counts the bytes written to it.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -250,13 +250,14 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fail logs err and aborts a study that cannot continue.
+// fail logs err and aborts the study, which cannot continue.
 func (b *batch) fail(err error) error {
 	b.study.log.Error("the study cannot continue and is aborted", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
 
-// abort ends a study for all clients before its last plan.
+// abort ends the study for all clients before its last plan. The argument by names the party
+// that aborts.
 func (b *batch) abort(by identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {
@@ -283,9 +284,9 @@ func (b *batch) abort(by identity.Name, why string) error {
 	return nil
 }
 
-// keepStage writes the state of the phases to the store if it changed in this batch. An answer to an open plan
-// does not make a write necessary, because after a restart the coordinator adds the answer up again from its
-// stored body.
+// keepStage writes the state of the phases to the store if this batch has changed it. An answer
+// to an open plan does not require a write. After a restart the coordinator adds the answer to
+// the sum again, from its stored body.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -302,10 +303,11 @@ func (b *batch) keepStage() error {
 	return nil
 }
 
-// name is the coordinator's own name in the study.
+// name returns the coordinator's own name in the study.
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy returns the reason if err is a refusal by a phase of the study, and false otherwise.
+// refusedBy returns the reason if err is a refusal by a phase of the study. Otherwise ok is
+// false.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

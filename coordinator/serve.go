@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// TLS returns the configuration of the coordinator's end of a study's connections.
+// TLS returns the TLS configuration for the coordinator's end of a study's connections.
 func (s *Study) TLS() (*tls.Config, error) {
 	now := s.hub.options.Now
 	party := channel.Party{Study: s.hash, Role: identity.Coordinator, Name: s.name()}
@@ -29,7 +29,8 @@ func (s *Study) TLS() (*tls.Config, error) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns the largest size of an answer's body, whichever clients join the study.
+// largestBody returns the largest size in bytes that an answer's body can have, whichever
+// clients join.
 func largestBody(document *study.Study) (int64, error) {
 	least := max(1, document.Federation.MinClients)
 	if least >= roster.MaxParties {
@@ -47,7 +48,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen records that a message arrived from a client. Keepalive messages count as well.
+// Seen records that a message arrived from a client. Keepalive messages count too.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
@@ -55,8 +56,7 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin returns the pin of the TLS key with which a client connects, and false if the client has not
-// joined.
+// pin returns the pin of the client's TLS key. It returns false if the client has not joined.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {
 		return identity.Pin{}, false

@@ -17,59 +17,59 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study. Only the study's loop uses it. After every transaction
-// it agrees with the contents of the store.
+// A state is the mutable state of a study. Only the study's loop uses it. After every
+// transaction it equals the contents of the store.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
-	keys    keyring // of the clients and the coordinator
+	keys    keyring // public keys of the clients and of the coordinator
 	chain   transcript.Chain
-	server  *session.Server // nil before the study has begun
+	server  *session.Server // nil before the study begins
 	open    map[uint64]*question
-	aborted *transcript.Abortion // of a study that never began, or began and was aborted
-	since   time.Time            // when the study last moved
+	aborted *transcript.Abortion // set if the study was aborted, also before it began
+	since   time.Time            // when the study last made progress
 	blocked blocked
 
-	roster []identity.Name // the members, once the study has begun
-	gone   int             // clients that left
+	roster []identity.Name // members of a study that has begun, sorted
+	gone   int             // number of clients that have left
 }
 
-// A client is the state of a client that joined.
+// A client is the state of a client that has joined.
 type client struct {
 	entry       roster.Entry
 	entryBytes  []byte
 	certificate []byte
 	approved    bool
 	left        bool
-	reason      string // why it left
-	last        []byte // envelope of its last message with its ledger head
+	reason      string // reason that the client gave for leaving
+	last        []byte // envelope of the client's last message that names a ledger entry
 	lastSeq     uint64
-	answers     int // accepted so far
+	answers     int // number of accepted answers
 }
 
 // A question is a plan that has no outcome yet.
 type question struct {
-	entry    uint64 // of its plan
+	entry    uint64 // number of the entry that contains the plan
 	model    Hash
 	asked    []pvi.ClientID // clients in the plan, in order
 	opened   time.Time
 	deadline time.Time
 	offers   map[identity.Name]*offer
-	taken    map[identity.Name]Hash // SHA-256 of the envelope
+	taken    map[identity.Name]Hash // SHA-256 of the envelope of each accepted answer
 }
 
-// An offer is an answer whose body is still coming.
+// An offer is an answer whose body has not arrived completely.
 type offer struct {
 	envelope []byte
 	release  transcript.Release
 	have     int64
 	stored   bool // the envelope is in the store
 
-	writer *store.Writer // of a long body, while it comes
-	value  *store.Value  // of a long body that is whole
+	writer *store.Writer // writes a long body while it arrives
+	value  *store.Value  // a long body that has arrived completely
 }
 
-// blocked holds a list of clients with which the study cannot begin, and the reason.
+// blocked holds clients with which the study cannot begin, and the reason.
 type blocked struct {
 	clients []identity.Name
 	why     string
@@ -81,7 +81,7 @@ func (st *state) begun() bool { return st.server != nil }
 // over reports whether the study has ended or was aborted.
 func (st *state) over() bool { return st.aborted != nil || st.chain.Position().Over }
 
-// inRoster reports whether a client takes part in a study that has begun.
+// inRoster reports whether a client is in the roster of a study that has begun.
 func (st *state) inRoster(name identity.Name) bool {
 	if st.chain.Members() == nil {
 		return false
@@ -90,8 +90,8 @@ func (st *state) inRoster(name identity.Name) bool {
 	return ok && e.Role == identity.Client
 }
 
-// members returns the names, in order, of the clients that take part. Before the study has begun,
-// these are the clients that would take part if it began now.
+// members returns the sorted names of the clients that take part. Before the study begins, these
+// are the clients that would take part if it began now.
 func (st *state) members() []identity.Name {
 	if r := st.chain.Members(); r != nil {
 		if st.roster == nil {
@@ -101,7 +101,7 @@ func (st *state) members() []identity.Name {
 				}
 			}
 		}
-		return slices.Clone(st.roster) // sorted
+		return slices.Clone(st.roster) // the roster is sorted
 	}
 	var names []identity.Name
 	for name, c := range st.clients {
@@ -113,7 +113,7 @@ func (st *state) members() []identity.Name {
 	return names
 }
 
-// staying returns the members that have not left.
+// staying returns the members that have not left the study.
 func (st *state) staying() []identity.Name {
 	if st.gone == 0 {
 		return st.members()
@@ -196,8 +196,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return nil
 }
 
-// readChain checks the first and the last entry of the transcript. The other entries were checked
-// when they were written.
+// readChain checks the first and the last entry of the transcript. The other entries were
+// checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
@@ -270,8 +270,8 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases passes the accepted answers to open plans to the phase again, because the saved
-// state of the phases does not contain them.
+// readReleases passes the accepted answers to open plans to the phase again. The saved state of
+// the phases does not contain them.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)
@@ -288,7 +288,7 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 		}
 		q.taken[name] = transcript.BodyOf(envelope).Hash
 		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
-			return nil // the state has it already
+			return nil // the saved state contains this answer already
 		}
 		return s.collectAgain(st, kept, k, h)
 	})

@@ -11,10 +11,10 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Phase is the state of a study as a whole.
+// A Phase is the stage that a study has reached.
 type Phase string
 
-// The phases.
+// Phases of a study.
 const (
 	Gathering Phase = "gathering" // clients join and consent
 	Running   Phase = "running"
@@ -22,30 +22,30 @@ const (
 	Aborted   Phase = "aborted"
 )
 
-// A Status describes the progress of a study and the clients that it is waiting for.
+// A Status describes the progress of a study, and the clients for which it waits.
 type Status struct {
 	Study   string         `json:"study"`
 	Digest  string         `json:"digest"`
 	Phase   Phase          `json:"phase"`
 	Clients []ClientStatus `json:"clients"`
-	Asked   int            `json:"asked"`     // plans sent so far
-	Of      int            `json:"questions"` // plans of the whole study; 0 before it has begun
-	Entries uint64         `json:"entries"`   // entries of the transcript
+	Asked   int            `json:"asked"`     // number of plans sent so far
+	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
+	Entries uint64         `json:"entries"`   // number of entries in the transcript
 	Open    []RoundStatus  `json:"open,omitempty"`
-	Waits   string         `json:"waits,omitempty"`     // the awaited event, in words
-	For     []string       `json:"waits_for,omitempty"` // the awaited clients
+	Waits   string         `json:"waits,omitempty"`     // the event for which the study waits, in words
+	For     []string       `json:"waits_for,omitempty"` // the clients for which the study waits
 	Since   time.Time      `json:"since"`
-	Reason  string         `json:"reason,omitempty"` // for an abort, or why the study cannot begin
+	Reason  string         `json:"reason,omitempty"` // why the study was aborted or cannot begin
 }
 
-// A ClientStatus is one client in a Status.
+// A ClientStatus describes one client in a Status.
 type ClientStatus struct {
 	Name    identity.Name `json:"name"`
-	Key     string        `json:"key,omitempty"`    // short fingerprint
+	Key     string        `json:"key,omitempty"`    // short fingerprint of the client's key
 	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, left out
-	Seen    *time.Time    `json:"seen,omitempty"`   // time of the last sign of the client
-	Missed  *time.Time    `json:"missed,omitempty"` // time when gossip lost the client: a hint
-	Until   *time.Time    `json:"until,omitempty"`  // expiry of the invitation
+	Seen    *time.Time    `json:"seen,omitempty"`   // when the client was last heard
+	Missed  *time.Time    `json:"missed,omitempty"` // when gossip last lost the client; for information only
+	Until   *time.Time    `json:"until,omitempty"`  // when the invitation expires
 	Reason  string        `json:"reason,omitempty"`
 	Answers int           `json:"answers"`
 }
@@ -53,8 +53,8 @@ type ClientStatus struct {
 // A RoundStatus describes a plan that has no outcome yet.
 type RoundStatus struct {
 	Ask      int       `json:"ask"`
-	Asked    int       `json:"asked"`    // clients in the plan
-	Answered int       `json:"answered"` // clients that have answered
+	Asked    int       `json:"asked"`    // number of clients in the plan
+	Answered int       `json:"answered"` // number of clients that have answered
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
@@ -106,7 +106,8 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits sets the fields of out that describe the event and the clients that the study is waiting for.
+// waits sets the fields of out that describe the event and the clients for which the study
+// waits.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -138,7 +139,7 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// The states of a client, in words.
+// States of a client, in words.
 const (
 	stateInvited   = "invited"
 	stateExpired   = "invitation expired"
@@ -171,8 +172,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns the time of the last sign of a client, and the time when gossip lost the client. A time that
-// does not exist is nil.
+// sighted returns when the client was last heard, and when gossip lost it. Each result is nil if
+// there is no such time.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

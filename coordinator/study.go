@@ -21,38 +21,39 @@ type Study struct {
 	hash      Hash
 	document  *study.Study
 	fixed     store.Fixed
-	entry     roster.Entry // the coordinator's own
+	entry     roster.Entry // the coordinator's own roster entry
 	authority *channel.Authority
-	largest   int64 // size of an answer's body in bytes, at most
+	largest   int64 // maximum size of an answer's body in bytes
 	log       *slog.Logger
 	events    Events
-	presence  *presence        // decides when a round is opened
-	view      *membership.View // is shown in the status only
+	presence  *presence        // decides whether a round can be opened
+	view      *membership.View // only shown in the status
 	cache     *cache
-	gossip    atomic.Pointer[transport.Gossip] // nil if there is none
+	gossip    atomic.Pointer[transport.Gossip] // nil without gossip
 
 	commands chan *command
 	stopped  chan struct{}
 	opener   opener
 	shown    atomic.Pointer[view]
-	aware    sync.Map // by name: clients that were given the last entry
+	aware    sync.Map // set of the clients that received the last entry, by name
 
-	// Only the loop uses these:
+	// Only the loop uses the following fields.
 	st     *state
-	broken bool // st differs from the store, which could not be read
+	broken bool // the store could not be read, and st differs from it
 	failed bool // the last transaction failed
 }
 
 var _ transport.Coordinator = (*Study)(nil)
 
 const (
-	// noteAborted is the key of the reason why a study was aborted before it began.
+	// noteAborted is the key under which the store keeps the reason of an abort before the study
+	// began.
 	noteAborted = "aborted"
-	// noteSince is the key of the time since which a study has been waiting.
+	// noteSince is the key under which the store keeps the time since which the study waits.
 	noteSince = "since"
 )
 
-// newStudy reads a study from the store. It does not begin to run the study.
+// newStudy reads a study from the store, but does not begin to run it.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -118,8 +119,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the times of the open rounds from an earlier state. The times are not stored, so a
-// restarted coordinator sets new deadlines.
+// keepDeadlines copies the times of the open rounds from an earlier state. These times are not
+// stored, so a restarted coordinator sets new deadlines.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {
@@ -129,11 +130,11 @@ func (st *state) keepDeadlines(before *state) {
 	}
 }
 
-// Hash returns the digest of the study document.
+// Hash returns the SHA-256 of the study document.
 func (s *Study) Hash() Hash { return s.hash }
 
 // Name returns the study's name.
 func (s *Study) Name() string { return s.document.Name }
 
-// Digest returns the digest in hexadecimal.
+// Digest returns the SHA-256 of the study document in hexadecimal.
 func (s *Study) Digest() string { return hex.EncodeToString(s.hash[:]) }

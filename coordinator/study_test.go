@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inOneProcess runs the study without a coordinator, with the same noise as the parties, and returns its entries.
+// inOneProcess runs the study without a coordinator, with the same noise as the parties. It
+// returns the entries and the result.
 func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []session.Entry, result []byte) {
 	t.Helper()
 	st, err := study.Parse("plane.toml", document)
@@ -67,8 +68,8 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// Only plans are marked as derived, which tells clients to compute the bodies themselves. The test checks entries
-// from the cache and from the disk.
+// A derived entry tells clients to compute its body themselves. The test checks that only plans
+// are marked as derived, both in entries from the cache and in entries from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))
@@ -91,8 +92,8 @@ func TestOnlyPlansAreDerived(t *testing.T) {
 	}
 }
 
-// The test compares a study that the coordinator runs with the same study in one process. The entries and the
-// posterior must be equal bit for bit.
+// The test compares a study that the coordinator runs with the same study in one process. The
+// entries and the posterior must be equal bit for bit.
 func TestStudyEqualsOneProcess(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"client level":  planeText(clientPrivacy, "rounds = 3", ""),
@@ -117,7 +118,7 @@ func TestStudyEqualsOneProcess(t *testing.T) {
 			closing, err := transcript.ParseClosing(last.Body)
 			check(t, err)
 			if name == "asynchronous " {
-				return // the order of entries depends on the order of arrival
+				return // here the order of entries depends on the order in which answers arrive
 			}
 			entries, result := inOneProcess(t, document, parties)
 			if !bytes.Equal(result, closing.Result) {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// serving serves a house's study over TLS and returns the address.
+// serving serves a study over TLS and returns the address.
 func serving(t *testing.T, h *house) string {
 	t.Helper()
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
@@ -39,8 +39,8 @@ func serving(t *testing.T, h *house) string {
 	return l.Addr().String()
 }
 
-// connect joins the study over the network as a guest. After that the party calls the coordinator
-// over a connection with its own certificate.
+// connect joins the study over the network. After that the party calls the coordinator over a
+// connection with its own certificate.
 func (p *party) connect(t *testing.T, address string) {
 	t.Helper()
 	guest, err := transport.Dial(t.Context(), transport.Config{
@@ -63,8 +63,8 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// The test compares a study over the network with the same study in one process. The entries and
-// the posterior must be equal.
+// The test compares a study over TLS with the same study in one process. The entries and the
+// posterior must be equal.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h := newHouse(t, Options{RoundDeadline: time.Minute})
@@ -100,7 +100,7 @@ func TestStudyOverTLS(t *testing.T) {
 	}
 }
 
-// live follows a study until its end, waiting for each entry.
+// live follows a study until its end. It waits for each entry.
 func (p *party) live(ctx context.Context) error {
 	for !p.chain.Position().Over {
 		item, err := p.link.Entry(ctx, p.chain.Position().Number+1)

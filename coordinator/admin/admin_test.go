@@ -48,7 +48,7 @@ func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	return dir, hub
 }
 
-// Orders over the socket return the same results as orders to the hub.
+// The test checks that orders over the socket return the same results as orders to the hub.
 func TestOrders(t *testing.T) {
 	dir, hub := serve(t)
 	remote, err := Dial(t.Context(), dir)
@@ -106,7 +106,7 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	if _, err := Dial(t.Context(), t.TempDir()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("no coordinator is running: %v", err)
 	}
-	// Listen replaces a socket that an earlier process left.
+	// This directory contains a socket that an earlier process left. Listen must replace it.
 	left := t.TempDir()
 	for range 2 {
 		l, err := Listen(left)
@@ -115,7 +115,8 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	}
 }
 
-// The process at the other end of a test connection runs as the current user.
+// The test checks that userOf returns the current user for a connection of this process to
+// itself.
 func TestUserOf(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	check(t, err)

@@ -1,6 +1,7 @@
-// Package admin carries an operator's orders to a coordinator. If the coordinator is running, the orders go
-// over a socket in its state directory, which only the owner may use. Otherwise [Local] carries out the
-// orders on a state directory that the caller has opened. [Remote] and [Local] implement [API].
+// Package admin carries out an operator's orders to a coordinator. If the coordinator is
+// running, the orders go over a socket in its state directory, which only the owner may use.
+// Otherwise [Local] carries them out on a state directory that the caller has opened. Both
+// [Remote] and [Local] implement [API].
 package admin
 
 import (
@@ -13,8 +14,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An API is the set of orders. The parameter study is the name of a study or the beginning of its digest.
-// An empty string means the only study.
+// An API is the set of orders. The parameter study is the name of a study or the first digits of
+// its digest. An empty string selects the only study.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)
@@ -32,17 +33,17 @@ type API interface {
 	Bundle(ctx context.Context, study string, w io.Writer) error
 }
 
-// A Founding is a new study.
+// A Founding is the order to add a study.
 type Founding struct {
-	File      string          `json:"file"` // for errors
+	File      string          `json:"file"` // file name for error messages
 	Document  []byte          `json:"document"`
-	Name      identity.Name   `json:"name,omitempty"` // of the coordinator
+	Name      identity.Name   `json:"name,omitempty"` // name of the coordinator
 	Addresses []string        `json:"addresses"`
 	Clients   []identity.Name `json:"clients"`
-	Valid     time.Duration   `json:"valid"` // of the invitations
+	Valid     time.Duration   `json:"valid"` // validity period of the invitations
 }
 
-// A Founded is a study that was added.
+// A Founded describes a study that was added.
 type Founded struct {
 	Study       string                `json:"study"`
 	Digest      string                `json:"digest"`
@@ -50,7 +51,7 @@ type Founded struct {
 	Invited     []coordinator.Invited `json:"invited"`
 }
 
-// An Invitation asks for invitations for clients.
+// An Invitation is the order to make invitations for clients.
 type Invitation struct {
 	Study   string          `json:"study"`
 	Clients []identity.Name `json:"clients"`

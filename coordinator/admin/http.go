@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// maxOrder is the largest order in bytes.
+// maxOrder is the maximum size of an order in bytes.
 const maxOrder = 8 << 20
 
 // Paths of the protocol on the socket. A request is JSON. The reply is JSON, or an error as text.
@@ -56,7 +56,7 @@ func NewServer(api API) *http.Server {
 		out := &started{w: w}
 		if err := api.Bundle(r.Context(), s.Study, out); err != nil {
 			if out.begun {
-				panic(http.ErrAbortHandler) // the reader must notice
+				panic(http.ErrAbortHandler) // breaks the connection, so that the reader notices the error
 			}
 			fail(w, err)
 		}

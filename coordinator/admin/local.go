@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// Local is the API of a hub in this process.
+// Local carries out orders on a hub in this process.
 type Local struct{ Hub *coordinator.Hub }
 
 var _ API = Local{}

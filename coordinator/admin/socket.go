@@ -12,14 +12,14 @@ import (
 
 const socketName = "admin.sock"
 
-// maxPath is the longest path that a unix socket can have on every system.
+// maxPath is the maximum length of the path of a unix socket in bytes, valid on every system.
 const maxPath = 100
 
-// ErrNoServer is returned if no coordinator runs on a state directory.
+// ErrNoServer is returned if no coordinator runs on the state directory.
 var ErrNoServer = errors.New("no coordinator serves from this state directory")
 
-// socketPath returns a path of the socket in dir that is short enough for the system. The caller calls done
-// when it no longer needs the path.
+// socketPath returns a path to the socket in dir that is short enough for the system. The caller
+// calls done when it no longer needs the path.
 func socketPath(dir string) (path string, done func() error, err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) <= maxPath {
@@ -32,8 +32,8 @@ func socketPath(dir string) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
 }
 
-// Listen makes the socket in a state directory that the caller has locked. Only the owner can use the socket.
-// Listen replaces a socket that a coordinator left when it was killed.
+// Listen makes the socket in a state directory that the caller has locked. Only the owner can
+// use the socket. Listen replaces a socket that a killed coordinator left.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may be of a directory that is closed
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may go through a directory that is closed by then
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -57,7 +57,7 @@ func Listen(dir string) (net.Listener, error) {
 // guarded is a listener that accepts connections only from the same user and from root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection from a permitted user.
+// Accept returns the next connection from a permitted user. It closes all other connections.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -71,7 +71,8 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// dial connects to the coordinator that runs on a state directory, or returns ErrNoServer.
+// dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if
+// none runs.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

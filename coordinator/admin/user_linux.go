@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userOf returns the user ID of the process at the other end.
+// userOf returns the user ID of the process at the other end of the connection.
 func userOf(c *net.UnixConn) (uid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 
 const magic = "fedpvi-bundle-1\n"
 
-// Limits that a reader enforces.
+// Limits that Verify enforces.
 const (
 	maxDocument = 4 << 20
 	maxName     = 64
@@ -43,14 +43,15 @@ const (
 // ErrForm is returned for a file that is not a complete bundle.
 var ErrForm = errors.New("not a complete bundle: it was changed, cut or made by another program")
 
-// A Writer writes a bundle, in the order of its methods. The first error sticks.
+// A Writer writes a bundle. Its methods must be called in their order in this file. After an
+// error, all later calls do nothing, and Close returns the error.
 type Writer struct {
 	w   io.Writer
 	sum hash.Hash
 	err error
 }
 
-// NewWriter begins a bundle of a study.
+// NewWriter returns a writer for a bundle of a study, and writes the study document.
 func NewWriter(w io.Writer, document []byte) *Writer {
 	out := &Writer{w: w, sum: sha256.New()}
 	out.raw([]byte(magic))
@@ -95,13 +96,13 @@ func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 // Entries writes the number of transcript entries that follow.
 func (w *Writer) Entries(n uint64) { w.number(n) }
 
-// Entry adds an entry.
+// Entry adds an entry of the transcript.
 func (w *Writer) Entry(envelope, body []byte) {
 	w.bytes(envelope)
 	w.bytes(body)
 }
 
-// Close ends the bundle.
+// Close writes the hash that ends the bundle.
 func (w *Writer) Close() error {
 	if w.err == nil {
 		_, w.err = w.w.Write(w.sum.Sum(nil))
@@ -109,7 +110,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// A reader parses a bundle from a stream. The first error sticks.
+// A reader parses a bundle from a stream. After an error, all later calls return zero values.
 type reader struct {
 	r   io.Reader
 	sum hash.Hash
@@ -127,7 +128,8 @@ func newReader(r io.Reader) *reader {
 // grow is the size of the first buffer in bytes. A false length costs no more memory than that.
 const grow = 32 << 10
 
-// take returns the next n bytes. It doubles its buffer as bytes arrive, so it allocates at most three times n.
+// take returns the next n bytes. Its buffer grows as bytes arrive, so take allocates at most 3n
+// bytes.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -161,7 +163,7 @@ func (r *reader) number(limit uint64) uint64 {
 
 func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
 
-// close checks the hash and that nothing follows it.
+// close checks the hash, and checks that no bytes follow it.
 func (r *reader) close() error {
 	if r.err != nil {
 		return r.err
@@ -180,7 +182,7 @@ type answerKey struct {
 	client string
 }
 
-// parts holds the parts of a bundle before its entries.
+// parts holds all parts of a bundle that come before the transcript.
 type parts struct {
 	document []byte
 	consents map[string][]byte

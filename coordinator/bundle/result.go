@@ -9,15 +9,15 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// rounding is the relative difference that is allowed between moments that two machines compute from the same λ.
-// The moments can differ because some processors compute a product and a sum in one instruction with one
+// rounding is the accepted relative difference between moments that two machines compute from
+// the same λ. Some processors compute a product and a sum in one instruction with only one
 // rounding.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
-// same returns an error unless the published result agrees with own. λ, which is exact on every machine, and all
-// counts must be equal. Moments may differ by rounding.
+// same returns an error unless the published result agrees with own. λ is the same on every
+// machine, so λ and all counts must be equal. Moments may differ by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -36,7 +36,8 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// rest is the published result with the moments of own. It must have the same encoding as own.
+	// Apart from the moments, the published result must have the same encoding as own. So rest
+	// is the published result with the moments of own.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()
@@ -50,7 +51,7 @@ func same(own *session.Result, published []byte) error {
 	return nil
 }
 
-// moments returns the numbers of a result that are computed from λ.
+// moments returns the parts of a result that are computed from λ.
 func moments(r *session.Result) [][]float64 {
 	all := append([][]float64{r.Mean, r.SD}, r.Covariance...)
 	if a := r.NoiseAware; a != nil {
@@ -60,7 +61,8 @@ func moments(r *session.Result) [][]float64 {
 	return all
 }
 
-// near reports whether two lists are equal up to rounding, relative to the largest absolute value in a.
+// near reports whether two lists are equal up to rounding, relative to the largest absolute
+// value in a.
 func near(a, b []float64) bool {
 	scale := 0.0
 	for _, x := range a {

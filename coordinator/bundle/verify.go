@@ -23,13 +23,13 @@ type Report struct {
 	Coordinator identity.Fingerprint `json:"coordinator"`
 	Clients     []identity.Name      `json:"clients"`
 	Entries     uint64               `json:"entries"`
-	Questions   int                  `json:"questions"` // plans that have an outcome
+	Questions   int                  `json:"questions"` // number of plans that have an outcome
 	Answers     int                  `json:"answers"`
 	Ending      string               `json:"ending"` // "end", "abort", or "none" for a running study
 	Result      *session.Result      `json:"-"`
 }
 
-// A Fault is an error in a bundle, with the place where it was found.
+// A Fault is an error in a bundle. It names the place of the error in the bundle.
 type Fault struct {
 	Where string
 	Err   error
@@ -40,23 +40,24 @@ func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
 // Unwrap returns the error without the place.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// A verifier replays the study in a bundle.
+// A verifier replays a study from its bundle.
 type verifier struct {
 	in       *reader
 	parts    parts
 	document *study.Study
 	chain    transcript.Chain
 	server   *session.Server
-	models   map[uint64]signed.Hash // of open plans, by plan
-	receipts []transcript.Receipt   // of the answers verified so far
+	models   map[uint64]signed.Hash // models of the open plans, by number of the plan
+	receipts []transcript.Receipt   // receipts of the answers verified so far
 	report   Report
 }
 
-// Verify reads a bundle and checks all of it: the signatures, the chain of entries, that every plan and the
-// posterior follow from the published sums, and that every client consented. It also checks that each
-// answer in a sum was signed by its client, and that the client's ledger grew with it. If Verify returns a
-// [*Fault], the fault gives the place of the error. The coordinator's key comes from the bundle itself, so
-// callers should compare Report.Coordinator with the fingerprint in an invitation.
+// Verify reads a bundle and checks all of it. It checks the signatures, the hashes that chain
+// the entries, that all plans and the posterior follow from the published sums, and that every
+// client consented. It also checks that each answer in a sum was signed by its client, and that
+// the number of the client's ledger entry grew with each answer. A [*Fault] gives the place of
+// an error. The coordinator's key comes from the bundle itself, so callers should compare
+// Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
 	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
 	v.parts = v.in.parts()
@@ -121,7 +122,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 	return err
 }
 
-// begin reads the coordinator's key from the first entry. All entries must be signed with it.
+// begin reads the coordinator's key from the first entry. All entries must be signed with this
+// key.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -199,7 +201,7 @@ func (v *verifier) answer(ask uint64, client identity.Name) error {
 	return nil
 }
 
-// end checks the last entry: the posterior and the receipts.
+// end checks the posterior and the receipts in the last entry.
 func (v *verifier) end(body []byte) error {
 	v.report.Ending = string(transcript.End)
 	closing, err := transcript.ParseClosing(body)
@@ -221,8 +223,9 @@ func (v *verifier) end(body []byte) error {
 	return nil
 }
 
-// uncounted checks the envelope of each answer that is in no outcome, and that its plan is still open. It
-// then checks that every client's ledger grew with each answer.
+// uncounted checks the envelope of each answer that no outcome contains. The plan of such an
+// answer must still be open. uncounted then checks that every client's ledger grew with each
+// answer.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}
 	for _, r := range v.receipts {
@@ -243,8 +246,8 @@ func (v *verifier) uncounted() error {
 	return ledgersGrow(v.receipts)
 }
 
-// ledgersGrow returns an error unless the sequence number of every client's ledger grows from each answer
-// to the next.
+// ledgersGrow returns an error unless the ledger entry numbers of each client increase from
+// answer to answer.
 func ledgersGrow(receipts []transcript.Receipt) error {
 	before := map[identity.Name]uint64{}
 	for _, r := range receipts {

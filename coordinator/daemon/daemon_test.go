@@ -56,7 +56,7 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-// A running is a daemon that a test has started.
+// A running is a daemon that the test has started.
 type running struct {
 	dir              string
 	clients, metrics string
@@ -113,7 +113,8 @@ func (r *running) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// guest adds a study with one client. It returns the client's invitation and a connection that uses this invitation.
+// guest adds a study with one client. It returns the client's invitation and a connection that
+// was opened with this invitation.
 func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	t.Helper()
 	orders, err := admin.Dial(t.Context(), r.dir)
@@ -132,8 +133,9 @@ func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	return c, founded.Invited[0].Text
 }
 
-// A study that is added while the daemon runs can be joined at once. Orders, health and metrics work. The
-// metrics name no client, and the log contains no invitation. The daemon stops when its context ends.
+// The test checks that a study can be joined at once if it is added while the daemon runs. It
+// also checks orders, health and metrics, that the metrics name no client, that the log contains
+// no invitation, and that the daemon stops when its context ends.
 func TestServe(t *testing.T) {
 	notified := notifications(t)
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
@@ -169,7 +171,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// notifications returns a channel with the messages to the service manager.
+// notifications returns a channel that receives the messages to the service manager.
 func notifications(t *testing.T) <-chan string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "n")
@@ -193,7 +195,7 @@ func notifications(t *testing.T) <-chan string {
 	return told
 }
 
-// If UntilDone is set, the daemon stops when all its studies are over.
+// The test checks that the daemon stops when all its studies are over, if UntilDone is set.
 func TestUntilDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})
@@ -206,7 +208,7 @@ func TestUntilDone(t *testing.T) {
 	check(t, err)
 }
 
-// A second daemon on the same state directory fails at once with ErrHeld.
+// The test checks that a second daemon on the same state directory fails at once with ErrHeld.
 func TestSecondDaemonIsRefused(t *testing.T) {
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
 	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
@@ -215,7 +217,7 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	}
 }
 
-// A second daemon on the same port fails and unlocks its state directory.
+// The test checks that a second daemon on the same port fails and unlocks its state directory.
 func TestPortInUseIsRefused(t *testing.T) {
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
 	dir := filepath.Join(t.TempDir(), "other")

@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A gossip runs the gossip nodes of all studies on one port.
+// A gossip runs the gossip nodes of all studies on a common port.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger
@@ -26,8 +26,8 @@ func newGossip(address string, log *slog.Logger) (*gossip, error) {
 	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
 }
 
-// add starts the gossip node of a study that is not over. If that fails, the study continues without
-// gossip.
+// add starts the gossip node of a study, unless the study is over. On an error the study
+// continues without gossip.
 func (g *gossip) add(study *coordinator.Study) {
 	if study.Over() {
 		return

@@ -12,9 +12,10 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics holds all numbers that a coordinator exports to a monitoring system. No metric depends on the
-// contents of messages, and none names a client. There are no durations, because the time that a round takes
-// depends on the computing time of the clients, and this time depends on their records.
+// metrics holds all numbers that a coordinator exports to a monitoring system. No metric depends
+// on the contents of messages, and no metric names a client. There are no durations. The
+// duration of a round would depend on the clients' computing times, which depend on their
+// records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -37,8 +38,9 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse adds a metric with the size of the live heap after the last garbage collection. It shows a memory
-// leak better than the resident size, which depends on when the collector last ran.
+// inUse adds a metric with the size of the live heap after the last garbage collection. It shows
+// a memory leak better than the resident size does, because the resident size depends on when
+// the collector ran last.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {

@@ -21,42 +21,44 @@ import (
 
 // Config configures Serve.
 type Config struct {
-	Dir           string // the state directory
-	Listen        string // host:port for clients
-	Metrics       string // host:port for metrics and health; empty for none
-	Gossip        string // IP address and port for gossip; empty for none
+	Dir           string // state directory
+	Listen        string // host:port on which clients connect
+	Metrics       string // host:port for metrics and health check; empty for none
+	Gossip        string // IP address and port for gossip; empty to disable it
 	RoundDeadline time.Duration
-	UntilDone     bool // stop when every study is over and its clients have been informed
+	UntilDone     bool // stop when every study is over and its clients have seen the end
 	Log           *slog.Logger
-	Traces        trace.TracerProvider // receives traces; nil for none
-	// Ready, if not nil, is called with the addresses as soon as clients can connect.
+	Traces        trace.TracerProvider // receives traces; nil to disable them
+	// Ready, if not nil, is called as soon as clients can connect. Its arguments are the
+	// addresses for clients and for metrics.
 	Ready func(clients, metrics net.Addr)
 }
 
-// maxHeader is the largest header of a request for metrics, in bytes.
+// maxHeader is the maximum size in bytes of the header of a request for metrics.
 const maxHeader = 8 << 10
 
-// farewell is how long the daemon, when it stops, waits for calls that have begun.
+// farewell is the time for which a stopping daemon waits for running calls.
 const farewell = 10 * time.Second
 
-// A server holds everything that a daemon has open.
+// A server holds everything that a daemon must close.
 type server struct {
 	config  Config
 	metrics *metrics
 	hub     *coordinator.Hub
 	clients *transport.Server
 	orders  *http.Server
-	monitor *http.Server // nil if there are no metrics
-	gossip  *gossip      // nil if there is none
+	monitor *http.Server // nil without metrics
+	gossip  *gossip      // nil without gossip
 	failed  chan error
 }
 
-// glances is how long a starting coordinator waits for the lock on its state directory. While no coordinator
-// runs, commands such as watch take the lock for short times to read the directory.
+// glances is the time for which a starting coordinator waits for the lock on its state
+// directory. Commands such as watch lock the directory briefly to read it while no coordinator
+// runs.
 const glances = 10 * time.Second
 
-// Serve serves until ctx is done or, with UntilDone, until every study is over. When Serve returns, all
-// state is on disk, and the next call of Serve continues from it.
+// Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. When
+// Serve returns, all state is on disk. The next call of Serve continues from this state.
 func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
 		c.RoundDeadline = transport.DefaultRoundDeadline
@@ -102,15 +104,15 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is the size of an answer, in bytes, from which the numbers of a round take most of the
-	// memory.
+	// longAnswer is the size in bytes above which the numbers in answers use most of the memory
+	// of a round.
 	longAnswer = 4 << 20
 	// oftener is the garbage collector's target percentage (Go's default is 100) for studies with long answers.
 	// The live heap then consists of a few long slices of numbers, which the collector scans quickly.
 	oftener = 15
 )
 
-// add begins to serve a study.
+// add makes a study available to its clients.
 func (s *server) add(study *coordinator.Study) {
 	if _, chosen := os.LookupEnv("GOGC"); !chosen && study.LargestBody() >= longAnswer {
 		debug.SetGCPercent(oftener)
@@ -168,7 +170,7 @@ func (s *server) listen(ctx context.Context) error {
 	return nil
 }
 
-// serve runs a server in a goroutine. If the server fails, the daemon stops.
+// serve calls run in a goroutine. If run fails, the daemon stops.
 func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -177,7 +179,7 @@ func (s *server) serve(name string, run func() error) {
 	}()
 }
 
-// works returns an error if the coordinator cannot report its status.
+// works returns an error if the coordinator cannot report the status of its studies.
 func (s *server) works() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
@@ -185,7 +187,7 @@ func (s *server) works() error {
 	return err
 }
 
-// stop waits at most farewell for calls that have begun, and closes the listeners.
+// stop waits at most farewell for running calls, and then closes the listeners.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

@@ -8,19 +8,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// This file defines everything that traces contain. A span covers one call or one local operation. It has a
-// name from the list below and an outcome. It has no study, client, round, address or size. A span never
-// belongs to a trace that the caller began, because text that the caller chose would then reach the monitoring
-// system. Calls that wait for news have no span, because its length would show how long other clients took.
+// This file defines everything that traces contain. A span covers one call or one local
+// operation. It has a name from the list below and an outcome, but no study, client, round,
+// address or size. A span never continues a trace that the caller began, because text that the
+// caller chose would then reach the monitoring system. Calls that wait for new entries have no
+// span, because its length would show how long other clients took.
 //
-// Traces still contain the times of events. A client sends an answer as soon as it has computed it, so traces,
-// unlike metrics, show roughly how long that took. Somebody who observes the network learns the same times.
-// Only people who may learn these times should receive traces.
+// Traces still contain the times of events. A client sends an answer as soon as it has computed
+// it. Unlike metrics, traces therefore show roughly how long the computation took. An observer
+// of the network learns the same times. Only people who may learn these times should receive
+// traces.
 
 // scope is the instrumentation scope of the spans.
 const scope = "fedpvi/coordinator"
 
-// spans lists the names of spans: calls by clients, then local operations of the coordinator.
+// spans lists the permitted names of spans. Calls by clients come first, then local operations.
 var spans = []string{
 	"Hello", "Join", "Renew", "Standing", "Approve", "Submit", "Check",
 	"open", "transaction",
@@ -29,8 +31,8 @@ var spans = []string{
 // outcome is the only attribute of a span. Its values are those of the metrics' outcome label.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns a function that begins a span and returns a function that ends it. It returns nil if
-// provider is nil.
+// traceTo returns a function that begins a span with the given name. That function returns a
+// function that ends the span with the given outcome. traceTo returns nil if provider is nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(how string)) {
 	if provider == nil {
 		return nil

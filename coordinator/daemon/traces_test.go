@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A span contains only a name from the list in traces.go and an outcome.
+// The test checks that a span contains only an outcome and a name from the list in traces.go.
 //
 //abuse:case A17 a trace has no client, study, size or address
 func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
@@ -50,7 +50,7 @@ func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 	}
 }
 
-// A span whose name is not in the list is called "other".
+// The test checks that a span whose name is not in the list is called "other".
 func TestUnknownSpanIsOther(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	traceTo(sdk.NewTracerProvider(sdk.WithSyncer(seen)))("secretive-clinic")("ok")

@@ -9,12 +9,12 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience divides the round deadline. The log lists the clients that studies are waiting for once in each tenth
-// of the deadline, but at least once a minute.
+// patience divides the round deadline. The daemon logs the clients that studies wait for ten
+// times in each deadline, and at least once a minute.
 const patience = 10
 
-// watch regularly logs the clients that studies are waiting for. With UntilDone, it closes the returned channel
-// when all studies are over and their clients have seen the end.
+// watch regularly logs the clients that studies wait for. With UntilDone, it closes the returned
+// channel when all studies are over and their clients have seen the end.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -41,7 +41,7 @@ func (s *server) watch(ctx context.Context) <-chan struct{} {
 	return over
 }
 
-// tidy ends the gossip of studies that are over.
+// tidy closes the gossip nodes of studies that are over.
 func (s *server) tidy() {
 	if s.gossip == nil {
 		return

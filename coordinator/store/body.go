@@ -18,35 +18,37 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A long value is a file, and the database holds its size and hash. The file and its name are written and synced
-// before the transaction that names the file. The file is removed after the transaction that drops the name. A
-// crash in between leaves a file without a name in the database, which Open removes.
+// The store keeps a long value in a file, and the file's size and hash in the database. The file
+// and its name are written and synced before the transaction that names the file. The file is
+// removed after the transaction that removes the name. After a crash in between, the database
+// does not name the file, and Open removes it.
 //
-// Formats 2 and 3 kept long values in the database, in parts. The key of the first part is the value's key. The key
-// of every other part is the value's key and the part's offset. This program reads and removes parts, but never
-// writes them.
+// Formats 2 and 3 kept long values in the database, in parts. The key of the first part is the
+// value's key. The key of every other part is the value's key followed by the part's offset.
+// This program reads and removes parts, but never writes them.
 
 const (
 	folderName  = "bodies"
 	defaultLong = 1 << 20
-	// partOfNew begins the name of a file that is being written.
+	// partOfNew is the prefix of the name of a file that is being written.
 	partOfNew = "new-"
 )
 
-// A Value is a value that a transaction can keep.
+// A Value is a byte string that a transaction can store.
 type Value struct {
 	Size  int64
-	Hash  Hash   // SHA-256
-	Bytes []byte // nil if they are in a file
+	Hash  Hash   // SHA-256 of the value
+	Bytes []byte // the value; nil if it is in a file
 }
 
 // Long reports whether the value is in a file.
 func (v *Value) Long() bool { return v.Bytes == nil }
 
-// IsLong reports whether a value of a size is kept in a file.
+// IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare returns a value that contains the bytes that write writes. A long value is in a file.
+// Prepare returns a value with the bytes that the function write writes. A long value is put
+// into a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -56,18 +58,18 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// A Writer makes a value from pieces. It must be finished or discarded.
+// A Writer makes a value from pieces. The caller must call Finish or Discard.
 type Writer struct {
 	store *Store
 	dir   string
 	sum   sha.Hash
 	size  int64
-	short []byte          // the value, while it is short
-	file  durable.NewFile // of a long one
+	short []byte          // the value, as long as it is short
+	file  durable.NewFile // the file of a long value
 	path  string
 }
 
-// NewWriter returns a writer of a value of a study.
+// NewWriter returns a writer for a value of a study.
 func (s *Store) NewWriter(study Hash) *Writer {
 	return &Writer{store: s, dir: s.folder(study), sum: sha256.New()}
 }
@@ -89,7 +91,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// begin creates the file of a value that has become long.
+// begin creates the file for a value that has become long.
 func (w *Writer) begin() error {
 	if err := w.store.makeFolder(w.dir); err != nil {
 		return err
@@ -105,7 +107,7 @@ func (w *Writer) begin() error {
 	return err
 }
 
-// Finish returns the value. If the value has a file, Finish first makes the file durable.
+// Finish returns the value. If the value is in a file, Finish first makes the file durable.
 func (w *Writer) Finish() (*Value, error) {
 	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
 	if w.file == nil {
@@ -115,7 +117,7 @@ func (w *Writer) Finish() (*Value, error) {
 	f := w.file
 	w.file = nil
 	if err := w.store.layer.Finish(f, w.path, filepath.Join(w.dir, v.name())); err != nil {
-		_ = w.store.layer.Remove(w.path) // it may have been renamed or removed
+		_ = w.store.layer.Remove(w.path) // an error does not matter: the file may have been renamed or removed
 		return nil, err
 	}
 	return v, nil
@@ -125,7 +127,7 @@ func (w *Writer) Finish() (*Value, error) {
 func (w *Writer) Discard() {
 	if w.file != nil {
 		_ = w.file.Close()
-		_ = w.store.layer.Remove(w.path) // if this fails, Open removes the file
+		_ = w.store.layer.Remove(w.path) // if the removal fails, Open removes the file later
 		w.file = nil
 	}
 }
@@ -137,8 +139,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory and syncs its name. It syncs the name even if the directory exists, because an earlier
-// process may have failed to sync it.
+// makeFolder makes a directory and syncs its name. It syncs the name even if the directory
+// exists, because an earlier process may have failed to do so.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -181,7 +183,7 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep checks that every file that the database names exists, and removes all files that the database does not name.
+// sweep checks that every file that the database names exists. It removes all other files.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -231,15 +233,15 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// fileKey returns the key under which the database holds the name of a value's file. The value of this key is the
-// size of the file in 8 bytes, then its hash.
+// fileKey returns the database key for the name of a value's file. The entry under this key is
+// the size of the file in 8 bytes, followed by the hash of the file.
 
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value of a key if the value is in a file, and nil otherwise.
+// file returns the value under a key if it is in a file, and otherwise nil.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
-	if bucket == nil { // an earlier version began the study
+	if bucket == nil { // an earlier version made the study, and there is no such bucket
 		return nil
 	}
 	return readFile(bucket.Get(fileKey(part, key)))
@@ -252,7 +254,7 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f with every value that is in a file, and the value's key.
+// named calls f with the key and the value of every value that is in a file.
 func (s Study) named(f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -267,7 +269,7 @@ func (s Study) named(f func(key []byte, v *Value) error) error {
 	})
 }
 
-// put keeps a value under a key. It replaces an earlier value.
+// put stores a value under a key, in place of an earlier value.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err
@@ -285,16 +287,16 @@ func (s Study) put(part string, key []byte, v *Value) error {
 	return bucket.Put(fileKey(part, key), append(number(uint64(v.Size)), v.Hash[:]...))
 }
 
-// drop removes a value from the database or its file.
+// drop removes a value from the database, and its file after the transaction.
 func (s Study) drop(part string, key []byte) error {
 	bucket := s.part(part)
 	err := errors.Join(bucket.Delete(key), dropParts(bucket, key))
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes from the database the names of files. If exact is true, it removes the name whose key equals
-// prefix. Otherwise it removes every name whose key begins with prefix. The files themselves are removed after the
-// transaction.
+// dropFiles removes names of files from the database. If exact is true, it removes the name
+// whose key equals prefix. Otherwise it removes every name whose key begins with prefix. The
+// files themselves are removed after the transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -312,13 +314,13 @@ func (s Study) dropFiles(prefix []byte, exact bool) error {
 	return nil
 }
 
-// A droppedFile is a file whose name a transaction dropped.
+// A droppedFile is a file whose name a transaction has removed from the database.
 type droppedFile struct {
 	study Hash
 	value *Value
 }
 
-// dropParts removes the parts of a value of an earlier format.
+// dropParts removes the parts of a value that an earlier format has stored.
 func dropParts(bucket *bbolt.Bucket, key []byte) error {
 	c := bucket.Cursor()
 	for k, _ := c.Seek(partKey(key, 0)); len(k) == len(key)+8 && bytes.HasPrefix(k, key); k, _ = c.Seek(partKey(key, 0)) {
@@ -333,7 +335,7 @@ func partKey(key []byte, offset int64) []byte {
 	return append(bytes.Clone(key), number(uint64(offset))...)
 }
 
-// whole returns a copy of the value of a key, or nil if the key has no value.
+// whole returns a copy of the value under a key, or nil if there is none.
 func (s Study) whole(part string, key []byte) ([]byte, error) {
 	size, ok := s.length(part, key)
 	if !ok {
@@ -349,7 +351,7 @@ func (s Study) whole(part string, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// length returns the length in bytes of the value of a key, and false if the key has no value.
+// length returns the length in bytes of the value under a key. If there is none, ok is false.
 func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if v := s.file(part, key); v != nil {
 		return v.Size, true
@@ -358,7 +360,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	k, last := bucket.Cursor().Last() // the value's, or
+	k, last := bucket.Cursor().Last() // last key of the bucket, used if no key follows the value's parts
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()
 	}
@@ -370,7 +372,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 
 func beyond(key, _ []byte) bool { return key != nil }
 
-// read fills b with the bytes of a value that begin at the offset from.
+// read fills b with the bytes of a value, starting at the offset from.
 func (s Study) read(part string, key, b []byte, from int64) error {
 	if v := s.file(part, key); v != nil {
 		return readBody(filepath.Join(s.dir, v.name()), b, from)
@@ -392,13 +394,13 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file that begin at the offset from. The database need not name the
-// file yet.
+// ReadFile fills b with the bytes of a value in a file, starting at the offset from. It also
+// works before the database names the file.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }
 
-// readBody fills b with the bytes of a file that begin at the offset from.
+// readBody fills b with the bytes of a file, starting at the offset from.
 func readBody(path string, b []byte, from int64) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

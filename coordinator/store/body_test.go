@@ -17,7 +17,7 @@ import (
 
 const longValue = defaultLong
 
-// filesOf returns the paths of all files of bodies.
+// filesOf returns the paths of all files that hold values.
 func filesOf(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	check(t, filepath.WalkDir(filepath.Join(s.dir, folderName), func(path string, e fs.DirEntry, err error) error {
@@ -39,9 +39,9 @@ func stateOf(t *testing.T, st Study) []byte {
 	return b
 }
 
-// Bodies and states of every length are read as they were written. A new state replaces the previous one and its
-// file. A reader sees a value only after the transaction that names it. If that transaction never runs, the
-// value's file is removed at the next start.
+// The test writes and reads bodies and states of every length. A new state replaces the previous
+// one and its file. A value becomes visible only with the transaction that names it. If that
+// transaction never runs, the value's file is removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
@@ -58,7 +58,7 @@ func TestLongValues(t *testing.T) {
 	named := 0
 	for i, size := range sizes {
 		n, v := uint64(i+1), value(size)
-		check(t, second(s.Prepare(hash, write(value(size+longValue))))) // its transaction never runs
+		check(t, second(s.Prepare(hash, write(value(size+longValue))))) // no transaction ever names this value
 		body, err := s.Prepare(hash, write(v))
 		check(t, err)
 		state, err := s.Prepare(hash, write(append([]byte("state "), v...)))
@@ -102,12 +102,13 @@ func TestLongValues(t *testing.T) {
 	}
 	check(t, s.Close())
 	s = open(t, dir, Options{})
-	if got := len(filesOf(t, s)); got != named+1 { // 1 for the state
+	if got := len(filesOf(t, s)); got != named+1 { // one more file holds the state
 		t.Errorf("%d files after a restart, want the %d that are named", got, named+1)
 	}
 }
 
-// A file is removed after the transaction that drops its name, unless another value has the same bytes.
+// The test checks that a file is removed after the transaction that drops its name, unless
+// another value has the same bytes.
 func TestFilesAreRemoved(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Long: 10})
 	create(t, s)
@@ -140,7 +141,8 @@ func TestFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// A file that is missing, cut or changed is reported as damage when the store is opened or the file is read.
+// The test removes, cuts and changes files. It checks that this is reported as damage when the
+// store is opened or the file is read.
 //
 //abuse:case A15 a long body that is missing, cut or changed is refused
 func TestDamagedFiles(t *testing.T) {
@@ -185,7 +187,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// A value that cannot be written leaves no file.
+// The test checks that a value that cannot be written leaves no file.
 func TestValueThatCannotBeWritten(t *testing.T) {
 	broken := &brokenFiles{}
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Long: 10, Layer: durable.Layer{Files: broken}})
@@ -215,7 +217,7 @@ func TestValueThatCannotBeWritten(t *testing.T) {
 
 var errDisk = errors.New("no space left on device")
 
-// brokenFiles is a file system that fails at one step. Removing a file never fails.
+// brokenFiles is a file system in which one step fails. Removing a file never fails.
 type brokenFiles struct {
 	durable.System
 	steps, fails int
@@ -269,7 +271,8 @@ func (f *brokenFile) Sync() error {
 	return f.NewFile.Sync()
 }
 
-// The first transaction that names a file raises the format, so that earlier programs refuse the store.
+// The test checks that the first transaction that names a file raises the format version, so
+// that earlier programs refuse the store.
 func TestLongValuesRaiseFormat(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -289,8 +292,8 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	}
 }
 
-// The store reads values that programs before format 4 wrote, and a new state replaces a state that such a
-// program wrote.
+// The test checks that the store reads values that programs before format 4 wrote, and that a
+// new state replaces a state from such a program.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
@@ -341,7 +344,7 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 
 func write(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
-		for len(b) > 0 { // in pieces of a size that does not divide that of parts
+		for len(b) > 0 { // the size of these pieces does not divide the size of a part
 			n := min(len(b), 10_007)
 			if _, err := w.Write(b[:n]); err != nil {
 				return err

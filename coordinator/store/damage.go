@@ -19,8 +19,8 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable is like the function readable. After errUnreadable the store is not used any more, because bbolt
-// stopped in the middle of its work and may still hold its locks.
+// readable calls the function readable. After errUnreadable the store is not used any more,
+// because bbolt has stopped in the middle of its work and may still hold its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

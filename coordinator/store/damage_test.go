@@ -35,8 +35,9 @@ func small(t testing.TB) (dir string, good []byte) {
 	return dir, good
 }
 
-// If a byte in the head of a page is changed, or the file is cut, Open refuses the file as damaged. If the changed
-// byte belongs to no page in use, the store still has all its contents.
+// The test changes a byte in the header of each page, or cuts the file. It checks that Open
+// refuses the file as damaged. If the changed byte belongs to an unused page, the store must
+// still have all its contents.
 //
 //abuse:case A15 a coordinator's file with a damaged page is refused
 func TestDamagedPageIsRefused(t *testing.T) {
@@ -60,7 +61,7 @@ func TestDamagedPageIsRefused(t *testing.T) {
 			changed[at+field] ^= 0x70
 			try(fmt.Sprintf("byte %d of page %d", field, at/pageSize), changed)
 		}
-		if at > 0 { // an empty file is a new one
+		if at > 0 { // a file of length 0 counts as new, and not as damaged
 			try(fmt.Sprintf("cut at page %d", at/pageSize), good[:at])
 		}
 	}
@@ -69,13 +70,14 @@ func TestDamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-// If a page is damaged, or the file is cut, while the store is open, every transaction returns ErrDamaged, and the
-// store can be closed. A panic that the program itself causes is not caught.
+// The test damages a page or cuts the file while the store is open. It checks that every
+// transaction then returns ErrDamaged, and that the store can be closed. It also checks that
+// other panics are not caught.
 func TestDamageWhileOpenIsReported(t *testing.T) {
 	dir, good := small(t)
 	said := 0
 	try := func(what string, damage func(path string) error) {
-		check(t, os.Remove(Path(dir))) // a file that could not be read may still be open
+		check(t, os.Remove(Path(dir))) // a new file, because the damaged file may still be open
 		check(t, os.WriteFile(Path(dir), good, 0o600))
 		s, err := Open(dir, Options{})
 		check(t, err)
@@ -90,7 +92,7 @@ func TestDamageWhileOpenIsReported(t *testing.T) {
 		}
 	}
 	for at := 0; at < len(good); at += pageSize {
-		for _, field := range []int{0, 8, 10} { // number, kind and count, but not the number of overflow pages, which bbolt trusts
+		for _, field := range []int{0, 8, 10} { // offsets of number, kind and count; bbolt does not check the number of overflow pages
 			try("a page's head", func(path string) error {
 				f, err := os.OpenFile(path, os.O_RDWR, 0)
 				check(t, err)

@@ -16,7 +16,8 @@ type ReleaseKey struct {
 	Client string
 }
 
-// bytes returns an encoding that sorts by plan, then client. No key is a prefix of another.
+// bytes returns an encoding of the key. Encodings sort by plan, then client. None is a prefix of
+// another.
 func (k ReleaseKey) bytes() []byte { return append(append(number(k.Ask), k.Client...), 0) }
 
 func readKey(b []byte) (ReleaseKey, error) {
@@ -38,11 +39,11 @@ func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
 
-// pieceValue is the largest value in which pieces are stored. A page of bbolt holds at least two values, and a
-// new value rewrites the whole page.
+// pieceValue is the maximum size of the values in which pieces are stored. A page of bbolt holds
+// at least two values, and a new value rewrites the whole page.
 const pieceValue = 32 << 10
 
-// PutPiece keeps a piece of the body of an answer.
+// PutPiece stores a piece of the body of an answer.
 func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
 	bucket := s.part(pieces)
 	for len(piece) > 0 {
@@ -55,7 +56,7 @@ func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
 	return nil
 }
 
-// PutBody keeps the whole body of an answer.
+// PutBody stores the whole body of an answer.
 func (s Study) PutBody(k ReleaseKey, v *Value) error {
 	if v.Long() {
 		return s.put(pieces, k.bytes(), v)
@@ -63,8 +64,8 @@ func (s Study) PutBody(k ReleaseKey, v *Value) error {
 	return s.PutPiece(k, 0, v.Bytes)
 }
 
-// ReadAnswer fills b with the body of an answer from an offset. It returns an error if
-// some of these bytes have not arrived.
+// ReadAnswer fills b with bytes of an answer's body, starting at the offset from. It returns an
+// error if some of these bytes have not arrived.
 func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	prefix := k.bytes()
 	if s.file(pieces, prefix) != nil {
@@ -73,7 +74,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
 	at, piece := c.Seek(key(from))
-	if !bytes.Equal(at, key(from)) { // the offset is within the previous piece
+	if !bytes.Equal(at, key(from)) { // no piece begins here, so the bytes are inside the previous piece
 		if at == nil {
 			at, piece = c.Last()
 		} else {
@@ -94,7 +95,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	return nil
 }
 
-// Have returns the number of bytes of an answer's body that have arrived.
+// Have returns how many bytes of an answer's body have arrived.
 func (s Study) Have(k ReleaseKey) (size int64) {
 	prefix := k.bytes()
 	if v := s.file(pieces, prefix); v != nil {
@@ -107,7 +108,7 @@ func (s Study) Have(k ReleaseKey) (size int64) {
 	return size
 }
 
-// Take keeps the envelope of an accepted answer. Its pieces stay until the plan is closed.
+// Take stores the envelope of an accepted answer. The pieces stay until the plan is closed.
 func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	if err := s.part(offers).Delete(k.bytes()); err != nil {
 		return err
@@ -121,8 +122,8 @@ func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.byte
 // DropBody deletes the body of one answer.
 func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }
 
-// CloseAsk deletes the bodies of all answers to a plan, and the offers of incomplete answers. The envelopes of
-// accepted answers stay.
+// CloseAsk deletes the bodies of all answers to a plan, and the offers of incomplete answers. It
+// keeps the envelopes of accepted answers.
 func (s Study) CloseAsk(ask uint64) error {
 	return errors.Join(s.dropPrefix(pieces, number(ask)), s.dropPrefix(offers, number(ask)))
 }
@@ -137,8 +138,8 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 	return s.dropFiles(fileKey(part, prefix), false)
 }
 
-// Releases calls f with the envelope of each accepted answer to the plan numbered from or a later plan. The
-// answers are in order of plan, then client.
+// Releases calls f with the envelope of each accepted answer to the plans with the number from
+// and above. The answers are in order of plan, then client.
 func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, from, f)
 }
@@ -163,9 +164,9 @@ func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []by
 	return nil
 }
 
-// PutEvidence keeps an envelope that contradicts an earlier answer of the client. It keeps only the first such
-// envelope for each plan and client, so that a client cannot fill the disk. It reports whether this envelope
-// was the first.
+// PutEvidence stores an envelope that contradicts an earlier answer of the client, and reports
+// whether it is the first such envelope. Only the first envelope for each plan and client is
+// kept, so that a client cannot fill the disk.
 func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error) {
 	b := s.part(evidence)
 	if b.Get(k.bytes()) != nil {
@@ -174,7 +175,7 @@ func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error
 	return true, b.Put(k.bytes(), envelope)
 }
 
-// Evidence calls f with each contradicting envelope.
+// Evidence calls f with each envelope that PutEvidence stored.
 func (s Study) Evidence(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(evidence, 0, f)
 }

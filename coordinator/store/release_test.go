@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A body can be read from any offset, whatever its pieces were. Reading bytes that have not arrived is an
-// error.
+// The test reads a body from any offset, however it was divided into pieces. It checks that
+// reading bytes that have not arrived returns an error.
 func TestReadAnswer(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -46,7 +46,7 @@ func TestReadAnswer(t *testing.T) {
 				t.Errorf("over a hole: %v", err)
 			}
 			if random.IntN(2) == 0 {
-				check(t, st.DropBody(c)) // so that none follows
+				check(t, st.DropBody(c)) // so that no answer follows
 			}
 			return st.DropBody(b)
 		})

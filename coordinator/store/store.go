@@ -18,13 +18,13 @@ import (
 
 const (
 	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // of new files: bbolt keeps a record of every page that it takes while the file is open
+	pageSize    = 16 << 10 // page size of new files; bbolt keeps a record of every page that it takes while the file is open
 	defaultWait = time.Second
-	// Format versions of the file. A program refuses a file with a version that it does not know.
+	// Versions of the file format. A program refuses a file whose version it does not know.
 	formatFirst = "1"
-	formatLong  = "2" // long values are in parts
-	formatSlots = "3" // long values are in parts, and a slot names the parts of the state
-	formatFiles = "4" // long values are files
+	formatLong  = "2" // keeps long values in parts
+	formatSlots = "3" // keeps long values in parts; a slot names the parts of the state
+	formatFiles = "4" // keeps long values in files
 )
 
 // ErrHeld is returned if another program has locked the state directory.
@@ -36,36 +36,38 @@ var ErrFormat = errors.New("the state has a format that this program does not kn
 // ErrDamaged is returned if the state is inconsistent or cannot be read.
 var ErrDamaged = errors.New("the state is damaged: restore the whole state directory from its latest backup")
 
-// A Store is a state directory. Its methods may be called concurrently.
+// A Store holds a coordinator's state in a directory. Its methods may be called concurrently.
 type Store struct {
 	dir     string
 	db      *bbolt.DB
 	layer   durable.Layer
 	commit  func(commit func() error) error
-	long    int64        // values with more bytes are files
-	folders sync.Map     // directories of files whose names are durable
-	files   atomic.Int64 // files begun since the store was opened, which removes all unfinished ones
+	long    int64        // size in bytes above which values are kept in files
+	folders sync.Map     // directories whose names are durable
+	files   atomic.Int64 // number of files begun since Open
 
 	mu      sync.Mutex
-	lost    error // not nil after a read error: the file is not used any more
-	unsound bool  // the file may show changes that are not on the disk: a commit failed, here or in an earlier process
+	lost    error // the read error after which the file is not used any more
+	unsound bool  // a commit failed, here or in an earlier process, so the file may contain changes that are not on the disk
 }
 
 // Options configure a store.
 type Options struct {
-	// Commit is called for every commit, with a function that commits. Tests use Commit to make commits fail.
-	// The default calls the function.
+	// Commit is called for every commit, with a function that commits. Tests use it to make
+	// commits fail. The default calls the function.
 	Commit func(commit func() error) error
-	// Long is the largest size in bytes of a value in the database. Larger values are files. Default 1 MiB.
+	// Long is the maximum size in bytes of a value in the database. Larger values are kept in
+	// files. The default is 1 MiB.
 	Long int64
-	// Wait is how long to wait for another program to unlock the file. Default one second.
+	// Wait is the time for which Open waits until another program unlocks the file. The default
+	// is one second.
 	Wait time.Duration
 	// Layer performs the store's operations on files.
 	Layer durable.Layer
 }
 
-// Open opens the store of a state directory. It makes the directory and the store if they do not exist, with
-// access for their owner only.
+// Open opens the store in a directory. It makes the directory and the store if they do not
+// exist, and lets only their owner access them.
 func Open(dir string, o Options) (*Store, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
@@ -158,7 +160,8 @@ func checkFile(path string) error {
 	return nil
 }
 
-// syncDirectory makes the names in a directory durable. bbolt does not do this for the file that it creates.
+// syncDirectory makes the names in a directory durable. bbolt does not sync the directory of a
+// new file.
 func syncDirectory(dir string) error { return durable.System{}.SyncDir(dir) }
 
 func (s *Store) prepare() error {
@@ -182,7 +185,7 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the format version of the file.
+// atLeast raises the file's format version to the given one, if it is lower.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -191,7 +194,8 @@ func (s Study) atLeast(format string) error {
 	return about.Put(formatKey, []byte(format))
 }
 
-// Close closes the file. After a read error it does nothing, and the file is closed when the process ends.
+// Close closes the file. After a read error Close does nothing, and the file is closed when the
+// process ends.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,17 +205,17 @@ func (s *Store) Close() error {
 	return readable(s.db.Close)
 }
 
-// A Tx is a transaction. Values that its methods return are valid until it ends, unless they are documented as
-// copies.
+// A Tx is a transaction. Values that its methods return are valid only until it ends, unless
+// their documentation says that they are copies.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
 	dropped []droppedFile
 }
 
-// Update runs f in a transaction. When Update returns nil, the transaction is on the disk. If f returns an
-// error, Update changes nothing. If the commit fails, the changes may or may not have been made; the next
-// transaction sees the result.
+// Update runs f in a transaction. When Update returns nil, the transaction is on the disk. If f
+// returns an error, nothing changes. If the commit fails, the changes may or may not have been
+// made, and the next transaction sees which of the two happened.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -219,12 +223,13 @@ func (s *Store) Update(f func(*Tx) error) error {
 		return err
 	})
 	for _, d := range dropped {
-		_ = s.Discard(d.study, d.value) // if this fails, Open removes the file
+		_ = s.Discard(d.study, d.value) // if the removal fails, Open removes the file later
 	}
 	return err
 }
 
-// inside calls sound and then f, which runs one transaction. It returns ErrDamaged if bbolt cannot continue.
+// inside runs f, which contains one transaction, after a call of sound. It returns ErrDamaged if
+// bbolt cannot continue.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -252,7 +257,8 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	return t.dropped, nil
 }
 
-// sound makes sure that the contents of the file are on the disk and that bbolt can continue.
+// sound makes sure that the contents of the file are on the disk. It returns an error if bbolt
+// cannot continue.
 func (s *Store) sound() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,8 +280,8 @@ func (s *Store) View(f func(*Tx) error) error {
 	})
 }
 
-// Dump calls f with every value in the database. The path consists of the names of the value's buckets and its
-// key.
+// Dump calls f with every value in the database. The path consists of the names of the value's
+// buckets and the value's key.
 func (tx *Tx) Dump(f func(path string, value []byte)) error {
 	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
 }

@@ -83,7 +83,7 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// A transaction that fails, or whose commit fails, changes nothing.
+// The test checks that a transaction changes nothing if it fails or if its commit fails.
 func TestFailedTransactionChangesNothing(t *testing.T) {
 	var fail error
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Commit: func(commit func() error) error {
@@ -120,8 +120,8 @@ func TestFailedTransactionChangesNothing(t *testing.T) {
 	check(t, put(nil))
 }
 
-// A failed commit may have changed the file, and a power failure could undo the change. The store therefore
-// writes the file again before it reads anything from it.
+// A failed commit may have changed the file, and a power failure could undo the change. The test
+// checks that the store therefore writes the file again before it reads anything from it.
 func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
 	var fails bool
@@ -180,7 +180,8 @@ func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	return b, st.ReadAnswer(k, b, 0)
 }
 
-// Pieces form a body and are deleted when their plan is closed. Envelopes of accepted answers stay.
+// The test checks that pieces form a body, that they are deleted when their plan is closed, and
+// that the envelopes of accepted answers stay.
 func TestReleases(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -265,8 +266,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// Open refuses a directory or file that is a link or open to others, because another user may control it. It
-// creates nothing at the target of a link.
+// The test checks that Open refuses a directory or file that is a link or that others may
+// access, because another user may control it. Open must create nothing at the target of a link.
 //
 //abuse:case P06 linked or open to others: refused, and nothing is written at the target of a link
 func TestLinksAndOpenFilesAreRefused(t *testing.T) {

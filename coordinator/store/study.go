@@ -11,24 +11,24 @@ import (
 
 var studies = []byte("studies")
 
-// The names of the buckets that hold the parts of a study.
+// Names of the buckets that hold the parts of a study.
 const (
-	about     = "about"     // Fixed
-	tickets   = "tickets"   // by name
-	entries   = "entries"   // of the roster, as the clients signed them, by name
-	certs     = "certs"     // by name
-	approvals = "approvals" // envelopes, by name
-	leaves    = "leaves"    // envelopes, by name
-	last      = "last"      // envelope of a client's last message with its ledger head, by name
-	envelopes = "envelopes" // of the transcript, by number
-	bodies    = "bodies"    // of the transcript, by number
-	asks      = "asks"      // number of the entry of a plan, by plan
+	about     = "about"     // the Fixed properties and the notes
+	tickets   = "tickets"   // tickets of invitations, by name
+	entries   = "entries"   // roster entries as the clients signed them, by name
+	certs     = "certs"     // certificates of clients, by name
+	approvals = "approvals" // envelopes of consents, by name
+	leaves    = "leaves"    // envelopes of messages that leave the study, by name
+	last      = "last"      // envelope of each client's last message that names a ledger entry, by name
+	envelopes = "envelopes" // envelopes of the transcript's entries, by number
+	bodies    = "bodies"    // bodies of the transcript's entries, by number
+	asks      = "asks"      // number of the entry that contains a plan, by plan
 	state     = "state"     // state of the phases
 	offers    = "offers"    // envelopes of incomplete answers, by plan and name
 	releases  = "releases"  // envelopes of accepted answers, by plan and name
 	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
 	evidence  = "evidence"  // contradicting envelopes, by plan and name
-	files     = "files"     // values that are files, by part and key
+	files     = "files"     // names of files with long values, by part and key
 )
 
 var parts = []string{
@@ -36,10 +36,10 @@ var parts = []string{
 	offers, releases, pieces, evidence, files,
 }
 
-// A Part is a part of a study that has one value for each client.
+// A Part names a part of a study that has one value for each client.
 type Part string
 
-// The parts that have one value, a byte slice, for each client.
+// Parts with one value, a byte slice, for each client.
 const (
 	Entry       Part = entries
 	Certificate Part = certs
@@ -48,28 +48,28 @@ const (
 	Last        Part = last
 )
 
-// A Hash is a SHA-256.
+// A Hash is a SHA-256 hash.
 type Hash = [32]byte
 
 // Fixed holds the properties of a study that never change.
 type Fixed struct {
 	Document    []byte
 	Name        string   // the coordinator's name in the study
-	Addresses   []string // addresses that clients call
-	Authority   []byte   // certificate (DER)
-	Certificate []byte   // of the coordinator (DER)
-	Entry       []byte   // the coordinator's entry in the roster
+	Addresses   []string // addresses of the coordinator for clients
+	Authority   []byte   // certificate of the authority (DER)
+	Certificate []byte   // certificate of the coordinator (DER)
+	Entry       []byte   // the coordinator's roster entry
 }
 
 // ErrNoStudy is returned for a study that is not in the store.
 var ErrNoStudy = errors.New("the state directory has no such study")
 
-// A Study is one study in a transaction.
+// A Study gives access to one study within a transaction.
 type Study struct {
 	tx     *Tx
 	hash   Hash
 	bucket *bbolt.Bucket
-	dir    string // directory of its files
+	dir    string // directory of the study's files
 }
 
 // Create adds a study. It returns an error if the study exists.
@@ -87,7 +87,7 @@ func (tx *Tx) Create(study Hash, f Fixed) (Study, error) {
 	return s, s.putJSON(about, "fixed", f)
 }
 
-// Study returns a study, or ErrNoStudy.
+// Study returns the study with the given hash, or ErrNoStudy.
 func (tx *Tx) Study(study Hash) (Study, error) {
 	b := tx.tx.Bucket(studies).Bucket(study[:])
 	if b == nil {
@@ -100,7 +100,7 @@ func (tx *Tx) study(hash Hash, b *bbolt.Bucket) Study {
 	return Study{tx, hash, b, tx.store.folder(hash)}
 }
 
-// Studies returns the hashes of all studies, in order.
+// Studies returns the hashes of all studies in order.
 func (tx *Tx) Studies() (all []Hash, err error) {
 	err = tx.tx.Bucket(studies).ForEachBucket(func(k []byte) error {
 		if len(k) != len(Hash{}) {
@@ -133,22 +133,22 @@ func (s Study) getJSON(part, key string, value any) error {
 	return nil
 }
 
-// Fixed returns the properties of the study that the caller passed to Create.
+// Fixed returns the properties that the caller passed to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
-// PutNote keeps a JSON value under a key.
+// PutNote stores a value under a key, encoded as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes the value that PutNote kept under a key. If the key has no value, Note does not
+// Note decodes the value that PutNote has stored under a key. If there is none, Note does not
 // change value.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
-// Put stores a client's value of a part.
+// Put stores a client's value for a part.
 func (s Study) Put(p Part, client string, value []byte) error {
 	return s.part(string(p)).Put([]byte(client), value)
 }
 
-// All returns copies of all values of a part. The keys of the map are the names of the clients.
+// All returns copies of all values of a part, by client name.
 func (s Study) All(p Part) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	return all, s.part(string(p)).ForEach(func(k, v []byte) error {
@@ -157,7 +157,7 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket keeps the ticket of an invitation. It replaces the ticket for the same name.
+// PutTicket stores the ticket of an invitation, in place of an earlier ticket for the same name.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
 // Tickets calls f with each ticket, in order of name.
@@ -167,13 +167,13 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the state of the phases. A store of format 3 may have the state under
-// another key, which is then the value of stateSlot.
+// stateNow is the key of the state of the phases. A store of format 3 may keep the state under
+// another key. That key is then stored under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
-// PutState keeps the state of the phases.
+// PutState stores the state of the phases.
 func (s Study) PutState(v *Value) error {
-	if err := s.dropPrefix(state, nil); err != nil { // including the values of earlier formats
+	if err := s.dropPrefix(state, nil); err != nil { // also removes values of earlier formats
 		return err
 	}
 	return s.put(state, stateNow, v)

@@ -2,8 +2,8 @@ package store
 
 import "io"
 
-// Append keeps an entry of the transcript. If the entry is a plan, ask is the number of the plan. Otherwise
-// ask is 0.
+// Append stores an entry of the transcript. If the entry contains a plan, ask is the number of
+// the plan, and otherwise 0.
 func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
 	if err := s.part(envelopes).Put(number(n), envelope); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 	return clone(s.part(envelopes).Get(number(n))), body
 }
 
-// ReadBody fills b with the bytes of an entry's body that begin at the offset from.
+// ReadBody fills b with bytes of an entry's body, starting at the offset from.
 func (s Study) ReadBody(n uint64, b []byte, from int64) error {
 	return s.read(bodies, number(n), b, from)
 }
@@ -57,6 +57,5 @@ func (s Study) Items() uint64 {
 	return readNumber(k)
 }
 
-// PlanOf returns the number of the entry that contains the plan numbered ask, or 0 if there is no such
-// entry.
+// PlanOf returns the number of the entry that contains plan number ask, or 0 if there is none.
 func (s Study) PlanOf(ask uint64) uint64 { return readNumber(s.part(asks).Get(number(ask))) }
