@@ -1,5 +1,5 @@
-// Package cli holds what the project's commands share: reading the command line, ending at a
-// signal, completion in a shell, and the manual page.
+// Package cli contains the code that all commands of the project share. It reads the command
+// line, ends a program at a signal, and provides completion in a shell and the manual page.
 package cli
 
 import (
@@ -13,29 +13,29 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Usage is the exit code for a command line that cannot be used (docs/use/exit-codes.md).
+// Usage is the exit code for a command line that cannot be parsed. See docs/use/exit-codes.md.
 const Usage = 2
 
-// A Program describes a command for its help and its manual page.
+// A Program describes a command, for its help and its manual page.
 type Program struct {
 	Name        string
-	Description string // The first line is a summary. Lines that begin with a space are printed as they are.
+	Description string // first line is a summary; lines that begin with a space are printed unchanged
 	Exits       []Exit
 }
 
-// An Exit is an exit code and its meaning, in one sentence.
+// An Exit is an exit code with its meaning in one sentence.
 type Exit struct {
 	Code    int
 	Meaning string
 }
 
 // Run parses args into commands, a pointer to a kong struct, and calls do with the command that
-// the user chose. The context is cancelled at an interrupt or SIGTERM. Run returns the exit code:
-// that of do, 0 after --help, and Usage for arguments that cannot be parsed.
+// the user chose. The context is cancelled at an interrupt or SIGTERM. Run returns the exit
+// code. It is the result of do, 0 after --help, or Usage for arguments that cannot be parsed.
 func Run(program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // kong asks to exit after --help
+	exited := -1 // kong exits through this value after --help
 	parser, err := kong.New(commands,
 		kong.Name(program.Name),
 		kong.Description(program.Description),
@@ -45,7 +45,7 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 		kong.Bind(program),
 	)
 	if err != nil {
-		panic(err) // unreachable: the commands are well formed
+		panic(err) // unreachable, because the commands are well formed
 	}
 	command, err := parser.Parse(args)
 	if exited >= 0 {
@@ -58,7 +58,7 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 	return do(ctx, command)
 }
 
-// PrintJSON writes one JSON value for people and programs on standard output.
+// PrintJSON prints v as indented JSON on standard output, for people and programs.
 func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")

@@ -47,7 +47,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// output returns the text that a command of the example prints.
+// output returns the output of the example program for the given arguments.
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -80,8 +80,7 @@ func TestManualPage(t *testing.T) {
 	}
 }
 
-// TestManualPageRenders runs man on the manual page and checks that man prints no
-// warning.
+// The test runs man on the manual page and checks that man prints no warning.
 func TestManualPageRenders(t *testing.T) {
 	man, err := exec.LookPath("man")
 	if err != nil {
@@ -97,7 +96,7 @@ func TestManualPageRenders(t *testing.T) {
 	}
 }
 
-// TestBashCompletes runs the script in bash itself, in an empty folder.
+// The test runs the completion script in bash, in an empty folder.
 func TestBashCompletes(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

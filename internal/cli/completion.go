@@ -9,7 +9,7 @@ import (
 )
 
 // Completion is the command that prints a completion script for a shell. The script completes
-// commands, flags and file names.
+// the names of commands, flags and files.
 type Completion struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
@@ -68,7 +68,7 @@ func fish(b *strings.Builder, model *kong.Application) {
 	}
 }
 
-// commandsOf returns the commands below a node that are not hidden.
+// commandsOf returns the commands directly below a node, without hidden ones.
 func commandsOf(n *kong.Node) (all []*kong.Node) {
 	for _, child := range n.Children {
 		if !child.Hidden {
@@ -78,7 +78,7 @@ func commandsOf(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// namesOf returns the words that may follow a node: its commands, then its flags.
+// namesOf returns the words that may follow a node. These are its commands, then its flags.
 func namesOf(n *kong.Node) []string {
 	return append(commandNames(n), flagsOf(n)...)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Manual is the command that prints the manual page of the program, in the format of man. The page
-// is made from the definitions behind --help. The libraries that make pages from kong definitions
-// leave out examples and exit codes.
+// Manual is the command that prints the manual page of the program in the format of man. The
+// page is made from the same definitions as --help. Libraries that make pages from kong
+// definitions leave out examples and exit codes.
 type Manual struct{}
 
 // Run prints the page.
@@ -50,7 +50,7 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns the commands below a node that the user can type, without hidden ones.
+// leaves returns all commands below a node that the user can type, without hidden ones.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {
@@ -61,7 +61,7 @@ func leaves(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// variables returns the environment variables that flags below a node read, with the name of the flag.
+// variables returns pairs of an environment variable and the flag below a node that reads it.
 func variables(n *kong.Node) (all [][2]string) {
 	for _, f := range n.Flags {
 		for _, e := range f.Envs {
@@ -74,7 +74,7 @@ func variables(n *kong.Node) (all [][2]string) {
 	return all
 }
 
-// roff is a page in the macros of man(7).
+// roff is a page that is written in the macros of man(7).
 type roff struct{ strings.Builder }
 
 // request writes a macro with quoted arguments.
@@ -89,14 +89,14 @@ func (p *roff) request(name string, args ...string) {
 // line writes a line of roff.
 func (p *roff) line(s string) { p.WriteString(s + "\n") }
 
-// item begins an indented paragraph under a label. The label is roff.
+// item begins an indented paragraph under a label. The label is already in roff.
 func (p *roff) item(label string) {
 	p.request("TP")
 	p.line(label)
 }
 
-// text writes plain text. Lines that begin with a space are kept as they are; the others are filled
-// into paragraphs.
+// text writes plain text. Lines that begin with a space are kept unchanged. All other lines are
+// filled into paragraphs.
 func (p *roff) text(s string) {
 	if s = strings.Trim(s, "\n"); s == "" {
 		return
@@ -105,7 +105,7 @@ func (p *roff) text(s string) {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		if l == "" {
-			next := strings.HasPrefix(lines[i+1], " ") // the last line is not empty
+			next := strings.HasPrefix(lines[i+1], " ") // index is in range because the last line is not empty
 			if verbatim && next {
 				p.line("")
 			} else if !verbatim && !next {
@@ -145,7 +145,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of a node, without those of the nodes above it.
+// flags describes the flags of a node. It leaves out the flags of the nodes above.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {
@@ -178,10 +178,11 @@ func (p *roff) flags(n *kong.Node) {
 
 func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 
-// escape returns roff that prints plain text within a line.
+// escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain is escape for a whole line, which must not begin with a period: that would be a request.
+// plain is like escape, for a whole line. A line of roff that begins with a period would be a
+// request, so plain protects the period.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

@@ -1,8 +1,8 @@
-// Package document reads TOML strictly: an unknown key, a value of the wrong type and a number that
-// is not finite are errors with file, line and column. It reports all errors, not only the first.
-// Study and sweep files are read with it.
+// Package document reads TOML files, such as study and sweep files, strictly. An unknown key, a
+// value of the wrong type and a number that is not finite are errors with file, line and column.
+// All errors of a file are reported together.
 //
-// The caller reads keys by name from a [Table], in any order, and finishes with [Document.Err].
+// The caller reads keys by name from a [Table], in any order, and then calls [Document.Err].
 package document
 
 import (
@@ -18,27 +18,27 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// MaxSize is the largest accepted document in bytes.
+// MaxSize is the maximum size of a document in bytes.
 const MaxSize = 1 << 20
 
 const (
-	// maxKeys is the most keys in a table.
+	// maxKeys is the maximum number of keys in a table.
 	maxKeys = 10_000
-	// maxDepth is the deepest nesting of tables.
+	// maxDepth is the maximum nesting depth of tables.
 	maxDepth = 16
-	// maxPath is the longest dotted key in bytes.
+	// maxPath is the maximum length of a dotted key in bytes.
 	maxPath = 512
-	// maxMarks is the most marks that begin or separate values. The decoder takes up to 240 bytes
-	// for each.
+	// maxMarks is the maximum number of characters that begin or separate values. The decoder
+	// takes up to 240 bytes of memory for each.
 	maxMarks = 1 << 15
 )
 
-// An Error is a problem at a place in a document.
+// An Error is a problem at one place in a document.
 type Error struct {
 	File    string
-	Line    int    // from 1; 0 if the problem has no place in the file
-	Column  int    // from 1
-	Key     string // dotted key, empty for a syntax error
+	Line    int    // line number from 1; 0 if the problem has no place in the file
+	Column  int    // column number from 1
+	Key     string // dotted key; empty for a syntax error
 	Message string // the problem and the remedy
 }
 
@@ -61,10 +61,10 @@ func (e *Error) Error() string {
 	}, b.String())
 }
 
-// Hidden reports whether a terminal obeys the character rather than showing it, such as ESC, or the
-// character changes the direction of text or is invisible. Documents may come from somebody else.
-// Text that a message quotes from a document must not hide other text or pretend to be something
-// else. Hidden returns false for a tab and for the joiners that some scripts need.
+// Hidden reports whether a character is unsafe to show. Such a character is obeyed by terminals,
+// like ESC, is invisible, or changes the direction of text. Documents may come from strangers,
+// and text that an error message quotes from a document must not hide or imitate other text.
+// Hidden returns false for a tab, and for the joiners that some scripts need.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -75,7 +75,7 @@ func Hidden(r rune) bool {
 
 type place struct{ line, column int }
 
-// A Document is a parsed TOML file with the problems found in it so far.
+// A Document is a parsed TOML file, together with the problems that were found in it so far.
 type Document struct {
 	file   string
 	tree   map[string]any
@@ -97,7 +97,7 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// This check must come before the decoder, because the decoder compares every key of a table
+	// This check must come before the decoder, because the decoder compares each key of a table
 	// with all earlier keys.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
@@ -118,9 +118,9 @@ func Parse(file string, src []byte) (*Document, error) {
 // Root returns the table of the document itself.
 func (d *Document) Root() *Table { return d.root }
 
-// Set replaces the value at a dotted key by a TOML value, such as "0.1" or `"full"`. Text that is
-// not a TOML value becomes a string, and empty text removes the key. Set must be called before the
-// document is read.
+// Set replaces the value at a dotted key by a TOML value, such as "0.1" or `"full"`. Other text
+// becomes a string, and empty text removes the key. Set must be called before the document is
+// read.
 func (d *Document) Set(key, value string) error {
 	parts := strings.Split(key, ".")
 	if slices.Contains(parts, "") {
@@ -131,7 +131,7 @@ func (d *Document) Set(key, value string) error {
 		next, ok := table[part]
 		if !ok {
 			if value == "" {
-				return nil // nothing to remove
+				return nil // the key to remove does not exist
 			}
 			next = map[string]any{}
 			table[part] = next
@@ -155,15 +155,15 @@ func (d *Document) Set(key, value string) error {
 	return nil
 }
 
-// Encode returns the document as TOML, with keys in alphabetical order. A document that
-// [Document.Set] changed is saved in this form.
+// Encode returns the document as TOML, including the changes by [Document.Set]. Keys are in
+// alphabetical order.
 func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 
-// maxErrors is the most problems that Err reports.
+// maxErrors is the maximum number of problems that Err reports.
 const maxErrors = 100
 
-// Err returns the problems found, including unknown keys, in the order of the file. It returns at
-// most maxErrors of them, and nil if there are none.
+// Err returns the problems that were found, including unknown keys, in the order of the file. It
+// returns at most maxErrors problems. It returns nil if there are none.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -199,23 +199,23 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// findPlaces returns the position of each key of src. Tables of an array are numbered from 1:
-// column.3.bounds is a key of the third [[column]]. It returns an error for a table with too many
-// keys and for a key that is too long or too deep.
+// findPlaces returns the position of each key of src. Tables of an array are numbered from 1, so
+// column.3.bounds is a key of the third [[column]]. It returns an error for a table with too
+// many keys, and for a key that is too long or too deep.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
-	keys := map[string]int{}     // of each table
+	keys := map[string]int{}     // number of keys in each table
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	lines := lineStarts(src) // the parser's own search begins at the first line each time
+	lines := lineStarts(src) // the parser's own search would begin at the first line each time
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)
 		line := sort.SearchInts(lines, offset+1)
 		return place{line, offset - lines[line-1] + 1}
 	}
-	// mark records the keys of n below prefix and returns the whole key.
+	// mark records the position of the key of n below prefix, and returns the whole dotted key.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix
@@ -265,7 +265,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 	return places, wrong
 }
 
-// lineStarts returns the offset of each line.
+// lineStarts returns the byte offset of each line.
 func lineStarts(src []byte) []int {
 	starts := []int{0}
 	for i, b := range src {

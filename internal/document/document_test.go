@@ -144,11 +144,11 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// The test reads documents that are made to use much memory, and checks that they use no
-// more than allowed.
+// The test reads documents that are made to use much memory, and checks that reading stays
+// within the allowed memory.
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
-	keys := 9_000 // the decoder compares them with each other
+	keys := 9_000 // the decoder compares each key with all earlier ones
 	if testing.Short() {
 		keys = 1_000
 	}
@@ -190,7 +190,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Errors that quote a document contain no characters that a terminal obeys.
+// The test checks that error messages with quotations from a document contain no hidden
+// characters.
 func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 	d := parse(t, "\"a\\u001b[2J\\u202e\" = 1\n")
 	err := d.Err()
@@ -202,10 +203,10 @@ func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 func TestHidden(t *testing.T) {
 	for r, want := range map[rune]bool{
 		'\t': false, 'ß': false, '漢': false, ' ': false, '\u00a0': false, 'é': false, '\u0301': false,
-		'\u200c': false, '\u200d': false, '\u0600': false, // needed in Persian, Hindi and Arabic
-		'\n': true, '\x1b': true, '\u0085': true, // obeyed
-		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // change the direction
-		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // invisible
+		'\u200c': false, '\u200d': false, '\u0600': false, // characters that Persian, Hindi and Arabic need
+		'\n': true, '\x1b': true, '\u0085': true, // characters that terminals obey
+		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // characters that change the direction of text
+		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // invisible characters
 	} {
 		if got := document.Hidden(r); got != want {
 			t.Errorf("%U: hidden %v, want %v", r, got, want)

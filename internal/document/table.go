@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Table is one table of a document. Its getters return false for a missing key, and for a value
-// of the wrong type, which they also report.
+// A Table is a table in a document. Its getters return false if the key is missing. If the value
+// has the wrong type, they return false and report a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -31,12 +31,12 @@ func (t *Table) Has(key string) bool {
 // Keys returns the keys of t in alphabetical order.
 func (t *Table) Keys() []string { return slices.Sorted(maps.Keys(t.values)) }
 
-// Errorf reports a problem with key, or with t itself if key is empty.
+// Errorf reports a problem with the value of key, or with t itself if key is empty.
 func (t *Table) Errorf(key, format string, args ...any) {
 	t.doc.report(join(t.key, key), fmt.Sprintf(format, args...))
 }
 
-// Require reports a missing key, with the remedy.
+// Require reports a problem if key is missing. The argument remedy becomes part of the message.
 func (t *Table) Require(key, remedy string) {
 	t.asked[key] = true
 	if !t.Has(key) {
@@ -44,7 +44,8 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key converted by as.
+// get returns the value of key after a conversion by the function as. It reports a problem if
+// the conversion fails.
 func get[T any](t *Table, key, want string, as func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
@@ -94,7 +95,7 @@ func asList[T any](element func(any) (T, bool)) func(any) ([]T, bool) {
 	}
 }
 
-// describe describes a value in a message without repeating much of it.
+// describe returns a short description of a value for an error message.
 func describe(v any) string {
 	switch x := v.(type) {
 	case string:
@@ -159,7 +160,7 @@ func (t *Table) Choice(key string, options ...string) (string, bool) {
 	return s, ok
 }
 
-// Table returns the table at key, or an empty one if it is missing.
+// Table returns the table at key. If the key is missing, it returns an empty table.
 func (t *Table) Table(key string) *Table {
 	values, _ := get(t, key, "a table", is[map[string]any])
 	inner := newTable(t.doc, join(t.key, key), values)
@@ -167,7 +168,7 @@ func (t *Table) Table(key string) *Table {
 	return inner
 }
 
-// Tables returns the tables of the array of tables at key.
+// Tables returns the elements of the array of tables at key.
 func (t *Table) Tables(key string) []*Table {
 	values, _ := get(t, key, fmt.Sprintf("a list of tables, each begun by [[%s]]", join(t.key, key)), asList(is[map[string]any]))
 	tables := make([]*Table, len(values))
@@ -190,7 +191,8 @@ func (t *Table) reportUnknown() {
 	}
 }
 
-// didYouMean suggests the option nearest to got, if one is near.
+// didYouMean returns a suggestion of the option that is most similar to got. It returns "" if no
+// option is similar.
 func didYouMean(got string, options []string) string {
 	best, least := "", 3
 	for _, o := range options {
@@ -204,7 +206,7 @@ func didYouMean(got string, options []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// editDistance is the Levenshtein distance.
+// editDistance returns the Levenshtein distance of a and b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

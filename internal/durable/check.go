@@ -15,9 +15,9 @@ import (
 // ErrDamaged is returned for a file that bbolt cannot use.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database, and returns ErrDamaged if bbolt panics in it because a
-// page is damaged, or if memory beyond the end of a truncated file is read.
-// Any other panic is a fault of this program and goes on.
+// Guard runs f, which reads or writes a database. It returns ErrDamaged if bbolt panics because
+// a page is damaged, or if f reads memory beyond the end of a truncated file. Any other panic is
+// an error of this program, and Guard lets it continue.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -31,8 +31,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether the file is the cause of the panic r: r comes from bbolt, or from a read of mapped
-// memory beyond the end of the file.
+// ofTheFile reports whether the file is the cause of the panic r. In this case r comes from
+// bbolt, or from a read of mapped memory beyond the end of the file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -53,12 +53,13 @@ func ofTheFile(r any) bool {
 	}
 }
 
-// check checks a newly opened database. It walks through all pages and bounds their lengths and page numbers, and
-// then calls bbolt's own Check. Check trusts these numbers: damaged ones can make it read outside the file in a
-// goroutine where a fault ends the program, loop for ever, or count pages until memory runs out.
+// check checks a newly opened database. It first visits all pages and checks their lengths and
+// page numbers. It then calls bbolt's own Check, which trusts these numbers. With damaged
+// numbers, Check could read outside the file in a goroutine and so end the program, loop for
+// ever, or use up all memory.
 //
-// The layout is that of go.etcd.io/bbolt v1.5.0: internal/common/page.go, inode.go and bucket.go. Numbers are in the
-// byte order of the machine.
+// The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go,
+// inode.go and bucket.go. Numbers are in the machine's byte order.
 func check(db *bbolt.DB, file io.ReaderAt) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		c := checker{file: file, pageSize: int64(db.Info().PageSize)}
@@ -70,7 +71,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // all of them, so that its goroutine ends
+		for problem := range tx.Check() { // reads all problems, so that the goroutine of Check ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -79,17 +80,17 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 	})
 }
 
-// A checker walks through the pages of a file.
+// A checker visits the pages of a file and checks them.
 type checker struct {
 	file     io.ReaderAt
 	pageSize int64
-	used     []bool // by page number
+	used     []bool // whether a page was already visited, by page number
 }
 
 const (
-	headSize    = 16 // of a page: number, kind, count of its elements, and how many pages that follow belong to it
+	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	bucketSize  = 16 // of the value of a bucket: its root page, or 0 if a page follows in the value
+	bucketSize  = 16 // size of a bucket's value: its root page, or 0 if a page follows in the value
 
 	branchPage, leafPage = 1, 2
 )
@@ -98,8 +99,8 @@ func damaged(page uint64, format string, a ...any) error {
 	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, fmt.Sprintf(format, a...))
 }
 
-// tree checks a page and all pages below it. If top is true, the page belongs to the top-level tree, which may hold
-// only buckets.
+// tree checks a page and all pages below it. If top is true, the page belongs to the top-level
+// tree, which may contain only buckets.
 func (c *checker) tree(page uint64, top bool) error {
 	if page < 2 || page >= uint64(len(c.used)) {
 		return damaged(page, "there is no such page")
@@ -125,7 +126,8 @@ func (c *checker) tree(page uint64, top bool) error {
 	return c.elements(page, b, top)
 }
 
-// elements checks the elements of a page with the bytes b, and the pages that they point to.
+// elements checks the elements of a page and the pages that they point to. The argument b is the
+// content of the page.
 func (c *checker) elements(page uint64, b []byte, top bool) error {
 	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {
@@ -158,7 +160,7 @@ func (c *checker) elements(page uint64, b []byte, top bool) error {
 	return nil
 }
 
-// bucket checks a bucket of a page. The bucket has the value b.
+// bucket checks a bucket on a page. The argument b is the bucket's value.
 func (c *checker) bucket(page uint64, b []byte) error {
 	if len(b) < bucketSize {
 		return damaged(page, "a bucket in it has %d bytes", len(b))
@@ -172,8 +174,8 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks the pages that belong to no tree. These are the free pages and the pages that hold the list of free
-// pages.
+// others checks the pages that belong to no tree. These are the free pages and the pages that
+// contain the list of free pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

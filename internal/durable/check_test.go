@@ -14,7 +14,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// Open refuses a damaged file and does not keep its lock. It does not check a file that another program has locked.
+// The test checks that Open refuses a damaged file and gives its lock back. It also checks that
+// Open does not check a file that another program has locked.
 func TestDamagedFileIsNotOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func() (*bbolt.DB, error) {
@@ -33,7 +34,7 @@ func TestDamagedFileIsNotOpened(t *testing.T) {
 		_, err = f.WriteAt([]byte{b}, at)
 		check(t, errors.Join(err, f.Close()))
 	}
-	const count = 3*16<<10 + 10 // of the first leaf
+	const count = 3*16<<10 + 10 // offset of the element count in the first leaf page
 	write(count, 0xff)
 	if _, err := open(); !errors.Is(err, bolterrors.ErrTimeout) {
 		t.Errorf("a file that is locked was checked: %v", err)

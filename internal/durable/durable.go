@@ -1,15 +1,17 @@
 // Package durable opens bbolt databases so that a program acts only on data that is on the disk.
 //
-// After a crash or a failed sync, a program that reads a file gets the pages in the operating system's page
-// cache. When a sync fails, Linux marks the pages that were not written as clean: the file
-// still shows them, no later sync writes them, and they are lost in a power failure (Rebello et al., "Can
-// Applications Recover from fsync Failures?", USENIX ATC 2020). A program could then announce a transaction that
-// is lost later, and transactions that build on it would be damaged.
+// After a crash or a failed sync, a program that reads a file gets the pages in the operating
+// system's page cache. When a sync fails, Linux marks the pages that were not written as clean.
+// The file still shows them, no later sync writes them, and a power failure loses them (Rebello
+// et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A program could
+// then report a transaction as done that is lost later, and later transactions that build on it
+// would be damaged.
 //
-// The package therefore writes the same bytes to a file again and syncs it before its contents are used: when
-// the file is opened, and after a failed commit.
+// The package therefore rewrites a file with the same bytes and syncs it before its contents are
+// used. It does so when the file is opened and after a failed commit.
 //
-// A file is checked when it is opened, because bbolt trusts the sizes and page numbers in it.
+// A file is also checked when it is opened, because bbolt trusts the sizes and page numbers in
+// it.
 package durable
 
 import (
@@ -23,7 +25,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// A File is the file of a database, as Settle uses it.
+// A File is the file of a database, with the methods that Settle needs.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
@@ -31,19 +33,20 @@ type File interface {
 	Close() error
 }
 
-// A Layer lies between databases and their files. The zero Layer adds nothing. Tests use other layers to inject
-// faults.
+// A Layer is a set of functions between databases and their files. The zero Layer changes
+// nothing. Tests use other layers to inject faults.
 type Layer struct {
-	// Opened is called with a database when it was opened, before anything is written.
+	// Opened is called with a database that was opened, before anything is written.
 	Opened func(*bbolt.DB)
-	// File opens the file of a database to write it again.
+	// File opens the file of a database for Settle.
 	File func(path string) (File, error)
-	// Files holds the other files of a store. Default [System].
+	// Files gives access to the other files of a store. The default is [System].
 	Files Files
 }
 
-// Open opens a database for writing, as [bbolt.Open] does, and checks it. Settle must be called before anything
-// in it is used. Open returns [ErrDamaged] if the file is damaged, and does not keep its lock then.
+// Open opens a database for writing, as [bbolt.Open] does, and checks it. The caller must call
+// Settle before using the contents. If the file is damaged, Open returns [ErrDamaged] and gives
+// the lock back.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
 	with := *bbolt.DefaultOptions
 	if o != nil {
@@ -71,7 +74,8 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	return db, nil
 }
 
-// damage adds ErrDamaged to an error of bbolt.Open, unless the operating system or a lock is the reason.
+// damage adds ErrDamaged to an error of bbolt.Open, unless the operating system or a lock is the
+// cause.
 func damage(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) || errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, ErrDamaged) {
 		return err
@@ -91,15 +95,15 @@ func closed(file *os.File) error {
 	return nil
 }
 
-// Settle writes a database again and syncs it, so that its contents are on the disk. It writes the two meta
-// pages, which point to all other pages, last. It holds the write lock meanwhile. A crash or an error does no
-// damage, because Settle writes the bytes that the file already has.
+// Settle writes the bytes of a database again and syncs them, so that its contents are on the
+// disk. It writes the two meta pages last, because they point to all other pages. It holds the
+// write lock. A crash or an error does no damage, because the file already has the same bytes.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing was changed
+	defer func() { _ = tx.Rollback() }() // no page was changed
 	f, err := l.open(db.Path())
 	if err != nil {
 		return err
@@ -122,10 +126,11 @@ func (l Layer) open(path string) (File, error) {
 	return os.OpenFile(path, os.O_RDWR, 0)
 }
 
-// chunk is the most bytes of one write.
+// chunk is the maximum number of bytes in one write.
 const chunk = 1 << 20
 
-// rewrite reads the bytes of a file between two offsets, writes them back in place, and syncs.
+// rewrite reads the bytes of a file between two offsets, writes them to the same place, and
+// syncs the file.
 func rewrite(f File, from, to int64) error {
 	b := make([]byte, min(chunk, max(to-from, 0)))
 	for at := from; at < to; at += int64(len(b)) {

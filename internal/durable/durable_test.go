@@ -19,15 +19,15 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A recorder is a file that records the operations on it and fails at one of them.
+// A recorder is a file that records the operations on it. One operation fails.
 type recorder struct {
 	*os.File
 	t       *testing.T
 	before  []byte
-	written []int // times that a page was written
-	synced  []int // the first page that was written, at each sync
+	written []int // number of writes of each page
+	synced  []int // for each sync, the first page that was written before it
 	steps   int
-	fails   int // the step that fails
+	fails   int // number of the operation that fails, from 1; 0 for none
 }
 
 var page = int64(os.Getpagesize())
@@ -63,7 +63,7 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle with a file that fails at the given step.
+// settled fills a database and calls Settle with a recorder that fails at the given operation.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}
@@ -96,7 +96,8 @@ func settled(t *testing.T, fails int) (*recorder, error) {
 	return r, err
 }
 
-// Settle writes every page once and unchanged, and the pages that point to all others last.
+// The test checks that Settle writes every page once and unchanged, and that it writes the pages
+// that point to all others last.
 func TestSettleRewritesFile(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)
@@ -110,7 +111,8 @@ func TestSettleRewritesFile(t *testing.T) {
 	}
 }
 
-// If any step fails, Settle returns an error and the database is unchanged.
+// The test checks that Settle returns an error if any operation fails, and that the database is
+// then unchanged.
 func TestSettleReportsEveryFailure(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// Files creates, renames and removes files. Programs use [System]. Tests use other implementations to inject
-// faults.
+// Files can create, rename and remove files. Programs use [System]. Tests use other
+// implementations to inject faults.
 type Files interface {
 	Create(path string) (NewFile, error)
 	Rename(from, to string) error
 	Remove(path string) error
-	// SyncDir makes the names in a directory durable.
+	// SyncDir makes the file names in a directory durable.
 	SyncDir(dir string) error
 }
 
@@ -27,19 +27,19 @@ type NewFile interface {
 // System is the file system of this machine.
 type System struct{}
 
-// Create makes a file for its owner alone.
+// Create makes a file that only its owner can access.
 func (System) Create(path string) (NewFile, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Rename puts a file in the place of another.
+// Rename moves a file to another path, and replaces a file there.
 func (System) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It does nothing for a directory that this user may not read, because somebody else
-// created this directory earlier.
+// SyncDir syncs a directory. It does nothing if this user may not read the directory, because
+// then somebody else created the directory earlier.
 func (System) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -51,7 +51,7 @@ func (System) SyncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// files returns the file system of a layer.
+// files returns the Files of a layer, or System by default.
 func (l Layer) files() Files {
 	if l.Files != nil {
 		return l.Files
@@ -59,7 +59,8 @@ func (l Layer) files() Files {
 	return System{}
 }
 
-// Finish makes a file durable under another name: it syncs and closes the file, renames it and syncs the directory.
+// Finish makes a file durable under another name. It syncs and closes the file, renames it, and
+// syncs the directory.
 func (l Layer) Finish(f NewFile, from, to string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
@@ -70,11 +71,11 @@ func (l Layer) Finish(f NewFile, from, to string) error {
 	return l.files().SyncDir(filepath.Dir(to))
 }
 
-// Create makes a new file for its owner alone.
+// Create makes a new file that only its owner can access.
 func (l Layer) Create(path string) (NewFile, error) { return l.files().Create(path) }
 
 // Remove removes a file.
 func (l Layer) Remove(path string) error { return l.files().Remove(path) }
 
-// SyncDir makes the names in a directory durable.
+// SyncDir makes the file names in a directory durable.
 func (l Layer) SyncDir(dir string) error { return l.files().SyncDir(dir) }

@@ -14,8 +14,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// Open refuses a changed file as damaged, with little memory, or returns a database that can be read and written
-// without a crash.
+// FuzzOpen changes bytes of a file. It checks that Open uses little memory, and that Open
+// refuses the file as damaged or returns a database that can be read and written without a
+// crash.
 //
 //abuse:case A15 a damaged database file is refused before bbolt uses its page numbers and lengths
 func FuzzOpen(f *testing.F) {
@@ -26,7 +27,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for range 2 { // the second run leaves free pages
+	for range 2 { // the second pass leaves free pages
 		err := db.Update(func(tx *bbolt.Tx) error {
 			many, err := tx.CreateBucketIfNotExists([]byte("many"))
 			if err != nil {
@@ -50,7 +51,7 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	for page := range len(good) / pageSize {
-		for _, field := range []int{0, 8, 10, 12, 15, 16, 19, 20, 24, 28, 40} { // of the head and the first elements
+		for _, field := range []int{0, 8, 10, 12, 15, 16, 19, 20, 24, 28, 40} { // offsets in the header and the first elements
 			for _, patch := range [][]byte{{0x7f}, {0xff, 0xff}, {byte(page)}, {0}} {
 				f.Add(uint32(page*pageSize+field), patch)
 			}
@@ -62,7 +63,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		changed := bytes.Clone(good)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // the file may still be mapped where bbolt panicked
+		check(t, os.Remove(path)) // a new file, because the old one may still be mapped after a panic of bbolt
 		check(t, os.WriteFile(path, changed, 0o600))
 		var db *bbolt.DB
 		var err error

@@ -2,8 +2,8 @@ package math32
 
 import "math"
 
-// Softplus writes log(1 + eˣ) to dst and its derivative, 1/(1 + e⁻ˣ), to slope. Both are NaN
-// where x is.
+// Softplus writes log(1 + eˣ) to dst and its derivative, 1/(1 + e⁻ˣ), to slope. For NaN both
+// results are NaN.
 func Softplus(dst, slope, x []float32) {
 	whole := softplus(dst, slope, x)
 	softplusPlain(dst[whole:], slope[whole:], x[whole:])
@@ -16,14 +16,14 @@ func Exp(dst, x []float32) {
 	}
 }
 
-// Bernoulli sets element i of dst to 1 with probability chances[i]/255, to within 2⁻¹⁶, and to
-// 0 otherwise. It takes 16 bits of words for each element, four elements from each word, the
-// lowest bits first.
+// Bernoulli sets element i of dst to 1 with probability chances[i]/255, and otherwise to 0. The
+// probability is exact to within 2⁻¹⁶. Each element uses 16 bits of words. Each word serves four
+// elements, lowest bits first.
 func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		if u < uint32(v)*257+uint32(v>>7) { // always true for 255, never for 0
+		if u < uint32(v)*257+uint32(v>>7) { // always true for v = 255 and never for v = 0
 			dst[j] = 1
 		}
 	}
@@ -39,7 +39,7 @@ func SumSquares(v []float32) float64 {
 	return s
 }
 
-// softplusPlain is Softplus without vector instructions.
+// softplusPlain is Softplus in plain code.
 func softplusPlain(dst, slope, x []float32) {
 	for i, v := range x {
 		t := math.Exp(-math.Abs(float64(v)))
@@ -52,18 +52,18 @@ func softplusPlain(dst, slope, x []float32) {
 	}
 }
 
-// Adam is the method of Kingma and Ba (2015, Algorithm 1) for vectors that are updated piece
-// by piece. It holds the state that all pieces share.
+// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1). It updates vectors in pieces, and
+// holds the state that all pieces share.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
-	power1, power2        float64 // β₁ᵗ, β₂ᵗ
+	power1, power2        float64 // β₁ᵗ and β₂ᵗ
 }
 
-// adamStep holds the constants of a step: 1−β₁, 1−β₂, the rate over 1−β₁ᵗ, one over 1−β₂ᵗ, ε,
-// and the factor of gradients.
+// adamStep holds the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the factor
+// of gradients.
 type adamStep [6]float32
 
-// Next begins a step of size rate with gradients multiplied by scale.
+// Next begins a step with the given learning rate. The step multiplies gradients by scale.
 func (a *Adam) Next(rate, scale float64) AdamStep {
 	if a.power1 == 0 && a.power2 == 0 {
 		a.power1, a.power2 = 1, 1
@@ -76,14 +76,15 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 	}}
 }
 
-// AdamStep moves the pieces of one step.
+// AdamStep updates the pieces of one step.
 type AdamStep struct{ constants adamStep }
 
-// Rates returns the factors of the first moments, the rate over 1−β₁ᵗ, and of the second
-// moments, 1/(1−β₂ᵗ).
+// Rates returns the factor rate/(1−β₁ᵗ) of the first moments and the factor 1/(1−β₂ᵗ) of the
+// second moments.
 func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
-// Move moves w against the gradient and updates its moments. All slices have one length.
+// Move moves w against the gradient, and updates the first and second moments. All slices have
+// the same length.
 func (s *AdamStep) Move(w, first, second, gradient []float32) {
 	whole := adam(&s.constants, w, first, second, gradient)
 	adamPlain(&s.constants, w[whole:], first[whole:], second[whole:], gradient[whole:])

@@ -10,10 +10,10 @@ func adamAVX2(c *adamStep, w, first, second, gradient *float32, n int)
 
 const softplusConstants = 19
 
-// softplusTable holds these numbers, each for eight lanes: the sign; 1/log 2; the least exponent; log 2 in
-// two parts; 1; the coefficients of eʳ for |r| ≤ ½ log 2 (Moshier, Cephes, expf); those of
-// the series of 2·artanh(s) = log(1 + t), s = t/(2 + t) ≤ 1/3, where the next is below
-// 1.4e-8 of the sum.
+// softplusTable holds constants, each repeated for eight lanes. They are a sign bit, 1/log 2,
+// the least exponent, log 2 in two parts, 1, and the coefficients of two series. The first
+// series is eʳ for |r| ≤ ½ log 2 (Moshier, Cephes, expf). The second is 2·artanh(s) = log(1 + t)
+// with s = t/(2 + t) ≤ 1/3. Its first omitted term is below 1.4e-8 of the sum.
 var softplusTable = inLanes([softplusConstants]float32{
 	float32(math.Copysign(0, -1)), 1.44269504088896341, -87,
 	0.693359375, -2.12194440e-4, 1,
@@ -28,7 +28,8 @@ func inLanes(constants [softplusConstants]float32) (lanes [softplusConstants][8]
 	return lanes
 }
 
-// softplus does whole lanes of Softplus and returns how many elements that are.
+// softplus computes Softplus for the elements that fill whole lanes, and returns the number of
+// these elements.
 func softplus(dst, slope, x []float32) int {
 	n := len(x) &^ 7
 	if !hasLanes || n == 0 {
@@ -39,7 +40,8 @@ func softplus(dst, slope, x []float32) int {
 	return n
 }
 
-// adam does whole lanes of AdamStep.Move and returns how many elements that are.
+// adam computes AdamStep.Move for the elements that fill whole lanes, and returns the number of
+// these elements.
 func adam(c *adamStep, w, first, second, gradient []float32) int {
 	n := len(gradient) &^ 7
 	if !hasLanes || n == 0 {

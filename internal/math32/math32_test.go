@@ -27,9 +27,9 @@ func random(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-// A product of matrices agrees with float64 arithmetic to within the rounding of its terms. The
-// test uses sizes around multiples of the tile size. Elements of a tile outside the product are
-// zero if w is zero there.
+// The test compares products of matrices with float64 arithmetic, to within the rounding of
+// their terms. Sizes are near multiples of the tile size. If w is zero outside the product, the
+// elements of a tile there must be zero too.
 func TestMultiply(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -64,7 +64,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// The product of a row has the same bits at any position of the row.
+// The test checks that the product of a row has the same bits at any position of the row.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -91,8 +91,8 @@ func TestRowDependsOnNoPlace(t *testing.T) {
 	})
 }
 
-// A transpose is correct if it is made in pieces, whether or not a piece is a multiple of eight
-// rows. Nothing outside the transpose is written.
+// The test transposes matrices in pieces, and compares each element with the original. A piece
+// need not be a multiple of eight rows. Elements outside the transpose must not be written.
 func TestTranspose(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -119,15 +119,15 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// Bernoulli draws the same pixels with and without vector instructions. For each probability
-// the test uses the largest random number that must give 1 and the smallest random number that
-// must give 0.
+// The test checks that Bernoulli draws the same pixels with and without vector instructions. For
+// each probability it uses the largest random number that must give 1 and the smallest that must
+// give 0.
 func TestBernoulli(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		for n := range 35 {
 			for value := range 256 {
 				chances, words := make([]byte, n), make([]uint64, (n+3)/4)
-				limit := value * 257 // of 65536
+				limit := value * 257 // out of 65536
 				if value >= 128 {
 					limit++
 				}
@@ -154,9 +154,8 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// The error of a sum of outer products is at most SumError. The test includes sums whose
-// rounding errors all have the same sign, and checks that their error is a large part of the
-// bound.
+// The test compares the error of sums of outer products with SumError. Some of the sums have
+// rounding errors of the same sign, and their error must be a large part of the bound.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -165,7 +164,7 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				for i := range 208 { // numbers beyond the records must have no effect
+				for i := range 208 { // records after the first ones must have no effect
 					a, b := random(rng, inputs), random(rng, outputs)
 					if form != "random" {
 						for j := range a {
@@ -174,14 +173,14 @@ func TestSumError(t *testing.T) {
 						for j := range b {
 							b[j] = 1
 							if form == "growing" && i > 0 {
-								b[j] = 0x1p-24 + 0x1p-30 // next to 1 it counts double
+								b[j] = 0x1p-24 + 0x1p-30 // adding it to 1 rounds up to twice its value
 							}
 						}
 					}
 					norm := math.Sqrt(SumSquares(a) * SumSquares(b))
 					factor := float32(1 / norm * (1 - 0x1p-20))
 					if form == "growing" {
-						factor = 1. / 32 // of √(inputs·outputs) = 21.9
+						factor = 1. / 32 // the norm of the vectors is √(inputs·outputs) = 21.9
 					}
 					o.Put(i, a, b, factor)
 					if i < records {
@@ -204,8 +203,7 @@ func TestSumError(t *testing.T) {
 				if off = math.Sqrt(off); !(off <= SumError(records)) {
 					t.Errorf("%s, %d records: off by %g, promised %g", form, records, off, SumError(records))
 				}
-				// All but one of these vectors are almost zero, which the bound does not take
-				// into account.
+				// All but one of these vectors are almost zero. The bound does not use this.
 				if form == "growing" && records == 208 && off < SumError(208)/208/2 {
 					t.Errorf("the hostile sum is off by %g only, of %g: it shows nothing", off, SumError(records))
 				}
@@ -214,8 +212,8 @@ func TestSumError(t *testing.T) {
 	})
 }
 
-// A sum that is computed in pieces equals the sum that is computed at once, and a place that
-// was cleared adds nothing.
+// The test checks that a sum computed in pieces equals the sum computed at once, and that a
+// cleared place adds nothing.
 func TestOuterPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const inputs, outputs, records = 50, 20, 9
@@ -260,8 +258,8 @@ func apart(got float32, want float64) float64 {
 	return math.Abs(float64(got)-want) / unit
 }
 
-// log(1 + eˣ) and its derivative are exact to a few units of the last place over the whole
-// range, and NaN gives NaN.
+// The test compares log(1 + eˣ) and its derivative with float64 arithmetic, to a few units in
+// the last place over the whole range. NaN must give NaN.
 func TestSoftplus(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		var x []float32
@@ -295,7 +293,7 @@ func TestSoftplus(t *testing.T) {
 				t.Errorf("element %d is %g and %g", i, dst[i], slope[i])
 			}
 		}
-		// For x far below zero the result is at most the smallest result within the accurate
+		// For x far below zero the result must be at most the smallest result in the accurate
 		// range.
 		low := []float32{-100, -1e30, float32(math.Inf(-1)), -88, -100, -100, -100, -100}
 		Softplus(dst[:8], slope[:8], low)
@@ -333,7 +331,7 @@ func TestSumSquares(t *testing.T) {
 	})
 }
 
-// Steps of Adam agree with the paper's formulas in float64, to within rounding.
+// The test compares steps of Adam with the paper's formulas in float64, to within rounding.
 func TestAdam(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(13, 14))

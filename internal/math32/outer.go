@@ -2,18 +2,18 @@ package math32
 
 import "fmt"
 
-// Outer sums outer products of pairs of vectors, one pair for each record, by a product of
-// matrices. The gradient of a dense layer is such a sum: for each record, the layer's inputs
-// times the derivatives of the loss in the layer's outputs. A place is the position of a
-// record, counted from 0. Several goroutines may put records into different places at once.
-// Afterwards the sum is computed in pieces.
+// Outer computes a sum of outer products of two vectors, with one product for each record. The
+// gradient of a dense layer is such a sum, of the layer's inputs times the derivatives of the
+// loss in its outputs. Each record has a place, counted from 0. Several goroutines may put
+// records into different places concurrently. Afterwards the sum is computed in pieces, by a
+// product of matrices.
 type Outer struct {
 	Inputs, Outputs int
 	most            int       // number of places for records
-	a, b            []float32 // tiles of inputs and panels of outputs, each for most records
+	a, b            []float32 // inputs in tiles and outputs in panels, each with room for most records
 }
 
-// NewOuter returns an empty sum for vectors of these lengths and at most most records.
+// NewOuter returns an empty sum for vectors of the given lengths. It has room for most records.
 func NewOuter(inputs, outputs, most int) *Outer {
 	return &Outer{
 		Inputs: inputs, Outputs: outputs, most: most,
@@ -22,10 +22,10 @@ func NewOuter(inputs, outputs, most int) *Outer {
 	}
 }
 
-// Most returns the largest number of records that o can hold.
+// Most returns the maximum number of records.
 func (o *Outer) Most() int { return o.most }
 
-// Put writes the vectors of a record to a place, with the outputs multiplied by factor.
+// Put stores the two vectors of a record at a place. The outputs are multiplied by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
 		panic(fmt.Sprintf("math32: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
@@ -37,7 +37,7 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 		at += stride
 	}
 	if len(inputs) > 0 {
-		copy(o.a[at:at+TileRows], inputs) // the rest stays zero
+		copy(o.a[at:at+TileRows], inputs) // the remaining elements stay zero
 	}
 	stride = o.most * TileColumns
 	at = place * TileColumns
@@ -50,7 +50,7 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	}
 }
 
-// Clear sets the vectors of a place to zero.
+// Clear sets both vectors at a place to zero.
 func (o *Outer) Clear(place int) {
 	for at := place * TileRows; at < len(o.a); at += o.most * TileRows {
 		clear(o.a[at : at+TileRows])
@@ -60,8 +60,9 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum writes the sum over the first records places to dst, for the inputs of the tiles
-// [from, to), in panels: TileRows·(to−from) rows of TileColumns, panel after panel.
+// Sum writes to dst the sum over the first records places, for the inputs in the tiles [from,
+// to). The result consists of panels with TileRows·(to−from) rows of TileColumns numbers, one
+// panel after the other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

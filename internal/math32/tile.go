@@ -2,39 +2,39 @@ package math32
 
 import "math"
 
-// A product of matrices is computed in tiles of TileRows × TileColumns elements.
+// Size of the tiles in which a product of matrices is computed.
 const (
 	TileRows    = 6
 	TileColumns = 16
 )
 
-// Tiles returns the number of tiles of the given size that hold n rows or columns.
+// Tiles returns how many tiles of the given size hold n rows or columns.
 func Tiles(n, size int) int { return (n + size - 1) / size }
 
-// Padded returns n, rounded up to whole tiles.
+// Padded returns n rounded up to a multiple of size.
 func Padded(n, size int) int { return Tiles(n, size) * size }
 
-// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors of norm at most 1
-// whose elements are products of two numbers. The terms are added in any order, with or without
-// fused operations, and nothing underflows.
+// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors of norm at most 1. Each
+// element of a vector is a product of two numbers. The terms may be added in any order, with or
+// without fused operations. Nothing may underflow.
 //
-// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. That
-// holds also if parts of the sum are added separately, as on a graphics card
-// (gpu/cuda/kernel/product.h): a term is rounded at most k times in its own part, of k terms,
-// and then once for every other part that has a term, and there are at most n − k of those.
-// Adding zero rounds nothing. So the error of an element is at most γ·Σ|terms| with γ =
+// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. This
+// also holds if parts of the sum are added separately, as on a graphics card
+// (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that
+// part, and then once for every other part that has a term. There are at most n − k such parts.
+// Adding zero causes no rounding. So the error of an element is at most γ·Σ|terms| with γ =
 // n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section
-// 3.1), and the norm of the vector of Σ|terms| is at most n.
+// 3.1). The norm of the vector of Σ|terms| is at most n.
 func SumError(n int) float64 {
 	nu := float64(n) * 0x1p-24
 	if !(nu < 0.5) {
 		return math.Inf(1)
 	}
-	// A product below the smallest normal number has an error of at most 2^-149.
+	// Products below the smallest normal number have errors of at most 2^-149.
 	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
 }
 
-// tilePlain is tile without vector instructions.
+// tilePlain computes tile in plain code.
 func tilePlain(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	var sum [TileRows][TileColumns]float32
 	for i := range k {

@@ -7,8 +7,8 @@ var hasLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 //go:noescape
 func tileAVX2(dst *float32, stride int, a *float32, row, step int, b *float32, k int, add bool)
 
-// tile writes, or adds, a tile of a product to dst: element (r, j), at dst[r·stride + j], is
-// Σ a[r·row + i·step]·b[i·TileColumns + j] over i < k, k at least 1.
+// tile computes a tile of a product. Element (r, j) is Σ a[r·row + i·step]·b[i·TileColumns + j]
+// over i < k, with k ≥ 1. It is written to dst[r·stride + j], or added there if add is true.
 func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	if !hasLanes {
 		tilePlain(dst, stride, a, row, step, b, k, add)
@@ -21,8 +21,8 @@ func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k 
 //go:noescape
 func transposeAVX2(dst, w *float32)
 
-// transpose transposes blocks of eight whole rows of a whole panel, in lanes, from row from
-// on, and returns the row after them.
+// transpose transposes blocks of eight whole rows of a whole panel, beginning at row from. It
+// returns the first row that it has not transposed.
 func transpose(dst, w Panels, panel, from, to int) int {
 	if !hasLanes || from%8 != 0 || (panel+1)*TileColumns > w.Columns {
 		return from

@@ -2,8 +2,7 @@
 
 package math32
 
-// hasLanes is always false, because there is vector code only for amd64. Tests read this
-// variable.
+// hasLanes is always false, because only amd64 has vector code. Tests read this variable.
 var hasLanes bool
 
 func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {

@@ -1,5 +1,5 @@
-// Package quadrature returns rules for expectations over a standard normal vector: points
-// and weights, with E f(z) ≈ Σ w_n f(z_n).
+// Package quadrature returns rules for expectations over a standard normal vector z. A rule has
+// points z_n and weights w_n with E f(z) ≈ Σ w_n f(z_n).
 package quadrature
 
 import (
@@ -10,20 +10,20 @@ import (
 
 // A Rule is a set of points with weights that sum to 1.
 type Rule struct {
-	Points  []float64 // one after another, each as long as the vector
+	Points  []float64 // coordinates of all points, one point after the other
 	Weights []float64
 }
 
-// Sizes of the rules that New returns.
+// Maximum numbers of points in the rules that New returns.
 const (
-	mostNodes   = 256 // of a product rule
-	mostAlone   = 32  // of a rule in one dimension
-	mostOfAxis  = 12  // along each axis of a product rule
+	mostNodes   = 256 // points of a product rule
+	mostAlone   = 32  // points of a rule in one dimension
+	mostOfAxis  = 12  // points along each axis of a product rule
 	quasiRandom = 512
 )
 
-// New returns a product of Gauss–Hermite rules, with n points along each of dim axes, which is
-// exact for polynomials of degree 2n − 1 in every coordinate. If the product would have too many
+// New returns a product of Gauss–Hermite rules with n points along each of dim axes. It is exact
+// for polynomials of degree 2n − 1 in every coordinate. If the product would have too many
 // points, New returns quasi-random points instead.
 func New(dim int) *Rule {
 	n := int(math.Pow(mostNodes, 1/float64(dim)) + 1e-9)
@@ -51,11 +51,11 @@ func New(dim int) *Rule {
 	return r
 }
 
-// QuasiRandom returns n points of equal weight, in pairs z, −z. They are a Kronecker
-// sequence, mapped by the normal quantile and scaled so that every coordinate has variance
-// one (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
+// QuasiRandom returns n points of equal weight, in pairs z, −z. The points are a Kronecker
+// sequence, transformed by the normal quantile function and scaled so that every coordinate has
+// variance one (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
 func QuasiRandom(dim, n int) *Rule {
-	// The positive root of x^(dim+1) = x + 1.
+	// root converges to the positive root of x^(dim+1) = x + 1.
 	root := 2.0
 	for range 60 {
 		root = math.Pow(1+root, 1/float64(dim+1))
@@ -82,7 +82,7 @@ func QuasiRandom(dim, n int) *Rule {
 	return r
 }
 
-// Point returns the rule whose only point is the mean.
+// Point returns the rule whose only point is 0, the mean.
 func Point(dim int) *Rule {
 	return &Rule{Points: make([]float64, dim), Weights: []float64{1}}
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A product rule is exact for polynomials, and quasi-random points are exact for variances.
+// The test checks that a product rule is exact for polynomials, and that quasi-random points
+// give exact variances.
 func TestRules(t *testing.T) {
 	for dim := 1; dim <= 9; dim++ {
 		r := New(dim)

@@ -2,15 +2,15 @@ package special
 
 import "math"
 
-// The batched functions compute one element after another without calls or branches, so that
-// the processor overlaps them, Exponentials and probabilities have the same bits
-// on every machine, the other functions on all machines that do not fuse multiplications with
-// additions.
+// The batched functions compute one element after another without calls or branches, so that the
+// processor can overlap the elements. Exponentials and probabilities have the same bits on every
+// machine. The other functions have the same bits on all machines that do not fuse
+// multiplications with additions.
 
 // ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
-// 4e-16 (a table of powers, 64 to the octave, and a polynomial of degree 5 for the rest);
-// math.Exp computes elements that overflow or underflow. Conversions forbid fused operations, so
-// that every machine computes the same bits.
+// 4e-16. It uses a table of 64 powers of two between 1 and 2, and a polynomial of degree 5.
+// Elements that overflow or underflow are computed by math.Exp. Conversions to float64 forbid
+// fused operations, so that every machine computes the same bits.
 func ExpAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
@@ -20,7 +20,7 @@ func ExpAll(dst, x []float64) {
 		}
 		shifted := float64(v*(64*math.Log2E)) + roundBits
 		n := shifted - roundBits
-		k := int64(math.Float64bits(shifted)) // low bits are n
+		k := int64(math.Float64bits(shifted)) // its low bits are n
 		r := v - float64(n*ln2High) - float64(n*ln2Low)
 		p := r * (1 + float64(r*(1./2+float64(r*(1./6+float64(r*(1./24+float64(r*(1./120)))))))))
 		t := exp2Table[k&63]
@@ -30,15 +30,15 @@ func ExpAll(dst, x []float64) {
 }
 
 const (
-	// roundBits added to a number of at most 2⁵¹ leaves its nearest whole number in
-	// the low bits.
+	// Adding roundBits to a number of size at most 2⁵¹ puts the nearest whole number into the
+	// low bits.
 	roundBits = 3 << 51
-	// ln 2/64 in two parts; the product of the first with 17 bits is exact.
+	// ln 2/64 in two parts. The product of the first part with a number of 17 bits is exact.
 	ln2High = 0x1.62e42fefap-7
 	ln2Low  = 0x1.cf79abc9e3b3ap-46
 )
 
-// exp2Table holds 2^(j/64).
+// exp2Table holds 2^(j/64) at index j.
 var exp2Table = func() (t [64]float64) {
 	for j := range t {
 		t[j] = math.Exp2(float64(j) / 64)
@@ -46,10 +46,10 @@ var exp2Table = func() (t [64]float64) {
 	return t
 }()
 
-// centred holds a number c, 1/c and log c.
+// centred holds a number c with 1/c and log c.
 type centred struct{ centre, inverse, log float64 }
 
-// logTable holds c = .75 + j/128 up to 1.5, log1pTable c = 1 + j/128 up to 2.
+// logTable holds c = .75 + j/128 up to 1.5, and log1pTable holds c = 1 + j/128 up to 2.
 var logTable, log1pTable = tabulate(.75), tabulate(1)
 
 func tabulate(from float64) (t [256]centred) {
@@ -71,14 +71,14 @@ func LogAll(dst, x []float64) {
 		}
 		b := math.Float64bits(v)
 		e := (b - threeQuarters) & (0xfff << 52)
-		m := math.Float64frombits(b - e) // in [.75, 1.5)
+		m := math.Float64frombits(b - e) // between .75 and 1.5
 		row := &logTable[uint8(int32((m-.75)*128+.5))]
 		f := (m - row.centre) * row.inverse
 		dst[i] = float64(int64(e)>>52)*math.Ln2 + row.log + f*(1-f*(1./2-f*(1./3-f*(1./4-f*(1./5-f*(1./6-f*(1./7)))))))
 	}
 }
 
-// threeQuarters are the bits of .75.
+// threeQuarters is the bit pattern of the number .75.
 const threeQuarters = 0x3fe8 << 48
 
 // Log1pAll writes log(1+x) for every element of x to dst, which may be x. The
@@ -97,7 +97,7 @@ func Log1pAll(dst, x []float64) {
 	}
 }
 
-// powersLess1 holds 2^(j/64) − 1.
+// powersLess1 holds 2^(j/64) − 1 at index j.
 var powersLess1 = func() (t [64]float64) {
 	for j := range t {
 		t[j] = math.Expm1(float64(j) * (math.Ln2 / 64))
@@ -105,13 +105,13 @@ var powersLess1 = func() (t [64]float64) {
 	return t
 }()
 
-// TanhAll writes tanh x for every element of x to dst, which may be x. The relative
-// error is below 1e-15: with E = e^(2|x|) − 1, formed without cancellation from
-// powers less 1, it is E/(E+2) with the sign of x.
+// TanhAll writes tanh x for every element of x to dst, which may be x. The relative error is
+// below 1e-15. The result is E/(E+2) with the sign of x, where E = e^(2|x|) − 1 is computed from
+// powersLess1 without cancellation.
 func TanhAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {
-		v := min(2*math.Abs(u), 44) // above 44 the result is 1
+		v := min(2*math.Abs(u), 44) // the result is 1 for |u| above 22
 		shifted := v*(64*math.Log2E) + roundBits
 		n := shifted - roundBits
 		k := int64(math.Float64bits(shifted))
@@ -124,8 +124,8 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
-// InvLogitAll writes 1/(1+e⁻ˣ) to prob, which may not be x, for every element of x, with the
-// same bits as SoftplusAll.
+// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x. The results
+// have the same bits as those of SoftplusAll.
 func InvLogitAll(prob, x []float64) {
 	prob = prob[:len(x)]
 	for i, u := range x {
@@ -138,14 +138,15 @@ func InvLogitAll(prob, x []float64) {
 }
 
 // invLogitOf returns 1/(1+e⁻ˣ) from e = e^(−|x|). The numerator is 1 for positive x and e for
-// negative x; the denominator is 1+e. It has no branch, as processors would predict it wrongly.
+// negative x, and the denominator is 1+e. The code has no branch, because processors would
+// predict it wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)
 	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)
 }
 
-// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of
-// x. Neither may be x. Relative errors are below 1e-15.
+// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of x. Neither
+// soft nor prob may be x. Relative errors are below 1e-15.
 func SoftplusAll(soft, prob, x []float64) {
 	soft, prob = soft[:len(x)], prob[:len(x)]
 	for i, u := range x {
@@ -155,7 +156,7 @@ func SoftplusAll(soft, prob, x []float64) {
 	Log1pAll(soft, prob)
 	for i, u := range x {
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
-		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // x or 0
+		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // adds max(u, 0)
 		prob[i] = invLogitOf(prob[i], u)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The batched functions agree with package math to a few units in the last place,
-// over all magnitudes, and exactly where a result is not finite.
+// The test compares the batched functions with package math, over all magnitudes. Finite results
+// must agree to a few units in the last place, and all others exactly.
 func TestBatchAgainstMath(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func bench(b *testing.B, f func(dst, x []float64)) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/element")
 }
 
-// InvLogitAll gives the bits that SoftplusAll gives.
+// The test checks that InvLogitAll and SoftplusAll return the same bits.
 func TestInvLogitAll(t *testing.T) {
 	x := []float64{0, math.Copysign(0, -1), 1, -1, 30, -30, 800, -800, math.Inf(1), math.Inf(-1), math.NaN(), 5e-324}
 	for i := range 2000 {
@@ -115,8 +115,8 @@ func TestInvLogitAll(t *testing.T) {
 	}
 }
 
-// The result for an element has the same bits if the element is alone and at any position
-// in a longer slice.
+// The test checks that the result for an element has the same bits at any position in a slice of
+// any length.
 func TestElementsAreIndependent(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 708, -708, 709, -745, 5e-324, math.Nextafter(708, 0)}

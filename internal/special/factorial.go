@@ -2,7 +2,7 @@ package special
 
 import "math"
 
-// logFactorials holds log k! for small k.
+// logFactorials holds log k! for k below 256.
 var logFactorials = func() (t [256]float64) {
 	for k := range t {
 		t[k] = Lgamma(float64(k) + 1)
@@ -19,7 +19,7 @@ func LogFactorial(k float64) float64 {
 }
 
 // LogRising returns log Γ(x+k) − log Γ(x) and its derivative in x, for x > 0 and an integer k ≥
-// 0. It avoids the cancellation of the difference at large x.
+// 0. At large x it avoids the cancellation in this difference.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,7 +39,8 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// Stirling's series for both terms, with the leading terms combined.
+	// The result is the difference of Stirling's series for both terms, with their leading terms
+	// combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)
 	return value, r + digammaTail(y) - digammaTail(x)

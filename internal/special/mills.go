@@ -2,13 +2,13 @@ package special
 
 import "math"
 
-// NormalRatioAll writes φ(x)/Φ(x) to dst, which may not be x, for every element of x. φ and Φ
-// are the density and the distribution function of the standard normal distribution. The
-// relative error is below 1e-15, and below 1e-15·x² for x above 1. An element's bits do not
+// NormalRatioAll writes φ(x)/Φ(x) for every element of x to dst, which may not be x. φ and Φ are
+// the density and the distribution function of the standard normal distribution. The relative
+// error is below 1e-15, and below 1e-15·x² for x above 1. The result for an element does not
 // depend on the number of elements.
 //
-// With the Mills ratio M of t = |x|, (1 − Φ(t))/φ(t), the result is 1/M for negative x and φ/(1
-// − φM) otherwise.
+// Let M = (1 − Φ(t))/φ(t) be the Mills ratio of t = |x|. Then the result is 1/M for negative x
+// and φ/(1 − φM) otherwise.
 func NormalRatioAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {
@@ -23,7 +23,7 @@ func NormalRatioAll(dst, x []float64) {
 		}
 		density := dst[i] * overRoot2Pi
 		ratio := nearMills(t)
-		// This has no branch, as processors would predict it wrongly.
+		// This code has no branch, because processors would predict it wrongly.
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
 		above := math.Float64bits(density)&^negative | math.Float64bits(1)&negative
 		below := math.Float64bits(1-float64(density*ratio))&^negative | math.Float64bits(ratio)&negative
@@ -34,12 +34,12 @@ func NormalRatioAll(dst, x []float64) {
 const (
 	overRoot2Pi = .398942280401432677939946059934381868475858631164934657665925829670657925899301838501252333907306936430302558863518
 
-	millsEnd     = 8  // end of the table
-	millsPerUnit = 8  // rows of the table per unit
-	millsTerms   = 10 // terms of a polynomial; the next term is below 4e-16 of the first
+	millsEnd     = 8  // end of the table's range
+	millsPerUnit = 8  // table rows per unit of t
+	millsTerms   = 10 // number of terms of a polynomial; the next term is below 4e-16 of the first
 )
 
-// farNormalRatio handles |x| ≥ 8 and NaN. Above 8, Φ(x) is 1 up to rounding.
+// farNormalRatio returns the result for |x| ≥ 8 and for NaN. Above 8, Φ(x) is 1 up to rounding.
 func farNormalRatio(x, density float64) float64 {
 	if x < 0 {
 		return 1 / mills(-x)
@@ -59,9 +59,9 @@ func nearMills(t float64) float64 {
 	return low + float64((high+float64((a[8]+float64(a[9]*u))*u4))*u4)
 }
 
-// millsTable holds the Taylor series of the Mills ratio M around the middle of intervals of ⅛.
-// Since M' = tM − 1, all terms follow from the first. The recursion starts with a continued
-// fraction at the far end, and its errors shrink on the way down.
+// millsTable holds the Taylor series of the Mills ratio M around the midpoints of intervals of
+// length ⅛. Because M' = tM − 1, all terms follow from the first one. The recursion starts with
+// a continued fraction at the largest t. Its errors shrink as t decreases.
 var millsTable = func() (table [millsEnd * millsPerUnit][millsTerms]float64) {
 	const half, all = .5 / millsPerUnit, 24
 	last := millsEnd - half

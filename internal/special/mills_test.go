@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// 1/(φ/Φ)(x) is ∫₀^∞ exp(xs − s²/2) ds. The test computes it by 80 Gauss-Legendre rules of 12
-// points over the range where a double differs from zero, with a compensated sum.
+// The test compares φ(x)/Φ(x) with quadrature of Φ(x)/φ(x) = ∫₀^∞ exp(xs − s²/2) ds. The
+// quadrature adds 80 Gauss-Legendre rules of 12 points in a compensated sum.
 func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	const panels, points = 80, 12
 	nodes, weights := make([]float64, points), make([]float64, points)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
 	integral := func(x float64) (sum float64) {
 		var lost float64
-		// Beyond this range the integrand is below e^−45 of its largest value.
+		// Beyond the range of integration the integrand is below e^−45 of its largest value.
 		mode := max(x, 0)
 		reach := mode + min(math.Sqrt(90), 45/math.Max(-x, .1))
 		for k := range panels {
@@ -53,8 +53,8 @@ func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// NormalRatioAll is accurate also where the functions of package math underflow, and the bits
-// of a result do not depend on other elements.
+// The test checks that NormalRatioAll is also accurate where package math underflows, and that
+// the bits of a result do not depend on other elements.
 func TestNormalRatioEverywhere(t *testing.T) {
 	x := []float64{0, math.Copysign(0, -1), 8, -8, math.Nextafter(8, 0), math.Nextafter(-8, 0), 40, -40, 1e6, -1e6, math.Inf(1), math.Inf(-1), 1e-320, -1e-320}
 	ratio, one := make([]float64, len(x)), make([]float64, 1)

@@ -1,5 +1,5 @@
-// Package special provides the special functions that models need beyond package math, in forms
-// that neither overflow nor cancel.
+// Package special provides special functions that package math does not have, or computes with
+// overflow or cancellation.
 package special
 
 import (
@@ -23,22 +23,22 @@ func InvLogit(x float64) float64 {
 // Phi returns the distribution function of the standard normal distribution.
 func Phi(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
 
-// LogPhi returns log Φ(x) and its derivative φ(x)/Φ(x), to full relative accuracy
-// for x down to -1e7.
+// LogPhi returns log Φ(x) and its derivative φ(x)/Φ(x). Both have full relative accuracy for x
+// down to -1e7.
 func LogPhi(x float64) (value, slope float64) {
 	const logRoot2Pi = .918938533204672741780329736406
 	if x > -30 {
 		p := Phi(x)
 		return math.Log(p), math.Exp(-.5*x*x-logRoot2Pi) / p
 	}
-	// Φ(x) = φ(x)/|x| · (1 − 1/x² + 3/x⁴ − 15/x⁶ + ...), truncated below 1e-11 at 30
-	// and refined by the continued fraction of the Mills ratio.
+	// This uses the Mills ratio r = Φ(x)/φ(x), which is 1/|x|·(1 − 1/x² + 3/x⁴ − 15/x⁶ + ...)
+	// for x far below zero.
 	r := mills(-x)
 	return -.5*x*x - logRoot2Pi + math.Log(r), 1 / r
 }
 
-// mills returns (1 − Φ(t))/φ(t) for large t by Laplace's continued fraction
-// 1/(t + 1/(t + 2/(t + 3/(t + ...)))).
+// mills returns (1 − Φ(t))/φ(t) for large t, by Laplace's continued fraction 1/(t + 1/(t + 2/(t
+// + 3/(t + ...)))).
 func mills(t float64) float64 {
 	f := t
 	for k := 24; k >= 1; k-- {

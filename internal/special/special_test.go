@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// log Φ and its slope agree with Simpson's rule for Φ(x)/φ(x) = ∫₀^∞ exp(xt − t²/2) dt.
+// The test compares log Φ and its derivative with Simpson's rule for Φ(x)/φ(x) = ∫₀^∞ exp(xt −
+// t²/2) dt.
 func TestLogPhi(t *testing.T) {
 	for _, x := range []float64{-1000, -100, -38, -37, -30.01, -30, -29.99, -10, -5, -1, 0, 1, 3} {
 		const n = 20000
@@ -32,8 +33,8 @@ func TestLogPhi(t *testing.T) {
 	}
 }
 
-// log Γ(x+k) − log Γ(x) and its slope agree with compensated sums over j of log(x+j) and
-// 1/(x+j).
+// The test compares log Γ(x+k) − log Γ(x) and its derivative with compensated sums of log(x+j)
+// and 1/(x+j) over j.
 func TestLogRising(t *testing.T) {
 	for _, x := range []float64{1e-300, 1e-8, .3, 1, 7.5, 31, 33, 1000, 1e6, 1e12, 1e18, 1e25} {
 		for _, k := range []float64{0, 1, 2, 16, 17, 100, 2000} {
@@ -71,7 +72,8 @@ func TestLogFactorial(t *testing.T) {
 	}
 }
 
-// Logistic functions are accurate where the textbook forms overflow or cancel.
+// The test checks that the logistic functions are accurate where the textbook forms overflow or
+// cancel.
 func TestLogistic(t *testing.T) {
 	for _, c := range []struct{ x, softplus, invLogit float64 }{
 		{0, math.Ln2, .5},

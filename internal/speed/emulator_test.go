@@ -8,7 +8,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A device takes the steps of one visit and of many visits at once.
+// The test runs the steps of one visit on a device, and then the steps of many visits at once.
 func TestWorkOnADevice(t *testing.T) {
 	p, err := newProblem()
 	if err != nil {

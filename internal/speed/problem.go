@@ -16,12 +16,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The problem is a logistic regression on made-up records, with Poisson batches.
+// Sizes of the problem, a logistic regression on made-up records with Poisson sampling.
 const (
 	records = 10_000
 	dim     = 14
 	batch   = 200
-	many    = 256 // visits at once
+	many    = 256 // number of visits that run at once
 	words   = "logistic regression, 14 coefficients, batches of some 200 of 10,000 made-up records"
 )
 
@@ -71,7 +71,8 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit takes the given number of steps on the device d, or on the processor if d is nil.
+// visit computes the given number of steps on the device d. If d is nil, the processor computes
+// them.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)
@@ -108,7 +109,8 @@ func (p *problem) visit(steps int, d cuda.Device) error {
 	return err
 }
 
-// visits takes the given number of steps for each of many problems at once on a device.
+// visits computes the given number of steps for each of many copies of the problem at once, on a
+// device.
 func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	m, err := p.mechanism(steps, dpmech.Feistel)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package speed measures a machine: private steps of a fixed regression on made-up records, by
-// the processor and by every GPU, and copies of memory.
+// Package speed measures the speed of a machine. It times private steps of a fixed regression on
+// made-up records, on the processor and on every GPU, and copies of memory.
 package speed
 
 import (
@@ -11,37 +11,37 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// A Report lists a machine's processor and GPUs with their speeds.
+// A Report describes the processor and the GPUs of a machine and their speeds.
 type Report struct {
-	// Problem describes in words the regression that the steps are of.
+	// Problem describes in words the regression whose steps are timed.
 	Problem   string    `json:"problem"`
 	Processor Processor `json:"processor"`
 	device.Found
-	GPUs []GPU `json:"gpus,omitempty"` // one for each of Devices, in their order
+	GPUs []GPU `json:"gpus,omitempty"` // one entry for each element of Devices, in the same order
 }
 
-// Processor holds the speed of the processor.
+// Processor describes the speed of the processor.
 type Processor struct {
 	Cores int `json:"cores"`
-	// Steps is the number of private steps that one thread takes a second.
+	// Steps is the number of private steps per second of one thread.
 	Steps float64 `json:"steps_per_second"`
-	// Copy is the rate of a copy larger than the caches, in bytes a second. A byte counts
-	// twice, as read and as written.
+	// Copy is the rate of a copy larger than the caches, in bytes per second. Each byte counts
+	// twice, because it is read and written.
 	Copy float64 `json:"copy_bytes_per_second"`
 }
 
-// GPU holds the speed of a GPU. All rates are zero if Failed is not empty.
+// GPU describes the speed of a GPU. If Failed is not empty, all rates are zero.
 type GPU struct {
 	Name string `json:"name"`
-	// Failed is the reason why this program cannot use the GPU; empty if it can.
+	// Failed says why this program cannot use the GPU. It is empty if the program can.
 	Failed string `json:"failed,omitempty"`
-	// Steps is the number of private steps a second in one visit, including the upload of the
-	// records. Many is the number of private steps a second, over all visits, if many visits
-	// run at once.
+	// Steps is the number of private steps per second in a single visit, including the upload of
+	// the records. Many is the total number of private steps per second if many visits run at
+	// once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// Rates of copies in bytes a second: within the GPU's memory, where a byte counts as read
-	// and as written, to the GPU, and from the GPU.
+	// Rates of copies in bytes per second. Within is a copy in the GPU's memory, where each byte
+	// counts twice. To and From are copies to and from the GPU.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
@@ -72,7 +72,7 @@ func Examine() (*Report, error) {
 	return r, nil
 }
 
-// measure takes the GPU of the ordinal into use, which tests it, and measures it.
+// measure opens the GPU with the given ordinal, which also tests it, and measures it.
 func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
@@ -96,9 +96,9 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// A measurement starts with fewSteps steps and grows until a call takes fill or has mostSteps
-// steps. It is repeated, tries times or until enough time is spent. The result is the fastest
-// call, because other work on the machine slowed this call least.
+// A measurement starts with fewSteps steps. The number grows until a call takes the time fill or
+// has mostSteps steps. Such calls are repeated until there are tries calls or the time enough is
+// spent. The fastest call counts, because other work on the machine slowed it least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -107,8 +107,8 @@ const (
 	enough    = 3 * time.Second
 )
 
-// Rate returns how many steps a second work takes. It calls work many times, with various
-// numbers of steps.
+// Rate returns the number of steps per second of the function work. It calls work many times,
+// with various numbers of steps.
 func Rate(work func(steps int) error) (best float64, err error) {
 	steps := fewSteps
 	var spent time.Duration
@@ -129,7 +129,7 @@ func Rate(work func(steps int) error) (best float64, err error) {
 	return best, nil
 }
 
-// copies returns the best rate of several copies by the processor, in bytes a second.
+// copies returns the best rate of several copies by the processor, in bytes per second.
 func copies() (most float64) {
 	const size = 64 << 20
 	a, b := make([]byte, size), make([]byte, size)
@@ -144,14 +144,14 @@ func copies() (most float64) {
 	return most
 }
 
-// A Line is one check of the report, in words.
+// A Line describes one check of the report in words.
 type Line struct {
 	Check, Found string
-	// Fix is the remedy; empty if nothing is wrong.
+	// Fix is the remedy. It is empty if nothing is wrong.
 	Fix string
 }
 
-// Lines returns the report in words.
+// Lines describes the report in words.
 func (r *Report) Lines() []Line {
 	built := "no: make cuda builds a program that can use GPUs"
 	if r.Built {
@@ -180,7 +180,7 @@ func (r *Report) Lines() []Line {
 	return all
 }
 
-// Count writes a number with about two significant digits.
+// Count formats a number with about two significant digits.
 func Count(x float64) string {
 	switch {
 	case x >= 1e6:

@@ -9,7 +9,8 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// The number of steps grows until a call takes long enough, and the fastest call counts.
+// The test checks that the number of steps grows until a call takes long enough, and that the
+// fastest call counts.
 func TestRate(t *testing.T) {
 	var calls []int
 	r, err := Rate(func(steps int) error {
@@ -28,7 +29,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The problem has outcomes of both kinds, and the processor takes its steps.
+// The test checks that the problem has outcomes of both kinds, and that the processor can
+// compute its steps.
 func TestProblem(t *testing.T) {
 	p, err := newProblem()
 	if err != nil {

@@ -15,7 +15,8 @@ var update = flag.Bool("update", false, "write the tables of docs/prove/threat-m
 
 const page = "docs/prove/threat-model.md"
 
-// Every case has a test that exists, and the page matches the comments of the tests.
+// The test checks that every case has a test, and that the page equals the tables made from the
+// tests' comments.
 func TestPageMatchesTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	shows, err := Scan(os.DirFS(root))
@@ -47,7 +48,7 @@ func TestPageMatchesTests(t *testing.T) {
 	}
 }
 
-// A directive counts only within the comment of a test.
+// The test checks that Scan accepts a directive only in the comment of a test.
 func TestScan(t *testing.T) {
 	file := func(text string) fstest.MapFS {
 		return fstest.MapFS{"p/a_test.go": {Data: []byte("package p\n" + text)}}
@@ -72,7 +73,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Check reports missing and unknown cases.
+// The test checks that Check reports missing and unknown cases.
 func TestCheck(t *testing.T) {
 	var all []Show
 	for _, c := range append(append([]Case{}, Cases...), Advisories...) {

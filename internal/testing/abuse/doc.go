@@ -8,23 +8,23 @@
 //	go test ./internal/testing/abuse -update
 package abuse
 
-// A Case is an act of an attacker.
+// A Case is an action of an attacker.
 type Case struct {
 	ID    string
-	Does  string // the act
-	Moot  string // reason why there is nothing to test; empty for all others
-	Named string // advisories of similar platforms
+	Does  string // description of the action
+	Moot  string // reason why a test is not possible; empty for most cases
+	Named string // published advisories about similar platforms
 }
 
 // A Show is a test that covers a case, with the result of the attack.
 type Show struct {
 	Case    string
-	File    string // relative to the root of the repository
+	File    string // path relative to the root of the repository
 	Test    string
 	Outcome string
 }
 
-// Cases are the attacks listed before anything was built.
+// Cases are attacks on this protocol, found in its design.
 var Cases = []Case{
 	{ID: "A01", Does: "The power fails, or the process is killed, before, in or after a commit, or while it sends"},
 	{ID: "A02", Does: "The coordinator repeats a plan, or shows an old one"},
@@ -53,7 +53,8 @@ var Cases = []Case{
 	{ID: "A25", Does: "Answers come late, twice or in another order; the network falls apart"},
 }
 
-// Advisories are kinds of vulnerability published for other platforms of federated learning.
+// Advisories are kinds of vulnerability that were published for other platforms of federated
+// learning.
 var Advisories = []Case{
 	{ID: "P01", Named: "NVFlare CVE-2022-34668, CVE-2026-24186; FedML CVE-2026-5536; vantage6 CVE-2023-23930", Does: "Deserialising a peer's message runs its code, or exhausts memory"},
 	{ID: "P02", Named: "NVFlare CVE-2026-24178", Does: "A request names another party's object, and ownership is not checked"},

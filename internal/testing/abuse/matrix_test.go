@@ -32,18 +32,19 @@ import (
 	"fedpvi/transport"
 )
 
-// shut is the expected status if the server refuses the connection, so that no call is made.
+// shut is a made-up status code. It means that the server refuses the connection, so that no
+// call is made.
 const shut = codes.Code(1000)
 
-// A scene has a coordinator with two studies, both of which have begun. In the first study the
-// clients north and south take part, west has left, and late was invited and never joined.
+// A scene is a coordinator with two studies that have begun. In the first study the clients
+// north and south take part, west has left, and late was invited but has not joined.
 type scene struct {
 	hub                      *hub
 	north, south, west, late *party
-	elsewhere                *party // has the name north in the second study, too
+	elsewhere                *party // has the name north in the second study
 	chain                    transcript.Chain
 	model                    transport.Hash
-	size                     int // sizes of a sealed answer
+	size                     int // size of a sealed answer in bytes
 }
 
 func newScene(t *testing.T) *scene {
@@ -88,12 +89,12 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a caller with the expected status of each method. A method without a status must be
+// A role is a caller with the expected status code of each method. All other methods must be
 // denied.
 type role struct {
 	who    string
 	config *tls.Config
-	as     *party // the party whose objects it sends
+	as     *party // the party whose requests the caller sends
 	may    map[string]codes.Code
 }
 
@@ -121,9 +122,9 @@ func (s *scene) roles() []role {
 	return []role{
 		{"a client", s.north.config().TLS, s.north, full},
 		{"a client with another client's objects", s.north.config().TLS, s.south, map[string]codes.Code{
-			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK, // they name no object of a client
-			join:  codes.OK,              // whoever has the token and keys may redeem an invitation
-			renew: codes.InvalidArgument, // a request is signed, and this one not by the caller
+			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK, // these requests name no object of a client
+			join:  codes.OK,              // anybody with the token and keys may redeem an invitation
+			renew: codes.InvalidArgument, // the request is signed with a key of another client
 		}},
 		{"a client with objects of another study", s.north.config().TLS, s.elsewhere, map[string]codes.Code{
 			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK,
@@ -131,7 +132,7 @@ func (s *scene) roles() []role {
 		}},
 		{"a client that has left", s.west.config().TLS, s.west, map[string]codes.Code{
 			hello: codes.OK, join: codes.OK, standing: codes.OK, health: codes.OK,
-			approve: codes.FailedPrecondition, // the client learns that leaving is final
+			approve: codes.FailedPrecondition, // the status tells the client that leaving is final
 		}},
 		{"a guest without an invitation", guest(s.north), s.elsewhere, map[string]codes.Code{hello: codes.OK, join: codes.InvalidArgument}},
 		{"a guest with an invitation, too late", guest(s.late), s.late, map[string]codes.Code{hello: codes.OK, join: codes.FailedPrecondition}},
@@ -142,8 +143,8 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider returns the TLS configuration of an attacker, with a certificate for the same study
-// from an authority that the attacker created.
+// outsider returns the TLS configuration of an attacker. Its certificate is for the same study,
+// but from an authority that the attacker created.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
@@ -159,7 +160,7 @@ func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	return channel.Client{Credentials: c, Now: time.Now}.Config()
 }
 
-// requests returns the requests that a party would make, by the name of the message.
+// requests returns the requests that a party would send, by message name.
 func (s *scene) requests(p *party) map[protoreflect.Name]string {
 	body := make([]byte, s.size)
 	join := p.joining()
@@ -177,7 +178,7 @@ func (s *scene) requests(p *party) map[protoreflect.Name]string {
 	}
 }
 
-// quoted returns bytes in the text form of protocol buffers.
+// quoted returns b as a string in the text form of protocol buffers.
 func quoted(b []byte) string {
 	out := []byte{'"'}
 	for _, c := range b {
@@ -186,13 +187,13 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// In the test every role calls every method, on its own objects and on objects of other
-// parties. Calls that are not explicitly allowed must be denied, or the connection must be
-// refused. The test fails if a method takes a message for which the test has no request, so a
-// new method must be added here.
+// Every role calls every method with its own objects and with objects of other parties. The test
+// checks that calls that are not explicitly allowed are denied, or that the connection is
+// refused. It fails if a method takes a message for which it has no request, so each new method
+// must be added here.
 //
 //abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
-//abuse:case P04 no handler is reached by who may not call it, and nothing changes
+//abuse:case P04 an unauthorised caller reaches no handler, and nothing changes
 //abuse:case A08 another study's client, a left one and a self-made certificate get nowhere
 func TestRolesAndMethods(t *testing.T) {
 	s := newScene(t)
@@ -230,7 +231,8 @@ func TestRolesAndMethods(t *testing.T) {
 	}
 }
 
-// status returns the state of the studies, without the times at which clients were seen.
+// status returns the state of all studies as text. It leaves out the times at which clients were
+// seen.
 func (s *scene) status() (text string) {
 	all, err := s.hub.orders.Status(s.hub.t.Context(), "")
 	check(s.hub.t, err)
@@ -243,7 +245,7 @@ func (s *scene) status() (text string) {
 	return text
 }
 
-// methods returns the methods of all services, from their descriptors.
+// methods returns the descriptors of all methods of all services.
 func methods(t *testing.T) (all []protoreflect.MethodDescriptor) {
 	t.Helper()
 	for _, name := range []protoreflect.FullName{"fedpvi.v1.Study", "grpc.health.v1.Health"} {
@@ -272,7 +274,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
 	if err == nil {
-		_ = stream.SendMsg(proto.Message(in)) // the reply states the error
+		_ = stream.SendMsg(proto.Message(in)) // an error also appears in the reply
 		if !m.IsStreamingClient() {
 			_ = stream.CloseSend()
 		}
@@ -280,7 +282,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return codes.OK // with an empty message
+		return codes.OK // the reply is an empty message
 	case status.Code(err) == codes.Unavailable:
 		return shut
 	}

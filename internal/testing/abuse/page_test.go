@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// between replaces the text between the marks of a name.
+// between replaces the text between the two marks with the given name in a page.
 func between(text, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(text, begin)

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// directive begins the line of a comment that names the case a test covers.
+// directive is the beginning of a comment line that names the case that a test covers.
 const directive = "//abuse:case "
 
 // Scan returns the cases that the tests under root cover, in order of file and position. A
-// directive outside a test's comment is an error.
+// directive outside the comment of a test is an error.
 func Scan(root fs.FS) ([]Show, error) {
 	var all []Show
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -82,8 +82,8 @@ func saidIn(group *ast.CommentGroup) (all []string) {
 	return all
 }
 
-// Check returns problems: a directive with an unknown case, a case without a test, and a directive
-// without a result.
+// Check returns problems with directives. These are a directive with an unknown case, a case
+// without a test, and a directive without a result.
 func Check(shows []Show) (problems []string) {
 	shown := map[string]int{}
 	for _, s := range shows {
@@ -103,7 +103,7 @@ func Check(shows []Show) (problems []string) {
 	return problems
 }
 
-// Table returns the cases of a list with the tests that cover them, in Markdown. Links are
+// Table returns a Markdown table of the given cases and the tests that cover them. Links are
 // relative to a page in docs.
 func Table(list []Case, shows []Show) string {
 	var b strings.Builder

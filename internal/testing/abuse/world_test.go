@@ -28,7 +28,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// document returns a study with the given name.
+// document returns a study document with the given study name.
 func document(name string) []byte {
 	text := linestudy.Document(linestudy.Parts{
 		Inference: "rounds = 2", Privacy: "unit = \"client\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60", Federation: "min_clients = 2",
@@ -68,7 +68,7 @@ func serve(t testing.TB) *hub {
 	return h
 }
 
-// found adds a study and invites clients.
+// found adds a study and makes invitations for the named clients.
 func (h *hub) found(document []byte, names ...identity.Name) []*party {
 	h.t.Helper()
 	founded, err := h.orders.Found(h.t.Context(), admin.Founding{
@@ -82,7 +82,7 @@ func (h *hub) found(document []byte, names ...identity.Name) []*party {
 	return all
 }
 
-// A party has keys and an invitation. It records the errors of its calls.
+// A party is a client with keys and an invitation. It records the errors of its calls.
 type party struct {
 	hub      *hub
 	invited  invitation.Invitation
@@ -122,7 +122,7 @@ func (p *party) joining() transport.JoinRequest {
 	return transport.JoinRequest{Token: p.invited.Token.Reveal(), Entry: p.entry.Bytes(), Request: p.request}
 }
 
-// dial opens a connection with a configuration.
+// dial opens a connection to the coordinator with the given configuration.
 func (h *hub) dial(c transport.Config) *transport.Client {
 	h.t.Helper()
 	c.Address, c.RoundDeadline = h.address, time.Minute
@@ -148,7 +148,7 @@ func (p *party) join() {
 	check(t, err)
 }
 
-// config is the configuration of a party's own connections.
+// config returns the configuration of a connection that the party itself would open.
 func (p *party) config() transport.Config {
 	pins := func(q channel.Party) (identity.Pin, bool) { return p.invited.Pin, q.Role == identity.Coordinator }
 	return transport.Config{TLS: channel.Client{Credentials: p.credentials, Pins: pins, Now: time.Now}.Config()}
@@ -156,7 +156,7 @@ func (p *party) config() transport.Config {
 
 func (p *party) line() *transport.Client { return p.hub.dial(p.config()) }
 
-// consent returns the party's signed approval.
+// consent returns the party's signed consent.
 func (p *party) consent() []byte {
 	p.hub.t.Helper()
 	envelope, err := transcript.SignApproval(p.identity, p.invited.Study, p.invited.Coordinator, 0, transport.Hash{})
@@ -164,7 +164,7 @@ func (p *party) consent() []byte {
 	return envelope
 }
 
-// leave returns the party's signed notice that it leaves.
+// leave returns the signed message with which the party leaves.
 func (p *party) leave() []byte {
 	p.hub.t.Helper()
 	envelope, err := transcript.SignLeave(p.identity, p.invited.Study, "no time")
@@ -172,8 +172,7 @@ func (p *party) leave() []byte {
 	return envelope
 }
 
-// release returns a signed answer to plan 1 with a body of the given size. Its header holds only
-// the study.
+// release returns the signed envelope of an answer to plan 1. Its header names only the study.
 func (p *party) release(chain transcript.Chain, model transport.Hash, body []byte) []byte {
 	p.hub.t.Helper()
 	h := chain.ReleaseHeader(1, model, p.identity.Fingerprint(), 1, transport.Hash{1})

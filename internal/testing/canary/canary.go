@@ -1,4 +1,4 @@
-// Package canary searches text for secrets, in every form into which a value can be printed.
+// Package canary searches text for secrets, in every form in which a value can be printed.
 package canary
 
 import (
@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// verbs are those of fmt, with the flags that change the output.
+// verbs are the verbs of package fmt, with the flags that change the output.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
-// Shown returns all output of fmt, encoding/json, encoding/gob and log/slog for value, and for a
-// field, an element and a pointer that hold it.
+// Shown returns the output of fmt, encoding/json, encoding/gob and log/slog for a value. It does
+// the same for a field, an element and a pointer that hold the value.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {
@@ -41,8 +41,8 @@ func Shown(value any) string {
 	return all.String()
 }
 
-// Absent fails the test if text has eight bytes of the secret in a row, raw or in any encoding in
-// which bytes are printed.
+// Absent fails the test if text contains eight consecutive bytes of the secret, raw or in any
+// encoding in which bytes are printed.
 func Absent(t testing.TB, text string, secret []byte) {
 	t.Helper()
 	const window = 8
@@ -60,8 +60,8 @@ func Absent(t testing.TB, text string, secret []byte) {
 	}
 }
 
-// forms returns the encodings of part, without the last digits of base encodings, which depend on
-// the following bytes.
+// forms returns the encodings of part. It omits the last digits of base encodings, because they
+// depend on the following bytes.
 func forms(part []byte) map[string]string {
 	decimal := strings.Trim(fmt.Sprint(part), "[]")
 	return map[string]string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorder catches the failure of a test that should fail.
+// recorder is a testing.TB that records failures, for tests that should fail.
 type recorder struct {
 	testing.TB
 	failed bool

@@ -21,11 +21,11 @@ var (
 	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
-// A world is a simulated study with faults that follow from a seed. few is the number of worlds
-// in an ordinary test run.
+// few is the number of worlds in an ordinary test run. A world is a simulated study with faults
+// that follow from a seed.
 const few = 24
 
-// A house prepares studies and simulates worlds with them.
+// A house prepares studies and simulates worlds with them. It counts what was simulated.
 type house struct {
 	t         *testing.T
 	dir       string
@@ -52,7 +52,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// fastDir returns a folder in memory, if the machine has one. Files need no real disk, because
+// fastDir returns a folder in memory, if the machine has one. No real disk is needed, because
 // the loss of unsynced data is simulated.
 func fastDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
@@ -68,14 +68,15 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// draw returns the study, the pace and the faults of a seed.
+// draw returns the study, the maximum delay of messages and the faults that follow from a seed.
 func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	rng := rand.New(rand.NewPCG(seed, 0xc4a05))
 	of, pace := h.templates[rng.IntN(len(h.templates))], paces[rng.IntN(len(paces))]
 	return of, pace, drawFaults(rng, of.clients, pace)
 }
 
-// play plays the world of a seed.
+// play simulates the world of a seed with the given faults. If told is true, it also records a
+// log.
 func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	of, pace, _ := h.draw(seed)
 	h.played++
@@ -85,8 +86,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink removes faults as long as the simulation still breaks a promise, a property that the
-// protocol guarantees.
+// shrink removes faults from the list as long as the simulation still breaks a promise. A
+// promise is a property that the protocol guarantees.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -101,7 +102,7 @@ func (h *house) shrink(seed uint64, faults []fault) []fault {
 	return faults
 }
 
-// report describes the broken promise, with the fewest faults that show it.
+// report describes the broken promise and a shortest list of faults that breaks it.
 func (h *house) report(seed uint64, all []fault) string {
 	faults := all
 	if !*quick {
@@ -121,7 +122,7 @@ func (h *house) report(seed uint64, all []fault) string {
 	return head + b.String() + "  " + strings.Join(a.story, "\n  ")
 }
 
-// chosen returns the faults that -keep selects.
+// chosen returns the faults that the flag -keep selects.
 func chosen(t *testing.T, faults []fault) []fault {
 	if *keep == "" {
 		return faults
@@ -138,7 +139,7 @@ func chosen(t *testing.T, faults []fault) []fault {
 }
 
 // The test simulates many worlds and checks that every promise holds. A failure prints the seed
-// and the fewest faults that cause it.
+// and a shortest list of faults that causes it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {
@@ -188,7 +189,7 @@ func (h *house) progress(done, n, wrong int, took time.Duration) {
 	}
 }
 
-// The same seed yields the same world, to the last message.
+// The test checks that the same seed gives the same world, including all messages.
 func TestWorldsAreReproducible(t *testing.T) {
 	h := newHouse(t)
 	seeds := uint64(4)

@@ -14,18 +14,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A disk tracks the bytes of a database that would survive a power failure. The file itself
-// shows the operating system's page cache.
+// A disk tracks which bytes of a database would survive a power failure. The file itself shows
+// the operating system's page cache.
 //
-// bbolt writes the pages of a transaction, syncs, writes one of its two meta pages, and syncs.
-// Its hook for writes does not report syncs, so a disk infers them: one before and one after
-// each write of a meta page.
+// bbolt writes the pages of a transaction, syncs, writes one of its two meta pages, and syncs
+// again. Its hook for writes does not report syncs. A disk therefore assumes one sync before and
+// one after each write of a meta page.
 type disk struct {
 	durable []byte
-	// dirty holds the unsynced writes in order. After a power failure each of them is on disk
-	// entirely, partly or not at all.
+	// dirty holds the unsynced writes in order. After a power failure each of them is on the
+	// disk entirely, partly or not at all.
 	//
-	// When a sync fails, the operating system marks dirty pages as clean: no later sync writes
+	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes
 	// them, and the file shows them until the power fails.
 	dirty []written
 	files *tree
@@ -42,17 +42,18 @@ var (
 	errFull = errors.New("no space left on device")
 )
 
-// intercept replaces every write of a database by a call of f.
+// intercept makes a database call f instead of writing to its file.
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
-	hook := in.FieldByName("ops").FieldByName("writeAt") // bbolt's hook for its own tests
+	hook := in.FieldByName("ops").FieldByName("writeAt") // the hook for bbolt's own tests
 	*(*func([]byte, int64) (int, error))(unsafe.Pointer(hook.UnsafeAddr())) = func(b []byte, off int64) (int, error) {
 		return f(file, b, off)
 	}
 }
 
-// begin reads a file that the disk does not know yet and treats its contents as durable.
+// begin reads the file at path, unless the disk already tracks it. It treats the contents as
+// durable.
 func (d *disk) begin(path string) (err error) {
 	if d.durable == nil {
 		d.durable, err = os.ReadFile(path)
@@ -74,7 +75,7 @@ func (d *disk) sync() {
 }
 
 // unsynced simulates a sync that fails. A random part of the dirty writes reaches the disk, and
-// the remaining writes never will.
+// the others never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {
@@ -84,7 +85,7 @@ func (d *disk) unsynced(rng *rand.Rand) {
 	d.dirty = nil
 }
 
-// fail returns the file after a power failure.
+// fail returns the contents of the file after a power failure.
 func (d *disk) fail(rng *rand.Rand) []byte {
 	for _, w := range d.dirty {
 		switch rng.IntN(3) {
@@ -107,7 +108,7 @@ func put(image, b []byte, off int64) []byte {
 	return image
 }
 
-// copyTree copies a state directory.
+// copyTree copies a state directory with all files.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -128,7 +129,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// databaseIn returns the path of the database in a state directory, if it exists.
+// databaseIn returns the path of the database in a state directory, or "" if there is none.
 func databaseIn(dir string) string {
 	for _, name := range []string{"coordinator.db", "ledger.db"} {
 		path := filepath.Join(dir, name)
@@ -139,8 +140,8 @@ func databaseIn(dir string) string {
 	return ""
 }
 
-// survive creates the directory of a process's next life from that of its last, after the process
-// was killed or its machine lost power.
+// survive makes the state directory with which a process starts again, from its previous
+// directory. The process was killed or, if power is true, its machine lost power.
 func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if err := copyTree(from, to); err != nil {
 		return fmt.Errorf("the state that %s leaves: %w", from, err)

@@ -10,20 +10,20 @@ import (
 type kind int
 
 const (
-	crashAtStep kind = iota // at a write, a sync, or after a commit
+	crashAtStep kind = iota // a process is killed at a write or sync, or after a commit
 	crashAtTime
 	failWrite
 	failSync
 	diskFull
 	cutRequest
 	cutAnswer
-	repeat    // a call, repeated later
-	delay     // of a call: a slow client, a slow network, messages that overtake others
-	partition // of a client
+	repeat    // a call is repeated later
+	delay     // a call is late: a slow client, a slow network, or messages that overtake others
+	partition // a client is cut off from the network
 	clockJump
-	absent // a client, for a long time
-	replay // an earlier entry instead of the requested one
-	forge  // an entry that the coordinator shows to one client only
+	absent // a client is absent for a long time
+	replay // a client is shown an earlier entry instead of the requested one
+	forge  // the coordinator shows a false entry to one client only
 	kinds
 )
 
@@ -32,15 +32,15 @@ var kindNames = [kinds]string{
 	"a call is repeated", "a call is slow", "cut off", "the clock jumps", "absent", "an old entry is shown", "a forged entry is shown",
 }
 
-// A fault is one fault of a world. A fault with a positive Nth happens when its process reaches
-// this step or call. A fault with an Nth of 0 happens at the time At.
+// A fault is a fault of a world. If Nth is positive, it happens when its process reaches this
+// step or call. Otherwise it happens at the time At.
 type fault struct {
 	Kind  kind
-	Who   int           // 0 is the coordinator, m is client m
-	Nth   int           // write and sync, or call, of that process, counted over all its lives
-	At    time.Duration // time since the beginning
-	For   time.Duration // duration of the fault, or of being down
-	Power bool          // a power failure, not only the end of a process
+	Who   int           // process: 0 is the coordinator, m is client m
+	Nth   int           // number of the step or call of the process, counted over all restarts
+	At    time.Duration // time since the beginning of the simulation
+	For   time.Duration // duration of the fault, or of the pause before a restart
+	Power bool          // true for a power failure, false if only the process ends
 	Salt  uint64
 }
 
@@ -60,8 +60,8 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults start in the first part of a simulation. After the faults the study must recover and
-// end before patience is over.
+// Faults begin within the time troubled. The study must then recover and end within the time
+// patience.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour
@@ -76,7 +76,7 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawFault draws a fault of a world whose undisturbed duration is given.
+// drawFault draws a fault for a world that takes the time lasts without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(kinds))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
@@ -101,9 +101,9 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws the time of a fault. It lies within the duration of an undisturbed simulation or,
-// with probability 1/3, within the time troubled, to which other faults may extend the
-// simulation.
+// when draws the time of a fault. It is below the time lasts of a simulation without faults.
+// With probability 1/3 it is below the time troubled instead, because other faults may make the
+// simulation longer.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -111,11 +111,12 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * float64(lasts))
 }
 
-// paces are the longest delays of a message. A simulation has one of them. A round takes seconds
-// with the first, and most of its deadline with the last.
+// paces are the possible maximum delays of a message. Each simulation uses one of them. A round
+// takes seconds with the first, and most of its deadline with the last.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
-// upTo draws a duration on a logarithmic scale.
+// upTo draws a duration below most. It multiplies two uniform random numbers, so that short
+// durations are frequent.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * rng.Float64() * float64(most))
 }

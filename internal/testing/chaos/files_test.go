@@ -13,22 +13,23 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A tree simulates the files that a process keeps beside its database for long message bodies. It tracks which
-// names and bytes would survive a power failure. Paths are relative to the state directory of the process.
+// A tree simulates the files for long message bodies beside the database of a process. It tracks
+// which names and bytes would survive a power failure. Paths are relative to the state directory
+// of the process.
 type tree struct {
-	names   map[string]*node // as the operating system shows them
-	durable map[string]*node // as they were when their directory was last synced
+	names   map[string]*node // files by name, as the operating system shows them
+	durable map[string]*node // files by name when their directory was last synced
 	pending []naming
 }
 
-// A node is the contents of a file.
+// A node is a file without its name.
 type node struct {
 	bytes  []byte
-	synced int  // bytes that are on the disk
-	lost   bool // a sync failed: later ones write nothing
+	synced int  // number of bytes that are on the disk
+	lost   bool // a sync failed, so later syncs write nothing
 }
 
-// A naming is a change of the names in a directory that is not synced yet. A power failure may keep it or undo
+// A naming is an unsynced change of the names in a directory. A power failure may keep or undo
 // it.
 type naming struct {
 	dir   string
@@ -37,7 +38,7 @@ type naming struct {
 
 func newTree() *tree { return &tree{names: map[string]*node{}, durable: map[string]*node{}} }
 
-// name changes the names in a directory.
+// name applies a change to the names in a directory. The change is not durable yet.
 func (t *tree) name(dir string, apply func(map[string]*node)) {
 	apply(t.names)
 	t.pending = append(t.pending, naming{dir, apply})
@@ -53,7 +54,7 @@ func (t *tree) sync(dir string) {
 	})
 }
 
-// fail changes the tree to a random state that a power failure could leave.
+// fail puts the tree into a random state that a power failure could leave.
 func (t *tree) fail(rng *rand.Rand) {
 	for _, n := range t.pending {
 		if rng.IntN(2) == 0 {
@@ -71,7 +72,7 @@ func (t *tree) fail(rng *rand.Rand) {
 	t.names, t.pending = maps.Clone(t.durable), nil
 }
 
-// write replaces the body files in a directory by the files of the tree.
+// write writes the files of the tree to a directory, in place of all body files there.
 func (t *tree) write(dir string) error {
 	err := filepath.WalkDir(filepath.Join(dir, "bodies"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -90,7 +91,7 @@ func (t *tree) write(dir string) error {
 	return err
 }
 
-// has reports whether a body is on the disk, under the name of its hash.
+// has reports whether a body is on the disk under the name of its hash.
 func (t *tree) has(body transcript.Body) bool {
 	want := hex.EncodeToString(body.Hash[:])
 	for path, n := range t.durable {
@@ -101,7 +102,7 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system of a store, with the faults of the life l of a process.
+// A filer is the file system of a store. It has the faults of the process run l.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -112,7 +113,8 @@ func (f filer) rel(path string) string {
 	return rel
 }
 
-// step calls do with the files, unless a fault is due. It returns the error of do or of the fault.
+// step calls do with the tree, unless a fault is due. It returns the error of do or of the
+// fault.
 func (f filer) step(do func(t *tree) error) error {
 	f.l.p.w.mu.Lock()
 	defer f.l.p.w.mu.Unlock()
@@ -164,7 +166,7 @@ func (f filer) SyncDir(dir string) error {
 	})
 }
 
-// A filed file is a file that a store is writing.
+// A filed is a file that a store is writing.
 type filed struct {
 	*os.File
 	n *node
@@ -181,7 +183,7 @@ func (d *filed) Write(b []byte) (int, error) {
 	}
 	part := b
 	if err != nil {
-		part = b[:salted(why).IntN(len(b)+1)] // torn
+		part = b[:salted(why).IntN(len(b)+1)] // the write is torn: only a part arrives
 	}
 	if err == nil || !d.f.l.dead {
 		if _, err := d.File.Write(part); err != nil {

@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi"
 )
 
-// A lambda is λ − λ_prior on its lattice, computed independently of the coordinator, in integers
-// of any size. It takes the damping from the first accepted change and checks that all others have
-// the same.
+// A lambda computes λ − λ_prior in integers of any size, independently of the coordinator. It
+// takes the damping from the first accepted change, and checks that all later changes have the
+// same damping.
 type lambda struct {
 	protocol *pvi.Protocol
 	sum      []*big.Int // sum of the accepted changes
-	alpha    *big.Int   // nil until a plan shows it
+	alpha    *big.Int   // the damping; nil until a plan shows it
 }
 
 func newLambda(p *pvi.Protocol) *lambda {
@@ -32,8 +32,7 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether the published λ in said is the damping α times the sum of the accepted
-// changes.
+// is reports whether the published λ equals the damping α times the sum of the accepted changes.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false
@@ -57,7 +56,7 @@ func (l *lambda) is(said []pvi.Wide) bool {
 	return true
 }
 
-// integer reads a two's complement of 128 bits.
+// integer returns the number whose two's complement in 128 bits is w.
 func integer(w pvi.Wide) *big.Int {
 	text, err := w.MarshalText()
 	n, ok := new(big.Int).SetString(string(text), 16)
@@ -70,7 +69,7 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo reports whether the natural parameters of a result are those of the prior plus λ: the
+// leadsTo reports whether the natural parameters of a result equal the prior's plus λ. The
 // difference must be the sum times one power of two.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {

@@ -18,25 +18,25 @@ import (
 	"fedpvi/transport"
 )
 
-// A model records all messages and checks each at once against the protocol. The world's lock
-// guards it.
+// A model records all messages, and checks each of them at once against the protocol. The
+// world's lock protects it.
 type model struct {
 	w *world
 
-	items    []transport.Item // entries of the transcript as first seen
+	items    []transport.Item // entries of the transcript, as they were first sent
 	entries  []transcript.Entry
 	chain    transcript.Chain
 	lambda   *lambda
-	closed   map[uint64]bool           // plans with an outcome
-	answers  map[answer]transport.Item // answers that left a client
+	closed   map[uint64]bool           // plans that have an outcome
+	answers  map[answer]transport.Item // answers that clients have sent
 	payloads map[answer]*pvi.Release
 	taken    map[answer]bool // answers that the coordinator acknowledged
-	late     map[answer]bool // answers that it refused
-	forged   map[int]uint64  // the entry that a client was shown a forgery of
+	late     map[answer]bool // answers that the coordinator refused
+	forged   map[int]uint64  // for each client, the number of the entry for which it was shown a forgery
 	endings  map[string]*client.Ending
 }
 
-// An answer identifies the answer of one client to one plan.
+// An answer identifies a client's answer to a plan.
 type answer struct {
 	client string
 	ask    uint64
@@ -50,9 +50,9 @@ func newModel(w *world) *model {
 	}
 }
 
-// opened is called when a started client has loaded its state. It checks that the recorded spend
-// covers the client's answers and that every answer that is paid for and not settled is stored for
-// sending.
+// opened is called when a client has started and loaded its state. It checks that the recorded
+// spend covers the client's answers. It also checks that every answer that was paid for and has
+// no outcome yet is stored for sending.
 func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -69,7 +69,7 @@ func (m *model) opened(p *process, c *client.Client, member *client.Member, poli
 	}
 }
 
-// asked returns the plans so far.
+// asked returns the numbers of the plans so far.
 func (m *model) asked() map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, e := range m.entries {
@@ -80,8 +80,8 @@ func (m *model) asked() map[uint64]bool {
 	return all
 }
 
-// left is called when an answer leaves its client. It checks that the charge and the answer
-// survive a power failure, and that no other answer to the plan was sent.
+// left is called when a client sends an answer. It checks that the charge and the answer survive
+// a power failure, and that no other answer to the plan was sent.
 func (m *model) left(l *life, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *model) left(l *life, item transport.Item) {
 	m.read(key, h, item)
 }
 
-// read decrypts and decodes an answer as the coordinator will, and records the release.
+// read decrypts and decodes an answer as the coordinator will, and records its content.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.sealing.Open(item.Body, h.Bytes(), m.w.maxRelease)
 	if err != nil {
@@ -126,9 +126,9 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	m.payloads[key] = r
 }
 
-// fresh checks that a client does not use the same noise twice. It applies to studies whose noise
-// is much larger than the contributions, so that two nearly equal answers must have the same
-// noise.
+// fresh checks that a client does not use the same noise twice. It applies to studies whose
+// noise is much larger than the contributions. There, two nearly equal answers must have the
+// same noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -140,7 +140,7 @@ func (m *model) fresh(key answer, r *pvi.Release) {
 	}
 }
 
-// alike reports whether two releases differ by less than a fiftieth of their size.
+// alike reports whether two releases differ by less than 1/50 of their size.
 func alike(a, b []int64) bool {
 	var difference, size float64
 	for i := range a {
@@ -151,7 +151,8 @@ func alike(a, b []int64) bool {
 	return difference*2500 < size
 }
 
-// took is called when the coordinator acknowledges an answer.
+// took is called when the coordinator acknowledges an answer. The answer must then survive a
+// power failure.
 func (m *model) took(l *life, from *process, item transport.Item) {
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -162,7 +163,7 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 	}
 }
 
-// kept checks that the acknowledged data survives a power failure.
+// kept checks that the data survives a power failure.
 func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -171,8 +172,8 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	}
 }
 
-// said is called when an entry leaves the coordinator. It checks that the entry is on disk, is the
-// same for every client and at every time, and follows from those before.
+// said is called when the coordinator sends an entry. It checks that the entry is on the disk,
+// is the same for every client and at every time, and follows from the earlier entries.
 func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.kept(l, "said an entry", item.Envelope)
 	m.w.mu.Lock()
@@ -226,8 +227,8 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 	}
 }
 
-// settle checks an outcome. It must be void if it names too few answers. Otherwise its sum must be
-// the sum of the named answers.
+// settle checks an outcome. An outcome with too few answers must be void. Every other outcome
+// must contain the sum of the answers that it names.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
@@ -258,7 +259,7 @@ func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// close checks the end of the study: its list of answers, and the posterior.
+// close checks the last entry, with its list of answers and the posterior.
 func (m *model) close(body []byte) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -295,8 +296,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns the false entry that a client is shown in place of an entry, if there can be
-// one.
+// instead returns a false entry to show to a client in place of the true one, and false if there
+// is none.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -314,8 +315,8 @@ func (m *model) instead(index int, lie kind, number uint64) (transport.Item, boo
 	return other, ok
 }
 
-// forge signs a wrong entry as a lying coordinator could: an outcome with the other verdict, or a
-// plan with another λ.
+// forge signs a false entry as a dishonest coordinator could. It is an outcome with the other
+// verdict, or a plan with another λ.
 func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	e, item := m.entries[number-1], m.items[number-1]
 	var body []byte
@@ -323,7 +324,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	case "outcome":
 		o, err := wire.ReadOutcome(item.Body, m.w.limits())
 		if err != nil || o.Verdict == pvi.Void || m.w.document.Inference.Schedule == study.Asynchronous {
-			return item, false // a client that has not answered reads such an outcome later
+			return item, false // a client that has not answered could not detect such an outcome at once
 		}
 		if o.Verdict == pvi.Accepted {
 			o.Verdict = pvi.Rejected
@@ -350,8 +351,8 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy compares a client's recorded spend with the cost of its answers, and describes a
-// difference.
+// spentBy reads a client's recorded spend. The returned function compares it with the cost of
+// the client's answers, and reports a difference.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -370,10 +371,10 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 	}
 }
 
-// costOf returns the cost of the given number of answers to a budget, by the protocol's cost of
-// the whole.
+// costOf returns the cost of the given number of answers to a budget, from the protocol's cost
+// of the whole study.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
-	views := t.protocol.Views() // the last view sees most
+	views := t.protocol.Views() // the last view sees the most
 	view := views[len(views)-1]
 	event, err := t.protocol.Event(view, b.Adjacency, min(answers, t.protocol.Releases()))
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"fedpvi/transport"
 )
 
-// A link is a client's connection to the coordinator during one life, which is the time from the
-// start of the client's process to its end. It retries as transport.Client does.
+// A link is a client's connection to the coordinator during one run of the client's process. It
+// retries calls as transport.Client does.
 type link struct {
 	life *life
 	peer channel.Party
-	lie  map[uint64]transport.Item // the forgery that the client was shown instead of an entry
+	lie  map[uint64]transport.Item // forged entries that the client was shown, by number
 }
 
 var (
@@ -31,19 +31,19 @@ const (
 	longPoll = time.Minute
 )
 
-// An address is a coordinator that can be called.
+// An address is a coordinator that a client can call.
 type address struct {
 	study *coordinator.Study
 	life  *life
 }
 
-// A request is a call as the coordinator executes it. It returns a function that stores its result
-// for the caller.
+// A request is a call as the coordinator executes it. It returns a function that stores the
+// result for the caller.
 type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
 
-// call repeats a call until it is answered.
+// call repeats a call until it gets a reply.
 func (k *link) call(ctx context.Context, do request) error {
 	var err error
 	for n := range tries {
@@ -61,8 +61,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once makes one call, with the faults that are due. It reports whether the caller must repeat the
-// call.
+// once makes one call, with the faults that are due. It reports whether the caller must repeat
+// the call.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -80,7 +80,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	if f, twice := trouble[repeat]; twice {
 		w.later(f.For, func() {
 			if to := w.serving(k.life.p); to != nil {
-				_, _ = to.call(w.ctx, do) // the caller has its answer
+				_, _ = to.call(w.ctx, do) // a repeated call, whose result nobody reads
 			}
 		})
 	}
@@ -100,7 +100,8 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge reports whether to repeat a call.
+// judge reports whether a call with this error must be repeated. Otherwise it returns the error
+// for the caller.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -109,8 +110,8 @@ func judge(err error) (again bool, final error) {
 	return errors.Is(err, context.Canceled), err
 }
 
-// call executes a request on a coordinator. The context of the request is cancelled if the
-// coordinator is killed meanwhile.
+// call executes a request on a coordinator. If the coordinator is killed meanwhile, the
+// request's context is cancelled.
 func (a *address) call(ctx context.Context, do request) (keep func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,7 +119,7 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call and returns the faults that are due at this call.
+// trouble counts a call and returns the faults that are due at it.
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -179,7 +180,7 @@ func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, e
 	return certificate, err
 }
 
-// Entry returns an entry. As a server does, it omits the body if the client can compute it.
+// Entry returns an entry. As the real server does, it omits a body that the client can compute.
 func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
 	item, err := k.Whole(ctx, number)
 	if item.Derived && session.Foretells(k.life.p.w.document) {
@@ -200,7 +201,7 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 			if errors.Is(err, context.DeadlineExceeded) {
 				return nothing, errWaited
 			}
-			if got.Stored != nil { // sent from the disk
+			if got.Stored != nil { // the body comes from the disk
 				got.Body = make([]byte, got.Stored.Size())
 				err = errors.Join(err, got.Stored.Read(got.Body, 0))
 				got.Stored = nil
@@ -216,7 +217,8 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 	}
 }
 
-// tamper shows the client a forged entry, if a fault requires it.
+// tamper returns the forged entry for the client if a fault requires it, and otherwise the true
+// entry.
 func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -230,7 +232,7 @@ func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 		}
 	}
 	if other, lied := k.lie[number]; lied {
-		return other // also if the client asks again
+		return other // also when the client requests the entry again
 	}
 	return item
 }
@@ -250,7 +252,7 @@ func (k *link) Submit(ctx context.Context, item transport.Item) error {
 	})
 }
 
-// send sends an answer in pieces, or whole with its offer.
+// send sends an answer, either in pieces or whole with its offer.
 func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.Item) error {
 	hash, size := transcript.BodyOf(item.Envelope).Hash, int64(len(item.Body))
 	var whole []byte

@@ -13,45 +13,46 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A process is the coordinator or a client, over all of its lives. The world's lock guards it.
+// A process is the coordinator or a client, including all its restarts. The world's lock
+// protects it.
 type process struct {
 	w     *world
-	index int // 0 is the coordinator
+	index int // 0 for the coordinator, m for client m
 	name  string
-	rng   *rand.Rand // for the delays of its messages
+	rng   *rand.Rand // random numbers for the delays of the process's messages
 	disk  disk
-	dir   string // number of the next life
+	dir   string // state directory for the next start
 	lives int
-	steps int // writes, syncs and commits so far
+	steps int // number of writes, syncs and commits so far
 	calls int
-	down  time.Duration // pause before the next life
+	down  time.Duration // pause before the next start
 	skew  time.Duration // error of its clock
 	full  time.Time     // end of the time when its disk is full
-	apart time.Time     // end of the time when it is cut off
-	lies  []kind        // entry that it will be shown
-	life  *life         // nil while it is down
+	apart time.Time     // end of the time when it is cut off from the network
+	lies  []kind        // kinds of false entries that it will be shown
+	life  *life         // nil while the process is down
 	done  bool
 }
 
-// now is the process's clock.
+// now returns the time on the clock of the process.
 func (p *process) now() time.Time {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	return time.Now().Add(p.skew)
 }
 
-// A life is a process from its start to its end.
+// A life is one run of a process, from a start to an end.
 type life struct {
 	p       *process
 	dir     string
 	db      *bbolt.DB
 	ctx     context.Context
 	end     context.CancelFunc
-	dead    bool // killed: nothing that it does counts any more
+	dead    bool // true after a kill, when further actions of the process have no effect
 	excuses []string
 }
 
-// live starts the process again and again, until its world ends.
+// live starts the process again and again until the world ends.
 func (p *process) live(play func(*life) error) {
 	for p.w.ctx.Err() == nil && !p.done {
 		l := p.begin()
@@ -73,8 +74,8 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish ends a life and records a broken promise if the process stopped with an error that
-// has no excuse.
+// finish ends a run of the process. If the process stopped with an error that has no excuse,
+// finish records a broken promise.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -89,10 +90,10 @@ func (p *process) finish(l *life, err error) {
 	}
 }
 
-// excuse records a reason for which a life may end with an error.
+// excuse records a reason for which this run may end with an error.
 func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
 
-// die ends a life: the directory of the next life gets the surviving files.
+// die kills the process. The directory for its next start gets the surviving files.
 func (l *life) die(f fault) {
 	if l.dead {
 		return
@@ -110,7 +111,8 @@ func (l *life) die(f fault) {
 
 func salted(f fault) *rand.Rand { return rand.New(rand.NewPCG(f.Salt, uint64(f.Kind))) }
 
-// opened intercepts the writes of a database.
+// opened is called when the process has opened its database. It intercepts the database's
+// writes.
 func (l *life) opened(db *bbolt.DB) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -121,7 +123,8 @@ func (l *life) opened(db *bbolt.DB) {
 	intercept(db, l.write)
 }
 
-// layer returns a durable.Layer with which the life's database and files suffer its faults.
+// layer returns a durable.Layer that applies the faults to the database and files of the
+// process.
 func (l *life) layer() durable.Layer {
 	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -129,8 +132,8 @@ func (l *life) layer() durable.Layer {
 	}, Files: filer{l}}
 }
 
-// A faulty file is a database file that is written again by durable.Layer.Settle, with the
-// faults of a life.
+// A faulty is the database file that durable.Layer.Settle rewrites, with the faults of a
+// process.
 type faulty struct {
 	*os.File
 	l *life
@@ -148,11 +151,12 @@ func (f *faulty) Sync() error {
 	return f.l.sync()
 }
 
-// write is a write of the database, with the syncs before and after it.
+// write is called for a write of the database. It also simulates the syncs before and after a
+// write of a meta page.
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
-	syncs := off < int64(2*l.db.Info().PageSize) && !l.db.NoSync // the two pages that point to all others
+	syncs := off < int64(2*l.db.Info().PageSize) && !l.db.NoSync // the two meta pages are first in the file
 	if syncs {
 		if err := l.sync(); err != nil {
 			return 0, err
@@ -165,7 +169,7 @@ func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// put writes bytes to the database file, or only part of them if a fault is due.
+// put writes bytes to the database file. If a fault is due, it writes only a part of them.
 func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	f, err := l.due()
 	if err == errUnsynced {
@@ -174,7 +178,7 @@ func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	if err == nil || err != errDead || !l.dead {
 		part := b
 		if err != nil {
-			part = b[:salted(f).IntN(len(b)+1)] // torn
+			part = b[:salted(f).IntN(len(b)+1)] // the write is torn: only a part arrives
 		}
 		if _, err := file.WriteAt(part, off); err != nil {
 			return 0, err
@@ -187,7 +191,7 @@ func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// sync is a sync of the database.
+// sync simulates a sync of the database.
 func (l *life) sync() error {
 	f, err := l.due()
 	if err == nil {
@@ -200,8 +204,8 @@ func (l *life) sync() error {
 	return l.suffer(f, err)
 }
 
-// committed is called after a commit, before the process tells anybody. It ends the life if a
-// fault is due.
+// committed is called after a commit, before the process sends anything. It kills the process if
+// a fault is due.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -214,7 +218,7 @@ func (l *life) committed() error {
 // errUnsynced is the error of a sync that fails.
 var errUnsynced = fmt.Errorf("sync: %w", errIO)
 
-// due counts a write, a sync or a commit, and returns the fault that is due at that point.
+// due counts a write, sync or commit, and returns the fault that is due at this step.
 func (l *life) due() (fault, error) {
 	p := l.p
 	if l.dead {
@@ -242,8 +246,8 @@ func (l *life) due() (fault, error) {
 	return fault{}, nil
 }
 
-// suffer applies a fault that is due at a step. It ends the life, or excuses an error that the
-// process may now return.
+// suffer applies the fault that is due at a step. It kills the process, or excuses an error that
+// the process may now return.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)
@@ -254,7 +258,7 @@ func (l *life) suffer(f fault, err error) error {
 	return err
 }
 
-// rest waits, unless the world ends first.
+// rest waits for the duration d, or until the world ends.
 func rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

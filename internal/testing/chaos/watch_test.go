@@ -14,8 +14,8 @@ import (
 
 const between = 5 * time.Minute
 
-// watch polls the clients that the coordinator waits for, and reports a study that can no longer
-// proceed.
+// watch regularly looks at the clients for which the coordinator waits. It reports a study that
+// can no longer make progress.
 func (w *world) watch() {
 	silent := 0
 	for w.ctx.Err() == nil {
@@ -66,8 +66,8 @@ func (w *world) status() (coordinator.Status, bool) {
 	return status, err == nil
 }
 
-// ended is called when a client has reached the end of the study. It checks the client's ledger
-// and that all posteriors are equal.
+// ended is called when a client has reached the end of the study. It checks the client's ledger,
+// and that the posteriors of all clients are equal.
 func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	spent := m.spentBy(c, l.p.name)
 	var exported bytes.Buffer

@@ -20,37 +20,37 @@ import (
 	"fedpvi/transport"
 )
 
-// A world is one study with its coordinator and clients, and the faults that befall them.
+// A world is one study with its coordinator, its clients, and the faults that happen to them.
 type world struct {
 	*template
 	dir    string
-	pace   time.Duration // longest delay of a message
+	pace   time.Duration // maximum delay of a message
 	faults []fault
 	model  *model
-	parts  []*process // the coordinator, and the clients in order
+	parts  []*process // the coordinator, then the clients in order
 
 	ctx context.Context
 	end context.CancelFunc
 	wg  sync.WaitGroup
 
-	mu      sync.Mutex // guards the following fields, and the processes
+	mu      sync.Mutex // protects the following fields and the processes
 	address *address
-	wrong   string // the first broken promise
+	wrong   string // description of the first broken promise
 	begun   time.Time
 	story   []string
-	told    bool // whether to record a story
+	told    bool // whether to record a log
 	steps   int
 }
 
-// An account is the result of a simulation: the broken promise, if any, and what happened.
+// An account is the result of a simulation, with the broken promise, if any, and a log.
 type account struct {
 	wrong string
 	story []string
-	steps int           // writes, syncs and commits of all processes
-	took  time.Duration // of simulated time
+	steps int           // number of writes, syncs and commits of all processes
+	took  time.Duration // simulated time
 }
 
-// play runs a simulation. The same seed and faults give the same result.
+// play runs a simulation in simulated time. The same seed and faults give the same result.
 func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duration, faults []fault, told bool) (a account) {
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(*testing.T) {
@@ -68,7 +68,7 @@ func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duratio
 	return a
 }
 
-// populate creates the processes.
+// populate creates the processes of the coordinator and the clients.
 func (w *world) populate(seed uint64) error {
 	names := []string{"coordinator"}
 	for _, n := range w.names {
@@ -84,7 +84,7 @@ func (w *world) populate(seed uint64) error {
 	return nil
 }
 
-// run runs all processes until the study is over for all of them, or can no longer end.
+// run runs all processes until the study is over for all clients or can no longer end.
 func (w *world) run() {
 	w.wg.Go(func() { w.parts[0].live(w.coordinate) })
 	for _, p := range w.parts[1:] {
@@ -103,7 +103,7 @@ func (w *world) run() {
 	}
 }
 
-// coordinate runs the coordinator for one life, which is the time from its start to its end.
+// coordinate runs the coordinator until it stops or is killed.
 func (w *world) coordinate(l *life) error {
 	hub, err := coordinator.Open(l.dir, coordinator.Options{
 		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), Long: w.template.long, Commit: func(commit func() error) error {
@@ -122,7 +122,7 @@ func (w *world) coordinate(l *life) error {
 	return hub.Close()
 }
 
-// takePart runs a client for one life, which is the time from its start to its end.
+// takePart runs a client until it stops or is killed.
 func (w *world) takePart(l *life) error {
 	c, err := client.Open(client.Options{
 		Dir: l.dir, Program: "chaos 1", Command: "chaos", Now: l.p.now, Create: true, Layer: l.layer(), Boundary: func(point string) error {
@@ -156,7 +156,7 @@ func (w *world) takePart(l *life) error {
 	return err
 }
 
-// admit joins and approves, unless an earlier life has done so.
+// admit lets a client join and approve the study, unless it has already done so.
 func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *client.Policy, error) {
 	m, err := c.Member("")
 	var none *client.UsageError
@@ -176,7 +176,7 @@ func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *clie
 	return m, policy, err
 }
 
-// befall makes a fault happen that is due at a time.
+// befall applies a fault that happens at a given time.
 func (w *world) befall(f fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,10 +199,10 @@ func (w *world) befall(f fault) {
 	}
 }
 
-// pardons reports whether a client may end with an error and be restarted: the coordinator cannot
-// be reached, or its certificates are not valid by the client's clock.
+// pardons reports whether a client may stop with this error and be restarted. This is so if the
+// coordinator cannot be reached, or if its certificates are not valid by the client's clock.
 func (w *world) pardons(p *process, err error) bool {
-	const early = 4 * time.Minute // certificates are valid a little before they are made
+	const early = 4 * time.Minute // certificates become valid this long before they are made
 	var unreachable *transport.Unreachable
 	return errors.As(err, &unreachable) || (p.skew-w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
 }
@@ -222,7 +222,7 @@ func (w *world) serve(a *address) {
 	w.address = a
 }
 
-// serving returns the coordinator, if a client can reach it now.
+// serving returns the coordinator if the client p can reach it now, and otherwise nil.
 func (w *world) serving(p *process) *address {
 	w.mu.Lock()
 	defer w.mu.Unlock()

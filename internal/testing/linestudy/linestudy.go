@@ -1,17 +1,17 @@
-// Package linestudy has a small study for tests of many packages: a line through records of two
-// numbers, y = a + b x, whose results are known exactly.
+// Package linestudy provides a small study for tests of many packages. It fits a line y = a + b
+// x to records of two numbers. Its results are known exactly.
 package linestudy
 
 import "strings"
 
-// Parts replace or add to parts of the study.
+// Parts replace parts of the study or add to them.
 type Parts struct {
-	Privacy    string // lines of [privacy]; the section is left out if empty
-	Inference  string // lines of [inference]; empty: the defaults
-	Federation string // further lines of [federation]
+	Privacy    string // lines of [privacy]; if empty, there is no such section
+	Inference  string // lines of [inference]; if empty, the defaults apply
+	Federation string // additional lines of [federation]
 }
 
-// Lines for Parts without privacy.
+// NoPrivacy is a value of Parts.Privacy for a study without privacy.
 const NoPrivacy = `unit = "none"`
 
 const document = `
@@ -42,7 +42,7 @@ max_records = 1000
 #federation
 `
 
-// Document returns the study file.
+// Document returns the study file with the given parts.
 func Document(p Parts) []byte {
 	if p.Privacy == "" {
 		p.Privacy = NoPrivacy

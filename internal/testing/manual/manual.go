@@ -10,8 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Check runs the command with the argument man and checks that the page names every command, flag
-// and argument of commands, a pointer to the kong struct that the command parses.
+// Check runs the command with the argument man. It checks that the page names every command,
+// flag and argument in commands, which is a pointer to the kong struct that the command parses.
 func Check(t *testing.T, run func(args []string) int, commands any) {
 	t.Helper()
 	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))

@@ -1,5 +1,5 @@
 // Package memory checks in tests how much memory a parser allocates for a message. A sender must
-// not be able to make a parser allocate more than in proportion to the size of the message.
+// not be able to make a parser allocate more than a fixed multiple of the size of the message.
 package memory
 
 import (
@@ -8,35 +8,37 @@ import (
 )
 
 const (
-	// Factor is the largest allocation of a reader relative to the size of its message, garbage
-	// and result together.
+	// Factor is the maximum number of bytes that a parser may allocate for each byte of a
+	// message, including garbage.
 	Factor = 4
-	// Room is the largest further allocation, in bytes. It covers errors, tables and keys.
+	// Room is the maximum number of further bytes. It covers errors, tables and keys.
 	Room = 256 << 10
 )
 
-// Bound fails a test if f, which reads a message of the given size, allocates more than Factor
-// times the size plus Room. Allocations of other goroutines count too, so f may be called again
-// before the test fails.
+// Bound fails the test if f allocates more than Factor times the message size plus Room. f reads
+// a message of this size. Allocations of other goroutines count too, so Bound may call f several
+// times before it fails the test.
 func Bound(t testing.TB, message int, f func()) {
 	t.Helper()
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
-// Beside is [Bound] for f that allocates up to a number of bytes independent of the message.
+// Beside does the same as [Bound], but f may also allocate fixed bytes independently of the
+// message.
 func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	t.Helper()
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
-// Document is [Bound] for f that reads TOML: the decoder allocates up to 256 bytes for each byte
-// of the document, and package document refuses documents that need more than 16 MiB.
+// Document does the same as [Bound] for a function that reads TOML. The decoder allocates up to
+// 256 bytes for each byte of the document, and package document refuses documents that need more
+// than 16 MiB.
 func Document(t testing.TB, message int, f func()) {
 	t.Helper()
 	Beside(t, min(256*uint64(message), 16<<20), message, f)
 }
 
-// Within fails a test if f allocates more than a number of bytes.
+// Within fails the test if f allocates more than limit bytes.
 func Within(t testing.TB, limit uint64, f func()) {
 	t.Helper()
 	var took uint64
@@ -48,8 +50,8 @@ func Within(t testing.TB, limit uint64, f func()) {
 	t.Errorf("%d bytes were allocated where %d are allowed", took, limit)
 }
 
-// Allocated returns the number of bytes that all goroutines allocate while f runs, to within some
-// kilobytes: small objects are counted by the span.
+// Allocated returns the number of bytes that all goroutines allocate while f runs. The result is
+// exact to within some kilobytes, because the runtime counts small objects in blocks.
 func Allocated(f func()) uint64 {
 	before := allocated()
 	f()

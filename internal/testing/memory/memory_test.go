@@ -6,7 +6,7 @@ import (
 
 var keep [][]byte
 
-// Allocated counts one large allocation and many small allocations correctly.
+// The test checks that Allocated counts one large allocation and many small ones correctly.
 func TestAllocated(t *testing.T) {
 	const size = 4 << 20
 	for _, piece := range []int{16, 1 << 10, size} {
@@ -23,8 +23,8 @@ func TestAllocated(t *testing.T) {
 	keep = nil
 }
 
-// Bound fails the test of a reader that allocates too much, and does not fail the test of
-// a reader within the limit.
+// The test checks that Bound fails for a reader that allocates too much, and passes for a reader
+// within the limit.
 func TestBound(t *testing.T) {
 	for size, fails := range map[int]bool{Factor * 1000: false, Factor*1000 + 2*Room: true} {
 		spy := &spy{TB: t}

@@ -1,4 +1,4 @@
-// Package noise gives clients in tests the noise of a simulated federation, so that a study can be
+// Package noise gives clients in tests the noise of a simulated federation. A study can then be
 // compared bit for bit with its simulation.
 package noise
 
@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Of returns the stream of a client's noise for a plan, by the client's place in the roster. A
-// simulation with as many clients and the same seed has the same stream. Its noise can be
-// predicted, so it protects nobody.
+// Of returns the stream from which a client draws its noise for a plan. The argument client is
+// the client's place in the roster. A simulation with the same seed and the same number of
+// clients has the same stream. The noise can be predicted, so it protects nobody.
 func Of(st *study.Study, clients int, seed uint64, client, plan int) *dpmech.Stream {
 	passes, plans := 0, st.Inference.Rounds
 	if st.Standardisation != nil {

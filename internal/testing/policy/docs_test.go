@@ -10,16 +10,16 @@ import (
 )
 
 var (
-	// link matches a link from a page to a file of the repository, and the names in that file that
-	// the page mentions.
+	// link matches a link from a page to a file of the repository. It also matches the names in
+	// that file that follow the link.
 	link = regexp.MustCompile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)((?:,? `\\w+`)*)")
 	name = regexp.MustCompile(`\w+`)
 
-	// quotedTest matches the name of a test.
+	// quotedTest matches the name of a test in backquotes.
 	quotedTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
 )
 
-// pages returns the pages for people, by path.
+// pages returns the text of all documentation pages, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*", "*.md"))
@@ -37,8 +37,8 @@ func pages(t *testing.T) map[string]string {
 	return text
 }
 
-// The test checks that files exist to which the pages link, and that these files contain the names
-// that the pages mention.
+// The test checks that the files to which pages link exist, and that these files contain the
+// names after the link.
 func TestPageLinksExist(t *testing.T) {
 	named := 0
 	for page, text := range pages(t) {

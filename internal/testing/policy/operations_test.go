@@ -22,7 +22,7 @@ func source(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// section returns the text under a heading of a page.
+// section returns the text below a heading of a page.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(page, "\n## "+heading+"\n")
@@ -33,7 +33,7 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// same compares two lists without regard to order and repetition.
+// same checks that two lists contain the same strings, without regard to order and repetition.
 func same(t *testing.T, what string, said, are []string) {
 	t.Helper()
 	for _, list := range []*[]string{&said, &are} {
@@ -50,7 +50,7 @@ var (
 	flag  = regexp.MustCompile("`--([a-z-]+)`")
 )
 
-// flagsOf returns the flags of a command: its exported fields that have a help text.
+// flagsOf returns the flags of a command. They are its exported fields that have a help text.
 func flagsOf(t *testing.T, text, command string) (all []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
@@ -85,7 +85,7 @@ func names(text string, pattern *regexp.Regexp) (all []string) {
 	return all
 }
 
-// The page for operators lists exactly the flags that the programs have.
+// The test checks that the page for operators lists exactly the flags of the programs.
 func TestOperationsHasTheFlags(t *testing.T) {
 	page := section(t, source(t, "docs", "use", "operations.md"), "Flags")
 	serve, run, ok := strings.Cut(page, "Flags of `client run`")
@@ -97,7 +97,7 @@ func TestOperationsHasTheFlags(t *testing.T) {
 	same(t, "client run", names(run, flag), flagsOf(t, source(t, "cmd", "client", "run.go"), "runCommand"))
 }
 
-// The page for operators lists exactly the metrics that the programs have.
+// The test checks that the page for operators lists exactly the metrics of the programs.
 func TestOperationsHasTheMetrics(t *testing.T) {
 	said := names(section(t, source(t, "docs", "use", "operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
 	var are []string
@@ -112,7 +112,7 @@ func TestOperationsHasTheMetrics(t *testing.T) {
 	same(t, "metrics", said, append(are, names(site, regexp.MustCompile(`"(fedpvi_client_[a-z_]+)"`))...))
 }
 
-// The page for operators lists exactly the files that the daemons keep.
+// The test checks that the page for operators lists exactly the files that the daemons keep.
 func TestOperationsHasTheFiles(t *testing.T) {
 	said := names(section(t, source(t, "docs", "use", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json))`"))
 	var are []string
@@ -130,8 +130,8 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	same(t, "files", said, are)
 }
 
-// The units of systemd use flags and variables that the programs have, and do not restart a program
-// that needs a person's help.
+// The test checks that the units of systemd use flags and variables that the programs have. The
+// units must not restart a program that needs a person's help.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

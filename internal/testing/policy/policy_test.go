@@ -1,5 +1,5 @@
-// Package policy checks the repository's own rules, which no compiler checks, as tests over the
-// source.
+// Package policy contains tests of the repository's source. They check rules that the compiler
+// does not check.
 package policy
 
 import (
@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// A file is a Go file of the repository, parsed as far as its imports.
+// A file is a Go file of the repository. Only its imports are parsed.
 type file struct {
-	path    string // relative to the root
+	path    string // path relative to the root of the repository
 	folder  string
 	test    bool
 	imports []string
-	doc     string // the package's name
+	doc     string // package comment
 }
 
 func files(t *testing.T) []file {
@@ -64,9 +64,9 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// floors lists the packages in layers, the lowest layer first. A package imports only packages of
-// lower layers. Packages of one layer do not import each other, except the packages that beside
-// lists.
+// floors lists the packages in layers, beginning with the lowest layer. A package may import
+// only packages of lower layers. The variable beside lists the exceptions, which are imports
+// within a layer.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/testing/memory", "internal/testing/manual"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -129,7 +129,7 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Tests may import a random source and test programs from higher layers.
+			// Tests may also import a random source and test programs from higher layers.
 			if f.test && (room == "dpmech/seeded" || room == "internal/testing/programs") {
 				continue
 			}
@@ -144,9 +144,9 @@ func TestImportsRunDownward(t *testing.T) {
 	}
 }
 
-// The daemons' programs do not link the autoencoder, test worlds or tools: a hospital runs, and a
-// reviewer reads, only code that a study needs. The packages that a program links are computed from
-// the imports of all files that are no tests, under every build tag.
+// The test checks that the daemons' programs do not link the autoencoder, test code or tools. A
+// hospital should run, and a reviewer should read, only code that a study needs. The linked
+// packages follow from the imports of all files that are not tests, under every build tag.
 func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	imports := map[string][]string{}
 	for _, f := range files(t) {
@@ -183,15 +183,14 @@ func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	}
 }
 
-// forbidden lists imports that are forbidden, the files exempt from the rule, and the reason for
-// the rule.
+// forbidden lists forbidden imports. Each entry has the reason and the files that are exempt.
 var forbidden = []struct {
 	prefix  string
 	allowed func(f file) bool
 	why     string
 }{
 	{
-		// Package transport draws pauses and the numbers of incidents at random. Program demonet
+		// Package transport draws pauses and numbers of incidents at random. Program demonet
 		// draws the times at which it kills processes.
 		"math/rand", func(f file) bool {
 			return f.test || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
@@ -210,7 +209,7 @@ var forbidden = []struct {
 	},
 	{
 		// public.go generates public numbers, and neither takes nor returns a stream. plan.go
-		// derives keys from streams passed to it.
+		// derives keys from streams that it gets as arguments.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
 			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
@@ -305,7 +304,7 @@ var forbidden = []struct {
 		"no code travels",
 	},
 	{
-		// One test of chaos uses bbolt's hook for its own tests.
+		// A test in package chaos uses the hook for bbolt's own tests.
 		"unsafe", func(f file) bool {
 			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
@@ -313,7 +312,7 @@ var forbidden = []struct {
 	},
 }
 
-// plan reports whether a file defines plans of sampled mechanisms.
+// plan reports whether a file defines the plans of sampled mechanisms.
 func plan(f file) bool {
 	return slices.Contains([]string{"dpmech/plan.go", "dpmech/plan_words.go", "dpmech/plan_normal.go"}, f.path)
 }
@@ -355,7 +354,7 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
-// Every package has one package comment.
+// The test checks that every package has exactly one package comment.
 func TestEveryPackageHasOneDoc(t *testing.T) {
 	docs := map[string][]string{}
 	for _, f := range files(t) {
@@ -373,7 +372,8 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// go.mod has no replace directive, which would build other code than go.sum names.
+// The test checks that go.mod has no replace directive. Such a directive would build other code
+// than go.sum names.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))

@@ -1,6 +1,6 @@
-// Package programs builds record programs for tests of the engine and of the
-// model package: one of each kind of likelihood, and some that no study has.
-// Studies get their programs from package fit.
+// Package programs builds model programs for tests of the engine and of package model. There is
+// one for each kind of likelihood, and there are some that no study uses. Studies get their
+// programs from package fit.
 package programs
 
 import (
@@ -13,41 +13,41 @@ import (
 // A Family is the distribution of a regression's outcome.
 type Family uint8
 
-// The families.
+// Families of outcomes.
 const (
-	Linear           Family = iota // normal; its standard deviation is half-Cauchy(Scale)
-	Logistic                       // 0 or 1 with log odds η
-	Probit                         // 0 or 1 with P(1) = Φ(η)
+	Linear           Family = iota // normal with a half-Cauchy(Scale) prior of the standard deviation
+	Logistic                       // 0 or 1, with log odds η
+	Probit                         // 0 or 1, with P(1) = Φ(η)
 	Poisson                        // counts with mean e^η
 	NegativeBinomial               // counts with mean μ = e^η and variance μ + μ²/φ, φ ~ gamma(2, 0.5)
-	Robust                         // Student-t with 4 degrees of freedom; its scale is half-Cauchy(Scale)
+	Robust                         // Student-t with 4 degrees of freedom and a half-Cauchy(Scale) prior of the scale
 )
 
-// Regression describes a regression of the column y on the features in the column x,
-// with linear predictor η = α + x·β.
+// Regression describes a regression of the column y on the features in the column x. The linear
+// predictor is η = α + x·β.
 type Regression struct {
 	Features     []string
-	Bound        float64       // largest |x_j|; 0 means none
+	Bound        float64       // maximum of |x_j|; 0 for no limit
 	Coefficients model.Normal  // prior of each β_j
-	Intercept    *model.Normal // prior of α; nil means no α
-	Scale        float64       // of the prior of the noise; 0 means 1
-	Most         float64       // largest count
+	Intercept    *model.Normal // prior of α; nil for a model without α
+	Scale        float64       // scale of the prior of the noise; 0 for 1
+	Most         float64       // maximum count
 	Groups       Groups
 }
 
-// Groups describes effects that vary between the groups of the column g. The zero value
-// means none. An effect of group k is τ·z_k with z_k ~ N(0, 1).
+// Groups describes effects that vary between the groups of the column g. An effect of group k is
+// τ·z_k with z_k ~ N(0, 1). The zero value describes no such effects.
 type Groups struct {
 	Names  []string
-	Slopes []string // features whose coefficients vary; the intercept always does
-	Scale  float64  // of the half-normal prior of each τ
+	Slopes []string // features whose coefficients vary between groups; the intercept always varies
+	Scale  float64  // scale of the half-normal prior of each τ
 
-	// Correlation, if positive, correlates the intercept and the one slope of a group, with
-	// prior density of the correlation r proportional to (1−r²)^(Correlation−1).
+	// Correlation, if positive, makes the intercept and the single slope of a group correlated.
+	// The prior density of the correlation r is proportional to (1−r²)^(Correlation−1).
 	Correlation float64
 }
 
-// columns declares y and x.
+// columns declares the columns y and x.
 func (r *Regression) columns(b *model.Builder, f Family) (y, x model.Expr) {
 	switch f {
 	case Linear, Robust:
@@ -93,7 +93,7 @@ func (r Regression) Build(f Family) (*model.Model, error) {
 	return r.build(b, f, y, eta)
 }
 
-// varying adds the independent effects of a record's group to eta.
+// varying returns eta plus the independent effects of a record's group.
 func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	effect := func(name string) model.Expr {
 		tau := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: r.Groups.Scale}))
@@ -107,9 +107,9 @@ func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.E
 	return eta
 }
 
-// correlated adds L·z_g for the record's group g: L is the Cholesky factor of the
-// covariance of intercept and slope, whose correlation is 2h − 1 with h beta
-// distributed: the density of Lewandowski, Kurowicka and Joe (2009) in two dimensions.
+// correlated returns eta plus L·z_g for the group g of a record. L is the Cholesky factor of the
+// covariance of intercept and slope. Their correlation is 2h − 1 with a beta distribution for h.
+// This is the distribution of Lewandowski, Kurowicka and Joe (2009) in two dimensions.
 func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	g, name := r.Groups, r.Groups.Slopes[0]
 	one := b.Scalar("sd_intercept", model.Positive, b.Normal(model.Normal{SD: g.Scale}))
@@ -134,7 +134,7 @@ func (r *Regression) position(name string) int {
 	return -1
 }
 
-// build finishes a program with linear predictor eta.
+// build adds the outcome y with the linear predictor eta, and returns the model.
 func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*model.Model, error) {
 	sigma := func() model.Expr {
 		scale := r.Scale
@@ -166,8 +166,8 @@ func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*mode
 	}
 }
 
-// Softmax returns multinomial logistic regression on r's features: class k has log odds
-// η_k = x·β_k + α_k, and every class has coefficients.
+// Softmax returns a multinomial logistic regression on r's features. Class k has log odds η_k =
+// x·β_k + α_k, and every class has its own coefficients.
 func (r Regression) Softmax(classes []string) (*model.Model, error) {
 	b := model.NewBuilder("softmax regression")
 	y := b.Integer("y", 0, float64(len(classes)-1))
@@ -182,10 +182,9 @@ func (r Regression) Softmax(classes []string) (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Categorical, y, eta))
 }
 
-// Characteristics returns hierarchical logistic regression in which a group's
-// coefficients follow from its public characteristics (section 3.3 of Prediger et al.,
-// d3p, 2022): w_g = M c_g + η with elements of M ~ mixing, and a record of group g
-// has log odds x·w_g. characteristics[g] is c_g.
+// Characteristics returns a hierarchical logistic regression (section 3.3 of Prediger et al.,
+// d3p, 2022). The coefficients of group g are w_g = M c_g + η, where c_g = characteristics[g] is
+// public and the elements of M have the prior mixing. A record of group g has log odds x·w_g.
 func (r Regression) Characteristics(characteristics [][]float64, mixing model.Normal) (*model.Model, error) {
 	k := len(characteristics[0])
 	var flat []float64
@@ -201,9 +200,9 @@ func (r Regression) Characteristics(characteristics [][]float64, mixing model.No
 	return r.build(b, Logistic, y, b.Add(eta, b.Bilinear(x, m, c)))
 }
 
-// Network returns a neural network with one hidden layer of tanh units,
-// η = v·tanh(Wx + b) + c, with outcomes of family f. The prior of a unit's weights has
-// the standard deviation of r.Coefficients over the square root of the number of inputs.
+// Network returns a neural network with one hidden layer of tanh units, η = v·tanh(Wx + b) + c,
+// and outcomes of family f. The prior standard deviation of a unit's weights is that of
+// r.Coefficients divided by the square root of the number of inputs.
 func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 	b := model.NewBuilder("neural network")
 	y, x := r.columns(b, f)
@@ -217,14 +216,14 @@ func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 	return r.build(b, f, y, b.Add(b.Apply(ir.Dot, b.Apply(ir.Tanh, b.Dense(w, bias, x)), v), c))
 }
 
-// Mixture describes a mixture of Gaussians with independent variables in the column x.
-// The component of a record is summed out: ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_vk, s_vk²).
+// Mixture describes a mixture of Gaussians with independent variables in the column x. The
+// likelihood sums over the component of a record: ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_vk, s_vk²).
 type Mixture struct {
 	Components    int
 	Variables     []string
-	Concentration float64      // of the symmetric Dirichlet prior of the weights
+	Concentration float64      // parameter of the symmetric Dirichlet prior of the weights
 	Means         model.Normal // prior of each mean
-	Shape, Scale  float64      // of the inverse-gamma prior of each variance
+	Shape, Scale  float64      // parameters of the inverse-gamma prior of each variance
 }
 
 // Build returns the mixture.
