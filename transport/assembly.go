@@ -8,32 +8,33 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly assembles an entry from its pieces. The pieces may arrive over several connections.
-// The body uses at most twice the memory of the received bytes.
+// An assembly assembles an entry from its pieces. The pieces may arrive over several
+// connections. The memory for the body is at most twice the number of received bytes.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // the body may be left out if it can be computed
-	started bool // a start arrived on this connection or an earlier one
+	brief   bool // the coordinator may leave out a body that the client can compute
+	started bool // a start message has arrived, on this or an earlier connection
 	item    Item
 	size    int64
 	sum     []byte
 	running hash.Hash
-	resumed bool // the start of this connection has arrived
+	resumed bool // the start message of this connection has arrived
 }
 
 func newAssembly(number uint64, limit int64, brief bool) *assembly {
 	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
-// have returns the number of bytes of the body that have arrived.
+// have returns how many bytes of the body have arrived.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect prepares the assembly for a new connection, whose first message must be a start.
+// reconnect prepares the assembly for a new connection. The first message on it must be a start
+// message.
 func (a *assembly) reconnect() { a.resumed = false }
 
 // take adds a message, and reports whether the entry is complete. It returns an error if the
-// message violates the protocol. No part of the entry may be used after an error.
+// message violates the protocol. After an error the entry must not be used.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:
@@ -57,7 +58,7 @@ func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	return true, nil
 }
 
-// abridged completes an entry that arrived without its body.
+// abridged completes an entry that was sent without its body.
 func (a *assembly) abridged(m *wirepb.FollowResponse) (complete bool, err error) {
 	if !a.brief || a.have() > 0 || len(m.GetPiece()) > 0 {
 		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)

@@ -18,25 +18,25 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a call of a method at a server. The server makes it before it reads the call's first
-// message.
+// A call describes a method call at a server. The server creates it before it reads the first
+// message of the method call.
 type call struct {
 	study  *served
 	peer   channel.Party
-	method string // without the service
+	method string // name of the method without the service
 	watch  *watch
 	ctx    context.Context
 	end    context.CancelCauseFunc
 }
 
-// versionHeader is the header with the agreed protocol version of a call.
+// versionHeader is the header that contains the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
 // permissions lists the callers that may call each method. A method that is not listed is denied to
 // all callers.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool // lasts as long as bytes move
+	long                bool // whether the call may last as long as bytes arrive or leave
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
 	wirepb.Study_Join_FullMethodName:     {guests: true},
@@ -53,8 +53,7 @@ type callKey struct{}
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // admit permits or refuses a call by its method and its peer. The returned context ends when the
-// call stalls or its study is removed. Reads and writes of the call fail after the end of the
-// context.
+// call makes no progress or its study is removed. After that, reads and writes of the call fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -103,8 +102,8 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call names a supported protocol version. After
-// this refusal the caller agrees on a version again.
+// speaks returns a refusal unless the header of a call contains a supported protocol version. A
+// caller that receives the refusal agrees on a version again.
 func (s *Server) speaks(header []string) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
@@ -114,8 +113,8 @@ func (s *Server) speaks(header []string) *Refusal {
 	return refuse(Version, "the call does not use %v: agree on a version first", s.versions)
 }
 
-// knownMethod returns the name of a method for the metrics. It returns "other" for a method that
-// does not exist, because a peer can invent names.
+// knownMethod returns the name of a method for the metrics. For a method that does not exist it
+// returns "other", because a peer can invent names.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -139,7 +138,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin records the beginning of a call. The returned function records its outcome.
+// begin records the beginning of a call. The returned function records the outcome of the call.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {
@@ -163,8 +162,8 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved records progress.
+// moved records that the call made progress.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
-// stop stops the watch until something moves.
+// stop stops the watch until the next call of moved.
 func (w *watch) stop() { w.timer.Stop() }

@@ -6,7 +6,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The errors of the checks in this file never quote the content of a message.
+// Errors of the checks in this file never quote the content of a message.
 
 func checkJoin(m *wirepb.JoinRequest) error {
 	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
@@ -38,7 +38,8 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkOffer checks the first message of a release, and returns the size of the offered body.
+// checkOffer checks the first message of a release. It returns the size of the offered body in
+// bytes.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
 		return 0, refuse(Malformed, "a release must begin with its offer")
@@ -59,8 +60,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body, and returns its bytes. The argument size is the size
-// of the body, and have the number of bytes already received.
+// checkPiece checks the next piece of a body and returns its bytes. The body has size bytes, of
+// which have bytes were already received.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")
@@ -78,8 +79,8 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	return piece, nil
 }
 
-// checkStart checks the start message of an entry. The entry must have the expected number and
-// offset, and at most limit bytes.
+// checkStart checks the start message of an entry. The message must contain the expected number
+// and offset. The entry must have at most limit bytes.
 func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
 	switch {
 	case m.GetNumber() != number:

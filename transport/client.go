@@ -21,32 +21,32 @@ import (
 
 // Config configures the connection of a client to the coordinator of its study.
 type Config struct {
-	// Address is host:port.
+	// Address is the coordinator's address, host:port.
 	Address string
-	// TLS comes from channel.Client, or from channel.Join for a guest.
+	// TLS is a configuration from channel.Client, or from channel.Join for a guest.
 	TLS *tls.Config
-	// RoundDeadline is the time limit for a round. All timeouts are derived from it.
+	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
-	// MaxEntry is the largest accepted body of an entry in bytes.
+	// MaxEntry is the maximum size of an entry's body in bytes.
 	MaxEntry int64
 	// Brief permits the coordinator to leave out bodies that follow from earlier entries.
-	// [Client.Entry] returns such an item without its body. [Client.Whole] returns the item with
+	// [Client.Entry] then returns the item without its body, and [Client.Whole] returns it with
 	// its body.
 	Brief bool
-	// Poll, if not zero, is the interval at which the client asks for entries instead of staying
+	// Poll, if not zero, is the interval at which the client requests entries. With 0 it stays
 	// connected.
 	Poll     time.Duration
 	Log      *slog.Logger
 	Observer Observer
-	// DialContext makes connections; nil selects a net.Dialer.
+	// DialContext makes connections. If it is nil, the client uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Client calls the coordinator of one study. It retries a failed call with the same bytes until
-// the context is done, or until there is no progress for a fifth of the round deadline. The error
-// is a [*Refusal] if the coordinator refuses the call, an [*Unreachable] if the coordinator cannot
-// be reached, and a [*Breach] if the coordinator violates the protocol. The methods may be called
-// concurrently.
+// A Client calls the coordinator of one study. It retries a failed call with the same bytes
+// until the context is done, or until there was no progress for a fifth of the round deadline.
+// The error is a [*Refusal] if the coordinator refuses the call, an [*Unreachable] if the
+// coordinator cannot be reached, and a [*Breach] if the coordinator violates the protocol. The
+// methods may be called concurrently.
 type Client struct {
 	config   Config
 	timing   timing
@@ -56,13 +56,13 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // holds the only follower, or nil
-	sender   chan struct{}  // holds the turn to send a release
+	reader   chan *follower // holds the only follower, or nil; taken out while Entry runs
+	sender   chan struct{}  // holds one value, which is taken out while a release is sent
 	life     context.Context
 	end      context.CancelFunc
 }
 
-// Dial connects to the coordinator and agrees with it on the protocol version.
+// Dial connects to the coordinator. The two ends agree on the protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -156,7 +156,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// agree agrees on the protocol version.
+// agree agrees with the coordinator on the protocol version.
 func (c *Client) agree(ctx context.Context) error {
 	m, err := c.rpc.Hello(ctx, wirepb.HelloRequest_builder{Lowest: c.versions.lowest, Highest: c.versions.highest}.Build())
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *Client) agree(ctx context.Context) error {
 	return nil
 }
 
-// inVersion adds the agreed version to a call.
+// inVersion returns a context that adds the agreed version to a call.
 func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
@@ -194,7 +194,7 @@ func (c *Client) Renew(ctx context.Context, request []byte) (certificate []byte,
 	return m.GetCertificate(), err
 }
 
-// Standing returns the coordinator's view of this client.
+// Standing returns the coordinator's record of this client.
 func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	var m *wirepb.StandingResponse
 	err := c.short(ctx, "Standing", func(ctx context.Context) (err error) {
@@ -208,7 +208,7 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed approval.
+// Approve sends this client's signed approval or departure.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	return c.short(ctx, "Approve", func(ctx context.Context) error {
 		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
@@ -216,7 +216,7 @@ func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// short makes a call with one request and one response, and retries it.
+// short makes a call with one request and one response. It retries a failed call.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()

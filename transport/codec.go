@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes and decodes messages as gRPC does, with two exceptions. A frame is sent as it is,
-// because it is already encoded. A submission is decoded without a copy of its pieces.
+// A codec encodes and decodes messages as gRPC does, with two exceptions. A frame is sent
+// unchanged, because it is already encoded. A submission is decoded without copying its pieces.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -34,5 +34,5 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("a message of type %T", v)
 }
 
-// Name returns gRPC's name of the encoding.
+// Name returns the name that gRPC uses for the encoding.
 func (codec) Name() string { return "proto" }

@@ -13,15 +13,15 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts each connection of a client after a number of bytes. Sent and received bytes count
-// together. The number -1 means that the connection is not cut. Connections beyond the list are not
-// cut either.
+// A saw cuts each connection of a client after a number of bytes, counting sent and received
+// bytes together. The list of these numbers has one number for each connection. With −1, and
+// beyond the end of the list, connections are not cut.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
 	cuts []int
 	made int
-	used []int // bytes of each connection
+	used []int // number of bytes on each connection
 }
 
 func (s *saw) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -47,7 +47,7 @@ type cutConn struct {
 	left int
 }
 
-// pass returns the number of bytes, at most n, that may pass before the cut.
+// pass returns how many of n bytes may pass before the cut.
 func (c *cutConn) pass(n int) int {
 	c.saw.mu.Lock()
 	defer c.saw.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// total returns the number of bytes on all connections.
+// total returns the number of bytes on all connections together.
 func (s *saw) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +91,8 @@ func (s *saw) total() (n int) {
 	return n
 }
 
-// stride returns the distance between cuts in bytes. It is usually more than 1, because a test with
-// a cut after every byte takes minutes.
+// stride returns the distance in bytes between the tested cuts. It is usually more than 1,
+// because a test with a cut after every byte takes minutes.
 func stride() int {
 	switch {
 	case os.Getenv("FEDPVI_LONG") != "":
@@ -103,7 +103,7 @@ func stride() int {
 	return 401
 }
 
-// usedWhole runs the test without cuts and returns the number of bytes on its connection.
+// usedWhole runs the test without cuts, and returns the number of bytes on its connection.
 func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &saw{}
@@ -113,6 +113,9 @@ func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 	return all
 }
 
+// The test cuts the connection at many places while a release is sent. The coordinator must
+// accept the release once.
+//
 //abuse:case A25 taken once, from where it was cut
 func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	release := item(bytes.Repeat([]byte("0123456789abcdef"), 300))
@@ -131,6 +134,9 @@ func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	}
 }
 
+// The test cuts the connection at many places while an entry is sent. The client must get the
+// whole entry.
+//
 //abuse:case A25 whole, or not at all
 func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 300)
@@ -152,8 +158,8 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs the test many times. The first connection is cut after each multiple of stride
-// bytes, and the second connection is cut too.
+// everywhere runs the test many times. In each run the first connection is cut after another
+// multiple of stride bytes, and the second connection is cut too.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	all := usedWhole(t, run)
 	for k := 0; k < all; k += stride() {
@@ -164,8 +170,8 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// The test cuts the connection while a release is sent. The client does not send the received bytes
-// again.
+// The test cuts the connection while a release is sent. It checks that the client does not
+// resend the bytes that have arrived.
 func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -183,8 +189,8 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test cuts the connection while an entry is sent. The coordinator does not send the received
-// bytes again.
+// The test cuts the connection while an entry is sent. It checks that the coordinator does not
+// resend the bytes that have arrived.
 func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -203,6 +209,8 @@ func TestEntryContinuesAfterACut(t *testing.T) {
 	})
 }
 
+// The test uses a coordinator with a wrong TLS key, and checks that the client does not retry.
+//
 //abuse:case A09 the connection ends in the handshake and is not tried again
 func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	w := newWorld(t)
@@ -219,8 +227,9 @@ func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// The client sends a short release with its offer, which saves a round trip. The client first waits
-// for the coordinator's response if the release is long or was received in part.
+// The test checks that the client sends a short release together with its offer, which saves a
+// round trip. If the release is long or was received in part, the client must first wait for the
+// coordinator's response.
 func TestShortReleaseComesWithItsOffer(t *testing.T) {
 	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,15 +8,15 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server, and closes connections beyond the limits. The server
-// reads nothing from a connection before the door has admitted it.
+// A door counts the connections of a server and closes connections beyond the limits. The server
+// reads from a connection only after the door has admitted it.
 type door struct {
 	limits   Limits
 	observer Observer
 
 	mu        sync.Mutex
 	open      map[*guarded]struct{}
-	strangers map[string]int // by host
+	strangers map[string]int // number of connections of strangers, by host
 	parties   map[channel.Party][]*guarded
 }
 
@@ -27,18 +27,17 @@ func newDoor(limits Limits, observer Observer) *door {
 	}
 }
 
-// A guarded connection is a connection that a door has admitted. It informs the door when it is
-// closed.
+// A guarded is a connection that a door has admitted. It informs the door when it is closed.
 type guarded struct {
 	counted
 	door  *door
 	host  string
-	party channel.Party // zero for a stranger
+	party channel.Party // party at the other end; zero for a stranger
 	once  sync.Once
 }
 
-// enter counts a new connection. It returns false if the server or the host of c has too many
-// connections.
+// enter counts a new connection. It returns false if the server or the host of c already has too
+// many connections.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host := hostOf(c.RemoteAddr())
 	d.mu.Lock()
@@ -53,8 +52,8 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the address by which connections of strangers are counted. For IPv6 it returns the
-// network with a prefix of 64 bits, because one host can use every address in this network.
+// hostOf returns the address under which connections of strangers are counted. For IPv6 this is
+// the network with a prefix of 64 bits, because one host can use every address in this network.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -71,8 +70,8 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know assigns a connection to a party. If the party then has too many connections, know closes its
-// oldest connection.
+// know assigns a connection to a party. If the party then has too many connections, know closes
+// the oldest of them.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return
@@ -98,7 +97,7 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget removes a stranger from a host's count.
+// forget subtracts one from the number of strangers of a host.
 func (d *door) forget(host string) {
 	if d.strangers[host]--; d.strangers[host] == 0 {
 		delete(d.strangers, host)
@@ -137,7 +136,7 @@ func (g *guarded) Close() error {
 	return err
 }
 
-// A guardedListener closes connections that its door does not admit.
+// A guardedListener is a listener that closes connections that its door does not admit.
 type guardedListener struct {
 	net.Listener
 	door *door

@@ -42,8 +42,8 @@ func (c *counter) Connected(change int) {
 	c.most = max(c.most, c.open)
 }
 
-// counts returns the counts so far. The server may still read from connections that are ending, so
-// the counts can grow.
+// counts returns the counts so far. They can still grow, because the server may still read from
+// connections that are ending.
 func (c *counter) counts() (calls map[[2]string]int, received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,13 +56,15 @@ func (c *counter) now() (open, most int) {
 	return c.open, c.most
 }
 
+// The test checks that the number of connections of a party is limited.
+//
 //abuse:case A12 bounded for each party
 func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
 		w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 2}, Observer: o}, ours)
 		config := w.config("north")
-		for range 5 { // the client closes none of them
+		for range 5 { // the client does not close these connections
 			w.raw(config).Connect()
 			synctest.Wait()
 		}
@@ -77,8 +79,8 @@ func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	})
 }
 
-// The test opens more connections of a party than the limit. The newest connection works, because
-// an older connection may be dead.
+// The test opens more connections of a party than the limit. The newest connection must work,
+// because an older one may be dead.
 func TestNewestConnectionWins(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 1}}, ours)
 	config := w.config("north")
@@ -87,8 +89,8 @@ func TestNewestConnectionWins(t *testing.T) {
 	check(t, north.Approve(t.Context(), []byte("consent")))
 }
 
-// A stranger that sends nothing counts against the limit of its host until the time limit for a
-// handshake is over.
+// The test checks that a stranger that sends nothing counts against the limit of its host, until
+// the time limit for a handshake is over.
 //
 //abuse:case A12 bounded for each host
 func TestConnectionsOfStrangersAreLimited(t *testing.T) {
@@ -129,6 +131,8 @@ func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	})
 }
 
+// The test checks that the total number of connections is limited.
+//
 //abuse:case A12 bounded in all
 func TestTotalConnectionsAreLimited(t *testing.T) {
 	o := newCounter()
@@ -184,7 +188,7 @@ func TestObserverCounts(t *testing.T) {
 	}
 }
 
-// The test checks that the server calls Seen for a party as long as its connection is open, even if
+// The test checks that the server calls Seen for a party while its connection is open, even if
 // the party only answers pings.
 func TestPartyIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

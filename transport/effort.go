@@ -15,18 +15,18 @@ var (
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is one call of a client with its retries.
+// An effort is one call by a client, including its retries.
 type effort struct {
 	client   *Client
-	ctx      context.Context // of the tries
+	ctx      context.Context // context of the tries
 	cancel   func()
-	tries    int // since the last progress
+	tries    int // number of tries since the last progress
 	patience time.Duration
 	timer    *time.Timer
 }
 
-// begin starts an effort. The effort ends when ctx is done, or when there is no progress for the
-// time patience. With a patience of 0 there is no time limit.
+// begin starts an effort. The effort ends when ctx is done, or when there was no progress for
+// the time patience. With patience 0 there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -55,16 +55,16 @@ func (e *effort) moved() {
 	e.sent()
 }
 
-// sent restarts the time limit after bytes were sent. It keeps the count of tries, because the
-// bytes may not have arrived.
+// sent restarts the time limit after bytes were sent. It does not reset the number of tries,
+// because the bytes may not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {
 		e.timer.Reset(e.patience)
 	}
 }
 
-// failed waits after a failed try. It returns nil if another try is due, and otherwise the error
-// for the caller.
+// failed waits after a failed try. It returns nil if the caller should try again, and otherwise
+// the final error.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -80,7 +80,8 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether to try a failed call again. If not, it returns the error for the caller.
+// judge reports whether a failed call should be tried again. If not, it returns the error for
+// the caller.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -100,8 +101,8 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain agrees on the protocol version again, because the coordinator may have been updated.
-// It reports whether to try the call again.
+// agreeAgain agrees on the protocol version again, because the coordinator may have been
+// updated. It reports whether the call should be tried again.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -114,8 +115,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of an effort that has ended. The error names the cause in the context,
-// the last error of the network, or both.
+// gaveUp returns the error of an effort that has ended. The error names the cause in the
+// context, the last network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -131,8 +132,8 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is a violation of the protocol by a coordinator. Another try does not help, because the
-// other end runs another program or is damaged or hostile.
+// A Breach is a violation of the protocol by a coordinator. A retry does not help, because the
+// coordinator runs another program, is damaged, or is hostile.
 type Breach struct {
 	Address string
 	Text    string
@@ -142,7 +143,7 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach converts a fault in a message into a breach by the coordinator.
+// breach turns an error about a message into a breach by the coordinator.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {

@@ -13,7 +13,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Follow sends an entry. If the request sets stay, Follow also sends the following entries.
+// Follow sends the requested entry. If the request sets stay, Follow also sends all later
+// entries.
 func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServer) error {
 	if err := checkFollow(m); err != nil {
 		return err
@@ -40,8 +41,9 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. A caller that stays connected may wait without a time limit. For other
-// callers await returns errNothingYet after the requested time or the server's limit.
+// await waits for an entry. A caller that stays connected may wait without a time limit. For
+// other callers await returns errNothingYet after the requested time or the server's limit,
+// whichever is shorter.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -58,15 +60,15 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// A frame is one message of an entry: a FollowResponse on the wire. The head is its encoding up to
-// the bytes of the piece, which are part of the body.
+// A frame is one encoded message of an entry, a FollowResponse. The head is the encoding up to
+// the bytes of the piece. The piece is a part of the body, which is not copied.
 type frame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendEntry sends an entry in pieces. It begins at an offset in the body. If brief is set and the
-// body follows from earlier entries, sendEntry leaves out the body.
+// sendEntry sends an entry in pieces, beginning at an offset in the body. If brief is set and
+// the body follows from earlier entries, sendEntry leaves out the body.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {
@@ -102,5 +104,5 @@ func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint
 	return nil
 }
 
-// pieceField is the number of the field of a FollowResponse that holds the piece.
+// pieceField is the field number of the piece in a FollowResponse.
 const pieceField = 2

@@ -9,9 +9,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Entry returns an entry of the transcript, counted from 1, and waits for it until ctx is done.
-// Consecutive entries arrive over one call that stays open, or by polling if Config.Poll is set.
-// Without polling, concurrent calls of Entry wait for one another.
+// Entry returns the entry of the transcript with the given number, from 1. It waits for the
+// entry until ctx is done. Consecutive entries arrive over one call that stays open, or by
+// polling if Config.Poll is set. Without polling, concurrent calls of Entry wait for each other.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -40,7 +40,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an entry with its body, which Entry may leave out.
+// Whole returns an entry with its body, even if Entry would leave the body out.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -60,8 +60,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number. It returns f if f is such a
-// follower. Otherwise it stops f and starts a new follower.
+// followerAt returns a follower whose next entry has the given number. If f is no such follower,
+// followerAt stops f and starts a new one.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -76,13 +76,13 @@ func (c *Client) followerAt(f *follower, number uint64) *follower {
 	return f
 }
 
-// A follower keeps a call open that delivers entries in order.
+// A follower keeps a call open, over which entries arrive in order.
 type follower struct {
-	next   uint64 // number of the next item
+	next   uint64 // number of the next entry
 	items  chan Item
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // valid once done is closed
+	err    error // final error, valid once done is closed
 }
 
 func (f *follower) stop() {
@@ -90,7 +90,7 @@ func (f *follower) stop() {
 	<-f.done
 }
 
-// ended returns why a follower ended, or nil.
+// ended returns the error that ended the follower, or nil.
 func (f *follower) ended() error {
 	select {
 	case <-f.done:
@@ -116,7 +116,7 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive delivers entries until the call ends.
+// receive receives entries and passes them on, until the call ends.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -159,8 +159,8 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll asks for an entry at intervals until the entry exists. It closes the connection between two
-// requests.
+// poll requests an entry at intervals until the entry exists. Between two requests it closes the
+// connection.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()

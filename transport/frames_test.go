@@ -16,7 +16,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A wire writes HTTP/2 frames by hand.
+// A wire is a connection on which a test writes HTTP/2 frames itself.
 type wire struct {
 	t      *testing.T
 	framer *http2.Framer
@@ -50,7 +50,7 @@ func headers(method string, more ...hpack.HeaderField) []byte {
 	return b.Bytes()
 }
 
-// status reads frames until a stream ends.
+// status reads frames until a stream ends, and returns the status of the stream.
 func (w wire) status() (codes.Code, error) {
 	for {
 		f, err := w.framer.ReadFrame()
@@ -73,13 +73,14 @@ func (w wire) status() (codes.Code, error) {
 	}
 }
 
-// The test sends a compressed message of 64 MiB. The server refuses the message and does not
-// decompress it.
+// The test sends a compressed message of 64 MiB. It checks that the server refuses the message
+// without decompressing it.
 //
 //abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
-	// An ApproveRequest with an envelope of 64 MiB, as 1 + 64 parts that gzip reads as one.
+	// This function returns one part of an ApproveRequest with an envelope of 64 MiB. The
+	// request is sent as 1 + 64 parts, which gzip reads as one.
 	part := func(plain []byte) []byte {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
@@ -114,7 +115,8 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	}
 }
 
-// The test sends headers without end. The server ends the connection and does not keep the headers.
+// The test sends headers without end. It checks that the server ends the connection and does not
+// keep the headers.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
@@ -126,7 +128,7 @@ func TestEndlessHeaders(t *testing.T) {
 	sent := 0
 	for e := hpack.NewEncoder(&block); sent < 16<<20; sent += block.Len() {
 		block.Reset()
-		filler.Sensitive = true // never indexed, so that each has its full length
+		filler.Sensitive = true // never in the compression index, so that each field has its full length
 		check(t, e.WriteField(filler))
 		if err := wire.framer.WriteContinuation(1, false, block.Bytes()); err != nil {
 			break
@@ -137,7 +139,7 @@ func TestEndlessHeaders(t *testing.T) {
 	}
 }
 
-// The test sends headers that are longer than maxHeaders. The call fails.
+// The test checks that a call fails if its headers are longer than maxHeaders.
 func TestLongHeaders(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))
@@ -147,7 +149,8 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// The test opens more concurrent calls on one connection than the limit permits.
+// The test opens more concurrent calls on one connection than the limit permits. It checks that
+// the server refuses the last one.
 //
 //abuse:case A12 bounded
 func TestCallsOfAConnectionAreLimited(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// stream encodes messages as one byte string, and cut splits it again.
+// stream encodes messages into one byte string. The function cut splits this string again.
 func stream(t testing.TB, messages ...proto.Message) (all []byte) {
 	for _, m := range messages {
 		b, err := proto.Marshal(m)
@@ -39,8 +39,9 @@ func cut(all []byte) (messages [][]byte) {
 	return messages
 }
 
-// FuzzEntry assembles an entry from arbitrary messages. A complete entry matches the size and hash
-// in its start message. An incomplete entry uses memory in proportion to the received bytes only.
+// FuzzEntry assembles an entry from arbitrary messages. It checks that a complete entry matches
+// the size and hash in its start message, and that the memory for an incomplete entry is in
+// proportion to the received bytes.
 func FuzzEntry(f *testing.F) {
 	body := []byte("the body of an entry")
 	f.Add(stream(f, answer(1, body, 0, body)))
@@ -81,7 +82,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// arrived decodes a received message. It returns nil if the message is invalid.
+// arrived returns the decoded message, or nil if the message is invalid.
 func arrived(b []byte) *wirepb.FollowResponse {
 	m := &wirepb.FollowResponse{}
 	if (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m) != nil {
@@ -90,7 +91,7 @@ func arrived(b []byte) *wirepb.FollowResponse {
 	return m
 }
 
-// replay takes messages until one is refused.
+// replay passes messages to an assembly until one is refused.
 func replay(a *assembly, all []byte) {
 	for _, b := range cut(all) {
 		m := arrived(b)
@@ -103,7 +104,7 @@ func replay(a *assembly, all []byte) {
 	}
 }
 
-// A tape is the server's end of a recorded call.
+// A tape is the server's end of a call whose messages were recorded.
 type tape struct {
 	wirepb.Study_SubmitServer
 	ctx  context.Context
@@ -122,7 +123,7 @@ func (p *tape) RecvMsg(m any) error {
 	return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}, m)
 }
 
-// submitted decodes b into m, and fails the test unless protobuf decodes b in the same way.
+// submitted decodes b into m. It fails the test unless protobuf decodes b in the same way.
 func submitted(t *testing.T, m *submission, b []byte) {
 	t.Helper()
 	want := &wirepb.SubmitRequest{}
@@ -144,8 +145,8 @@ func submitted(t *testing.T, m *submission, b []byte) {
 	}
 }
 
-// FuzzRelease sends arbitrary messages from a client. The coordinator receives the pieces of one
-// release in order, and no more bytes than were offered.
+// FuzzRelease sends arbitrary messages from a client. It checks that the coordinator receives
+// the pieces of a release in order, and no more bytes than were offered.
 func FuzzRelease(f *testing.F) {
 	it := item([]byte("the body of a release"))
 	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
@@ -185,8 +186,8 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// FuzzCalls calls the short methods with arbitrary messages. Each call returns an answer or a
-// refusal.
+// FuzzCalls calls the methods with one request with arbitrary messages. It checks that each call
+// returns a response or a refusal.
 func FuzzCalls(f *testing.F) {
 	for _, m := range []proto.Message{
 		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
@@ -223,7 +224,7 @@ func calledCheck(b []byte) error {
 	return checkFollow(m)
 }
 
-// called decodes a message and calls the method with it.
+// called decodes a message and calls a method with it.
 func called[In, Out any, P interface {
 	*In
 	proto.Message
@@ -237,8 +238,8 @@ func called[In, Out any, P interface {
 	return err
 }
 
-// FuzzRefusal reads refusals from arbitrary answers of a coordinator. Each refusal has a known
-// reason and printable text.
+// FuzzRefusal reads refusals from arbitrary responses of a coordinator. It checks that each
+// refusal has a known reason and printable text.
 func FuzzRefusal(f *testing.F) {
 	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
 	check(f, err)

@@ -9,14 +9,14 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// maxGossipKey bounds a key on the wire.
+// maxGossipKey is the maximum length in bytes of a gossip key in a message.
 const maxGossipKey = 64
 
-// say sets the fields of a standing about gossip.
+// say sets the gossip fields of a StandingResponse.
 func (g Gossip) say(m *wirepb.StandingResponse) {
 	_, port, err := net.SplitHostPort(g.Address)
 	if err != nil {
-		return // there is none
+		return // the coordinator does not gossip
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
 		m.SetGossipPort(uint32(n))
@@ -24,9 +24,8 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 	}
 }
 
-// gossip returns the address and key of the coordinator's gossip in a response. It returns a zero
-// Gossip if the fields are invalid. An error is not necessary because no decision depends on
-// gossip.
+// gossip returns the address and key of the coordinator's gossip in a response. If the fields
+// are invalid, it returns a zero Gossip and no error, because no decision depends on gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()
 	host, _, err := net.SplitHostPort(c.config.Address)

@@ -17,15 +17,15 @@ import (
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
-	peer  channel.Party // zero for a guest
+	peer  channel.Party // party at the other end; zero for a guest
 }
 
-// AuthType names the authentication for gRPC.
+// AuthType returns the name of the authentication for gRPC.
 func (caller) AuthType() string { return "fedpvi" }
 
 var secure = credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
 
-// withHTTP2 returns the configuration with HTTP/2 as the only protocol.
+// withHTTP2 returns a copy of c that permits only the protocol HTTP/2.
 func withHTTP2(c *tls.Config) *tls.Config {
 	c = c.Clone()
 	c.NextProtos = []string{"h2"}
@@ -34,7 +34,7 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
-// serverSide makes the TLS handshakes of a server. gRPC sets the deadline of a handshake.
+// serverSide performs the TLS handshakes of a server. gRPC sets the time limit of a handshake.
 type serverSide struct{ server *Server }
 
 func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -68,7 +68,7 @@ func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, 
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see calls the study's function Seen when bytes arrive from a party.
+// see calls the study's function Seen. It is called when bytes arrive from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -85,7 +85,7 @@ func (serverSide) Info() credentials.ProtocolInfo {
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An attended connection calls seen when bytes arrive, including answers to pings.
+// An attended is a connection that calls seen when bytes arrive. Answers to pings count too.
 type attended struct {
 	net.Conn
 	seen func()
@@ -99,11 +99,11 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A visited connection is a guest's connection. It fails after a number of received bytes, so that
-// a stranger cannot make the server hold more bytes.
+// A visited is the connection of a guest. It fails after a number of received bytes, so that a
+// stranger cannot make the server hold more bytes.
 type visited struct {
 	net.Conn
-	left int // bytes that the guest may still send
+	left int // number of bytes that the guest may still send
 }
 
 var errGuest = errors.New("a guest sent more than a join needs")
@@ -117,7 +117,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide makes the TLS handshakes of a client. It records failures in the client's line.
+// clientSide performs the TLS handshakes of a client. It records failures in the client's line.
 type clientSide struct {
 	config *tls.Config
 	line   *line
@@ -137,10 +137,10 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 	return &observed{Conn: c, line: s.line}, callee{secure}, nil
 }
 
-// A callee is an authenticated coordinator.
+// A callee is an authenticated coordinator at the other end of a connection.
 type callee struct{ credentials.CommonAuthInfo }
 
-// AuthType names the authentication for gRPC.
+// AuthType returns the name of the authentication for gRPC.
 func (callee) AuthType() string { return "fedpvi" }
 
 func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -153,12 +153,13 @@ func (clientSide) Info() credentials.ProtocolInfo {
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An observed connection reports its state to the client's line. The refusal of a certificate
-// arrives with the first byte that is read after a handshake that seemed to succeed.
+// An observed is a connection that reports its state to the client's line. If the coordinator
+// refuses a certificate, the error arrives with the first byte after a handshake that seemed to
+// succeed.
 type observed struct {
 	net.Conn
 	line   *line
-	closed atomic.Bool // by this end
+	closed atomic.Bool // whether this end has closed the connection
 }
 
 func (o *observed) Read(b []byte) (int, error) {
@@ -172,9 +173,8 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. The other end may close its side in response. Close therefore marks
-// the connection as closed first, so that Read does not report the end of the connection as a
-// fault.
+// Close closes the connection. The other end may then close its side too. Close therefore marks
+// the connection as closed first, so that Read does not report that as a fault.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

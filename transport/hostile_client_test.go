@@ -17,7 +17,7 @@ func offer(envelope []byte, size uint64) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size}.Build()}.Build()
 }
 
-// prompt returns an offer that contains the body.
+// prompt returns an offer message that contains the body.
 func prompt(envelope []byte, size uint64, body []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size, Body: body}.Build()}.Build()
 }
@@ -26,14 +26,14 @@ func piece(offset uint64, data []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Piece: wirepb.SubmitRequest_Piece_builder{Offset: offset, Data: data}.Build()}.Build()
 }
 
-// submitAll sends messages and returns the error of the last answer.
+// submitAll sends messages and returns the error of the last response.
 func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitRequest) error {
 	t.Helper()
 	stream, err := rpc.Submit(inVersion(t.Context(), "1"))
 	check(t, err)
 	for _, m := range messages {
 		if err := stream.Send(m); err != nil {
-			break // the answer has the reason
+			break // the response contains the reason
 		}
 	}
 	stream.CloseSend()
@@ -44,6 +44,9 @@ func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitR
 	}
 }
 
+// The test sends malformed releases. It checks that the server refuses them without a call of
+// the coordinator.
+//
 //abuse:case A12 refused before the coordinator is asked
 //abuse:case P03 sizes and offsets up to 2⁶⁴−1 are refused
 func TestHostileReleases(t *testing.T) {
@@ -81,13 +84,13 @@ func TestHostileReleases(t *testing.T) {
 	if n := w.desk.written(); n != 50 {
 		t.Errorf("the coordinator got %d bytes, want the 50 of one half", n)
 	}
-	// The coordinator still accepts the second half of the release.
+	// After the failures the coordinator still accepts the second half of the release.
 	if err := submitAll(t, rpc, offer(full(3).Envelope, 100), piece(50, full(3).Body[50:])); !errors.Is(err, io.EOF) || w.desk.taken(full(3)) != 1 {
 		t.Errorf("%v", err)
 	}
 }
 
-// gRPC refuses an oversized message with its own error.
+// The test checks that gRPC refuses an oversized message with its own error.
 //
 //abuse:case A12 refused before it is read
 func TestOversizedMessageIsRefused(t *testing.T) {
@@ -144,8 +147,8 @@ func TestOffsetBehindAnEntry(t *testing.T) {
 	wantRefusal(t, wrapped(err), OutOfPlace)
 }
 
-// The test makes a caller that stops sending and a caller that stops reading. The server ends both
-// calls.
+// One caller stops sending and another caller stops reading. The test checks that the server
+// ends both calls.
 //
 //abuse:case A12 ended; the memory held for it is bounded
 func TestStalledCallEnds(t *testing.T) {
@@ -199,7 +202,7 @@ func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 		if got, err := north.Entry(t.Context(), 1); err != nil || string(got.Body) != "at last" {
 			t.Errorf("%q, %v", got.Body, err)
 		}
-		if n := w.desk.asked(); n != 2 { // for this entry and the next one
+		if n := w.desk.asked(); n != 2 { // one call for this entry and one for the next
 			t.Errorf("the coordinator was called %d times", n)
 		}
 	})

@@ -29,8 +29,8 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
-// abridged returns the start message of an entry that is sent without its body, with a piece that
-// should not be there.
+// abridged returns the start message of an entry without its body. The message has a piece,
+// which is not allowed.
 func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
 	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
 }
@@ -46,6 +46,9 @@ func changed(m *wirepb.FollowResponse, change func(*wirepb.FollowResponse_Start)
 	return m
 }
 
+// The test sends malformed entries from a hostile coordinator. It checks that the client refuses
+// them.
+//
 //abuse:case A12 a client accepts the announced bytes and no more
 //abuse:case P05 an entry with another hash is refused
 func TestHostileEntries(t *testing.T) {
@@ -82,7 +85,7 @@ func TestHostileEntries(t *testing.T) {
 			c, err := Dial(t.Context(), serveImpostor(t, i))
 			check(t, err)
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the client waits for more after an accepted message
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // after an accepted message the client waits for the next one
 			defer cancel()
 			for n := uint64(1); err == nil && n < 3; n++ {
 				_, err = c.Entry(ctx, n)
@@ -95,8 +98,8 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-// The test sends more bytes than announced. The client refuses the piece at once, before it checks
-// the hash.
+// The test sends more bytes than announced. It checks that the client refuses the piece at once,
+// before it checks the hash.
 func TestPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100, false)
@@ -109,7 +112,8 @@ func TestPieceBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// The test cuts an entry and changes it on the next connection. The client refuses the entry.
+// The test cuts an entry, and sends another content on the next connection. It checks that the
+// client refuses the entry.
 func TestEntryThatChangesBetweenConnections(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
@@ -174,6 +178,8 @@ func TestHostileAnswersToARelease(t *testing.T) {
 	}
 }
 
+// The test checks that the client refuses a protocol version that it has not offered.
+//
 //abuse:case A11 refused by the client
 func TestVersionThatWasNotOffered(t *testing.T) {
 	for _, v := range []uint32{0, 2, 1<<32 - 1} {
@@ -185,8 +191,8 @@ func TestVersionThatWasNotOffered(t *testing.T) {
 	}
 }
 
-// The client shows text from the coordinator on a terminal. The test checks that the text contains
-// no control characters.
+// The client shows text from the coordinator on a terminal. The test checks that this text
+// contains no control characters.
 //
 //abuse:case P07 text from the other end cannot control a terminal or a log
 func TestRefusalIsPlainText(t *testing.T) {
@@ -205,8 +211,8 @@ func TestRefusalIsPlainText(t *testing.T) {
 	}
 }
 
-// The test sends a refusal with an unknown reason. The client returns an error that is not a
-// Refusal.
+// The test sends a refusal with an unknown reason. It checks that the client returns an error
+// that is not a Refusal.
 func TestUnknownReason(t *testing.T) {
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse("whim", "no").status() }}
 	c, err := Dial(t.Context(), serveImpostor(t, i))
@@ -219,7 +225,7 @@ func TestUnknownReason(t *testing.T) {
 	}
 }
 
-// rawStatus returns a status with unchecked text.
+// rawStatus returns a status with the refusal's text unchecked.
 func (r *Refusal) rawStatus() error {
 	s, err := status.New(codes.PermissionDenied, r.Text).WithDetails(wirepb.Refusal_builder{Reason: string(r.Reason), Text: r.Text}.Build())
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 )
 
 // begun opens a connection and starts calls of one method with raw HTTP/2 frames. Each call
-// announces a message of the largest size and sends bytes of the message until the server stops
-// reading.
+// announces a message of the maximum size, and sends bytes of it until the server stops reading.
 func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Conn {
 	t.Helper()
 	conn := w.tls(c)
@@ -44,9 +43,9 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Con
 	return conn
 }
 
-// The test starts a thousand calls that never end and send as much as they can. The server
-// disconnects guests at once. The calls of a party use no more memory than the party's window. The
-// server still serves other clients.
+// The test starts a thousand calls that never end and send as much as they can. It checks that
+// the server disconnects guests at once, that the calls of a party use no more memory than the
+// party's window, and that other clients are served.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
 func TestThousandEndlessCalls(t *testing.T) {
@@ -58,7 +57,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 		name        string
 		connections int
 		method      string
-		each        int64 // held for one connection at both ends, besides
+		each        int64 // maximum memory for a connection beside pipes and buffers
 		config      func(w *world, n int) Config
 	}{
 		{"guests", 50, wirepb.Study_Join_FullMethodName, 64 << 10, func(w *world, _ int) Config { return w.guest() }},
@@ -77,7 +76,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 			if _, err := north.Entry(t.Context(), 1); err != nil {
 				t.Errorf("nobody else is served: %v", err)
 			}
-			const ends = 2*pipe + 256<<10 // the pipe between both, and buffers of TLS and HTTP/2
+			const ends = 2*pipe + 256<<10 // memory for the pipe in both directions, and for buffers of TLS and HTTP/2
 			if more, most := heap()-before, int64(who.connections)*(who.each+ends); more > most {
 				t.Errorf("%d bytes are held for %d calls, want %d at most", more, who.connections*calls, most)
 			}

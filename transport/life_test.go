@@ -18,7 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// restart shuts a server down and starts another one for the same study.
+// restart shuts the server down and starts another one for the same study. The new server
+// supports the given versions.
 func (w *world) restart(speaks versions) {
 	w.t.Helper()
 	w.close()
@@ -90,7 +91,8 @@ func TestRemovedStudy(t *testing.T) {
 	wantRefusal(t, err, Unknown)
 }
 
-// The test ends the context of a waiting call. The call ends and the connection stays open.
+// The test ends the context of a waiting call. It checks that the call ends and that the
+// connection stays open.
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -160,8 +162,8 @@ func TestClosingEndsEverything(t *testing.T) {
 	})
 }
 
-// The test runs a client without a coordinator. The client retries at growing intervals, and gives
-// up.
+// The test runs a client without a coordinator. It checks that the client retries at growing
+// intervals, and then gives up.
 func TestCoordinatorIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -192,7 +194,8 @@ func TestCoordinatorIsDown(t *testing.T) {
 	})
 }
 
-// The test calls a closed port of the loopback interface, which refuses the connection.
+// The test calls a closed port, where the loopback interface refuses the connection. It checks
+// the error.
 func TestClosedPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -207,6 +210,9 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
+// The test checks which version two programs agree on. Without a common version, the refusal
+// must name the side to update.
+//
 //abuse:case A11 agreed on, or refused with the side to update
 func TestVersionsOfTwoPrograms(t *testing.T) {
 	for _, c := range []struct {
@@ -242,8 +248,8 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 	}
 }
 
-// The test updates the coordinator while a client is connected. The client agrees on the version
-// again, or gets a refusal if there is no common version.
+// The test updates the coordinator while a client is connected. It checks that the client agrees
+// on the version again, or gets a refusal if there is no common version.
 func TestVersionIsAgreedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, ServerConfig{}, versions{1, 1})
@@ -261,6 +267,8 @@ func TestVersionIsAgreedOnAgain(t *testing.T) {
 	})
 }
 
+// The test checks that a call without a version is refused.
+//
 //abuse:case A11 refused
 func TestCallWithoutAVersion(t *testing.T) {
 	w := newWorld(t)
@@ -275,7 +283,7 @@ func TestCallWithoutAVersion(t *testing.T) {
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
 }
 
-// A polite is a connection whose peer closes its side after this end has closed.
+// A polite is a connection whose other end closes its side after this end has closed.
 type polite struct {
 	net.Conn
 	told chan struct{}
@@ -293,7 +301,7 @@ func (p polite) Close() error {
 	return nil
 }
 
-// Closing a connection deliberately logs no warning.
+// The test checks that a deliberate close of a connection logs no warning.
 func TestDeliberateCloseIsNoFault(t *testing.T) {
 	var said bytes.Buffer
 	for _, wanted := range []bool{true, false} {

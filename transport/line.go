@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// An Unreachable is the error for a coordinator that cannot be reached. Err is the cause that this
-// end observed.
+// An Unreachable is the error for a coordinator that cannot be reached. Err is the cause as this
+// end observed it.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -24,10 +24,10 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cannot reach %s: %v%s", u.Address, reasonFor(u.Err), adviceFor(u.Err))
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// reasonFor describes an error of the network in a few words.
+// reasonFor describes a network error in a few words.
 func reasonFor(err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -65,14 +65,14 @@ func adviceFor(err error) string {
 	return ": check the network, and that the firewall lets this address and port through"
 }
 
-// alert reports whether the other end refused the handshake.
+// alert reports whether err means that the other end refused the handshake.
 func alert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether a retry may succeed. It returns false for TLS errors such as a wrong
-// pinned key, because a retry would fail again.
+// passing reports whether a retry may succeed. For TLS errors such as a wrong pinned key it
+// returns false.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -92,7 +92,7 @@ type line struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	fault   error // of the last try; nil once a byte has arrived
+	fault   error // error of the last try; nil once a byte has arrived
 	waiting map[int]context.CancelCauseFunc
 	next    int
 }
@@ -101,7 +101,7 @@ func newLine(address string, log *slog.Logger) *line {
 	return &line{address: address, log: log, waiting: map[int]context.CancelCauseFunc{}}
 }
 
-// alive records that bytes arrived.
+// alive records that bytes have arrived.
 func (l *line) alive() {
 	l.mu.Lock()
 	was := l.fault
@@ -112,11 +112,11 @@ func (l *line) alive() {
 	}
 }
 
-// failed records the error that ended the connection. It ends the waiting calls if a retry cannot
-// succeed.
+// failed records the error that ended the connection. It ends the waiting calls if a retry
+// cannot succeed.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // by this end
+		return // this end has closed the connection
 	}
 	fault := &Unreachable{l.address, err}
 	l.mu.Lock()
@@ -133,15 +133,15 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last failed connection, or nil if bytes have arrived since.
+// last returns the error of the last failed connection. It returns nil if bytes have arrived
+// since.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch returns a context that also ends when connecting fails with an error that a retry cannot
-// repair.
+// watch returns a context that also ends when connecting fails for good.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

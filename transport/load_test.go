@@ -19,8 +19,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test measures memory with followers that do not read. Each follower costs the memory of a
-// window and not of a whole entry.
+// The test connects followers that do not read. It checks that each follower costs the memory of
+// a window, and not of a whole entry.
 //
 //abuse:case A12 a follower that does not read costs a window
 func TestMemoryOfStalledFollowers(t *testing.T) {
@@ -67,8 +67,8 @@ func heap() int64 {
 	return int64(m.HeapInuse)
 }
 
-// The test sends the same release on two connections at once. The coordinator accepts the release
-// once.
+// The test sends the same release on two connections at once. It checks that the coordinator
+// accepts the release once.
 //
 //abuse:case A25 taken once
 func TestSameReleaseOnTwoConnections(t *testing.T) {
@@ -98,8 +98,8 @@ func sameTwice(t *testing.T) {
 	}
 }
 
-// BenchmarkFollowers sends entries of 1,000 parameters to many clients over loopback, and reports
-// the bytes on the wire per byte of body.
+// BenchmarkFollowers sends entries of 1,000 parameters to many clients over loopback. It reports
+// the number of bytes on the wire for each byte of the body.
 func BenchmarkFollowers(b *testing.B) {
 	for _, followers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(followers), func(b *testing.B) {
@@ -125,7 +125,7 @@ func BenchmarkFollowers(b *testing.B) {
 	}
 }
 
-// BenchmarkRelease sends releases of a million parameters one after the other.
+// BenchmarkRelease sends releases of a million parameters, one after the other.
 func BenchmarkRelease(b *testing.B) {
 	o := newCounter()
 	w, clients := loopback(b, o, 1)
@@ -147,8 +147,8 @@ type sink struct{ Coordinator }
 func (*sink) Offer(context.Context, channel.Party, []byte, []byte) (int64, error) { return 0, nil }
 func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error     { return nil }
 
-// BenchmarkWaiting reports the memory of idle connections at both ends. The coordinator uses about
-// half of this memory.
+// BenchmarkWaiting reports the memory of an idle connection at both ends together. The
+// coordinator uses about half of it.
 func BenchmarkWaiting(b *testing.B) {
 	const followers = 200
 	before := heap()
@@ -166,7 +166,7 @@ func BenchmarkWaiting(b *testing.B) {
 	waiting.Wait()
 }
 
-// loopback returns a test server on a real port, with clients that are connected to it.
+// loopback returns a test server on a real port, and clients that are connected to it.
 func loopback(b *testing.B, o Observer, clients int) (*world, []*Client) {
 	w := &world{office: newOffice(b, document), desk: newDesk(), served: make(chan error, 1)}
 	var err error

@@ -2,14 +2,15 @@ package transport
 
 import "net"
 
-// An Observer counts events at one end, for metrics. It learns nothing about parties, rounds or
-// records. Its methods are called concurrently.
+// An Observer counts events at one end of a connection, for metrics. It gets no information
+// about parties, rounds or records. Its methods are called concurrently.
 type Observer interface {
-	// Called reports the end of a call: "ok", "canceled", "internal" or the [Reason] of a refusal.
+	// Called counts the end of a call. The outcome is "ok", "canceled", "internal" or the
+	// [Reason] of a refusal.
 	Called(method, outcome string)
-	// Moved reports bytes on a connection, including those of TLS.
+	// Moved counts bytes on a connection, including those of TLS.
 	Moved(received, sent int)
-	// Connected reports a new connection (+1) or a closed one (-1).
+	// Connected counts a new connection (+1) or a closed one (−1).
 	Connected(change int)
 }
 
@@ -19,7 +20,7 @@ func (blind) Called(string, string) {}
 func (blind) Moved(int, int)        {}
 func (blind) Connected(int)         {}
 
-// A counted connection informs an observer.
+// A counted is a connection that reports its bytes to an observer.
 type counted struct {
 	net.Conn
 	observer Observer

@@ -22,7 +22,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// methods lists every method of the server, and some names of methods that do not exist.
+// methods lists all methods of the server, and some names that are not methods.
 var methods = append(slices.Collect(maps.Keys(permissions)),
 	healthpb.Health_Watch_FullMethodName,
 	"/fedpvi.v1.Study/Abort",
@@ -31,8 +31,8 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 	"hello",
 )
 
-// The test sends only the name of the method. The server refuses a caller without permission before
-// it reads anything else.
+// The test calls methods without sending a message. It checks that the server refuses a caller
+// without permission before it reads a message.
 //
 //abuse:case P04 the handler is not reached
 func TestGuestsMayOnlyJoin(t *testing.T) {
@@ -71,7 +71,8 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
-// The test serves two studies on one port. A party of one study has no access to the other study.
+// The test serves two studies on one port. It checks that a party of one study has no access to
+// the other study.
 //
 //abuse:case A08 refused
 //abuse:case P02 each sees its own study
@@ -81,7 +82,7 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 	desk := newDesk()
 	check(t, w.server.Add(other.study(desk)))
 
-	// The caller has its own keys and the other study's name, and accepts any certificate.
+	// This caller has its own keys, uses the other study's name, and accepts any certificate.
 	c := w.config("north")
 	c.TLS.ServerName = channel.ServerName(other.document)
 	c.TLS.InsecureSkipVerify, c.TLS.VerifyConnection = true, nil
@@ -91,13 +92,13 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 		t.Errorf("a peer of one study calls another: %v", err)
 	}
 
-	// The caller uses the name of a study that the server does not serve.
+	// This caller uses the name of a study that the server does not serve.
 	c.TLS.ServerName = channel.ServerName(sha256.Sum256([]byte("a third")))
 	if _, err := Dial(t.Context(), c); !errors.As(err, &u) {
 		t.Errorf("a study that is not served: %v", err)
 	}
 
-	// Each party gets the transcript of its own study.
+	// Each party must get the transcript of its own study.
 	w.desk.say([]byte("ours"))
 	desk.say([]byte("theirs"))
 	d := w.config("north")
@@ -112,8 +113,8 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 	}
 }
 
-// A party that is removed from the roster is refused at its next connection. The coordinator also
-// checks every call.
+// The test removes a party from the roster. It checks that the party's next connection is
+// refused. Coordinators also check every call.
 //
 //abuse:case P13 refused at the next connection
 func TestPartyRemovedFromTheRoster(t *testing.T) {
@@ -127,7 +128,7 @@ func TestPartyRemovedFromTheRoster(t *testing.T) {
 	}
 }
 
-// Neither end sends data without encryption.
+// The test checks that neither end sends data without encryption.
 //
 //abuse:case P08 neither end sends data without TLS
 //abuse:case A11 neither end falls back to an unencrypted connection

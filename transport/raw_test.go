@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// raw returns a plain gRPC connection, without the checks of Client.
+// raw returns a gRPC connection without the checks of Client.
 func (w *world) raw(c Config) *grpc.ClientConn {
 	w.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///hub",
@@ -26,14 +26,14 @@ func (w *world) raw(c Config) *grpc.ClientConn {
 	return conn
 }
 
-// inVersion returns a context for calls in a protocol version.
+// inVersion returns a context for calls with the given protocol version.
 func inVersion(ctx context.Context, version string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
 }
 
-// refusalOf calls a method without sending a message, and returns the error of the call.
+// refusalOf calls a method without sending a message. It returns the error of the call.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // an admitted caller waits
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a permitted caller would wait for ever
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	if err != nil {
@@ -50,7 +50,7 @@ func wrapped(err error) error {
 	return err
 }
 
-// An impostor is a coordinator that has the right keys and whose answers a test controls.
+// An impostor is a coordinator with the right keys whose responses a test determines.
 type impostor struct {
 	wirepb.UnimplementedStudyServer
 	version uint32
@@ -73,7 +73,7 @@ func (i *impostor) Follow(m *wirepb.FollowRequest, s wirepb.Study_FollowServer) 
 
 func (i *impostor) Submit(s wirepb.Study_SubmitServer) error { return i.submit(s) }
 
-// serveImpostor returns the configuration of a client that calls an impostor.
+// serveImpostor runs an impostor, and returns the configuration of a client that calls it.
 func serveImpostor(t *testing.T, i *impostor) Config {
 	t.Helper()
 	w := &world{office: newOffice(t, document), listener: bufconn.Listen(1 << 20)}
@@ -85,8 +85,7 @@ func serveImpostor(t *testing.T, i *impostor) Config {
 	return w.config("north")
 }
 
-// tls completes a handshake and returns the connection, on which a test writes raw HTTP/2
-// frames.
+// tls completes a TLS handshake and returns the connection. Tests write raw HTTP/2 frames to it.
 func (w *world) tls(c Config) *tls.Conn {
 	w.t.Helper()
 	raw, err := c.DialContext(w.t.Context(), "tcp", "hub")

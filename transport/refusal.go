@@ -14,8 +14,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes maps reasons to gRPC codes. The status also contains the reason itself as a detail.
-// The codes serve peers that do not know the detail.
+// reasonCodes maps reasons to gRPC codes. The codes are for peers that cannot decode the reason,
+// which the status contains as a detail.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -46,8 +46,9 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in an answer, or nil. The other end may be hostile, so refusalIn
-// ignores an unknown reason and removes unprintable characters from the text.
+// refusalIn returns the refusal in a response, or nil if there is none. The other end may be
+// hostile, so refusalIn ignores an unknown reason and removes unprintable characters from the
+// text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -63,8 +64,8 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain makes a text safe for a terminal and for a line of a log. It replaces unprintable
-// characters and shortens long texts.
+// plain returns a text that is safe for a terminal and for a line of a log. It replaces
+// unprintable characters and shortens long texts.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -78,7 +79,8 @@ func plain(text string) string {
 	return text
 }
 
-// outcome names the end of a call for metrics: "ok", "canceled", "internal" or a reason.
+// outcome returns the outcome of a call for metrics. It is "ok", "canceled", "internal" or a
+// reason.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -94,7 +96,7 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts the error of a coordinator to a gRPC status for the peer. The peer receives the
+// answer turns the error of a coordinator into a gRPC status for the peer. The peer receives the
 // full text of a refusal. A cancelled call has the code Canceled. For any other error the peer
 // receives only the number of an incident, and the log contains this number and the error.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {

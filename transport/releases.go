@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit receives a release in pieces. It holds one piece in memory at a time.
+// Submit receives a release in pieces. It holds only one piece in memory at a time.
 func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	c := callOf(stream.Context())
 	m := &submission{}
@@ -76,9 +76,9 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 }
 
 // uploads lists the releases that the server is receiving. A client whose connection broke calls
-// again, and the server may not have noticed the end of the earlier call. The server ends the
-// earlier call first, so that a coordinator receives the pieces of a release from one call at a
-// time.
+// again, perhaps before the server has noticed the end of the earlier call. The server then ends
+// the earlier call, so that a coordinator receives the pieces of a release from only one call at
+// a time.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -94,8 +94,8 @@ type uploading struct {
 	done chan struct{}
 }
 
-// begin ends an earlier call that sends the same release, and waits for its end. The caller must
-// call done after the call.
+// begin registers a call that sends a release. It first ends an earlier call that sends the same
+// release, and waits for its end. The caller must call done at the end.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}
@@ -119,7 +119,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // a later call also waits for that one
+		<-before.done // a later call waits for this call, and so also for the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

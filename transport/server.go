@@ -19,35 +19,36 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// ServerConfig configures a server. The zero value works.
+// ServerConfig configures a server. The zero value is ready for use.
 type ServerConfig struct {
-	// RoundDeadline is the time limit for a round. All timeouts are derived from it.
+	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	// Trace, if set, is called when a call of a method begins. The server calls the returned
-	// function when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are
+	// Trace, if set, is called when a call of a method begins. The function that it returns is
+	// called when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are
 	// not traced, because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
-// A Study is served under one name.
+// A Study configures a study that a server serves under one name.
 type Study struct {
-	// Document is the SHA-256 of the study document; channel.ServerName derives the name from it.
+	// Document is the SHA-256 of the study document. channel.ServerName derives the server name
+	// from it.
 	Document channel.Hash
-	// TLS comes from channel.Server.
+	// TLS is a configuration from channel.Server.
 	TLS *tls.Config
-	// Coordinator handles the calls.
+	// Coordinator handles the calls of the study's parties.
 	Coordinator Coordinator
-	// MaxRelease is the largest body of a release in bytes.
+	// MaxRelease is the maximum size of a release's body in bytes.
 	MaxRelease int64
-	// Seen, if set, is called whenever bytes arrive from a party, including answers to pings. It
-	// must be fast because it is called often.
+	// Seen, if set, is called whenever bytes arrive from a party. Answers to pings count too.
+	// Seen must be fast, because it is called often.
 	Seen func(channel.Party)
 }
 
-// A served is a study at a server, with the context that ends its calls when the study is removed.
+// A served is a study at a server. Its context ends the study's calls when the study is removed.
 type served struct {
 	Study
 	ctx     context.Context
@@ -119,7 +120,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		// The small buffers reduce the memory of an idle connection.
+		// Small buffers reduce the memory of an idle connection.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
 	}
@@ -166,7 +167,7 @@ func (s *served) stop(why error) {
 	s.end(why)
 }
 
-// SetHealth sets the health of a study. The parties of the study can query the health.
+// SetHealth sets the health of a study, which the parties of the study can query.
 func (s *Server) SetHealth(document channel.Hash, works bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if works {
@@ -183,7 +184,7 @@ func (s *Server) find(name string) *served {
 	return s.studies[name]
 }
 
-// Serve serves connections of a listener until Shutdown.
+// Serve accepts connections from a listener and serves them until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.grpc.Serve(guardedListener{l, s.door}); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serving %s: %w", l.Addr(), err)
@@ -191,7 +192,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops the server. It accepts no new calls and ends the waiting calls. Other calls may
+// Shutdown stops the server. It accepts no new calls and ends waiting calls. Other calls may
 // finish until ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()

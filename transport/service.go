@@ -10,7 +10,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// service implements the gRPC service: it checks messages and calls the coordinator of the study.
+// service implements the gRPC service. It checks messages and calls the coordinator of the
+// study.
 type service struct {
 	wirepb.UnimplementedStudyServer
 	server *Server
@@ -56,7 +57,7 @@ func (service) Approve(ctx context.Context, m *wirepb.ApproveRequest) (*wirepb.A
 	return wirepb.ApproveResponse_builder{}.Build(), c.study.Coordinator.Approve(ctx, c.peer, m.GetEnvelope())
 }
 
-// healthOfStudies is the health service. It returns the health of the caller's study.
+// healthOfStudies is the health service. It reports the health of the caller's study.
 type healthOfStudies struct {
 	healthpb.UnimplementedHealthServer
 }
@@ -68,9 +69,9 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread converts an error of reading a message to a Refusal for the metrics. gRPC has already
-// reported the error to the sender. Other errors mean that the stream or its context has ended, and
-// unread returns them unchanged.
+// unread turns an error in reading a message into a Refusal for the metrics. gRPC has already
+// reported the error to the sender. If the stream or its context has ended, unread returns the
+// error unchanged.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:

@@ -10,12 +10,13 @@ import (
 // A Stored is the body of an item on disk. The server reads the body while it sends it.
 type Stored interface {
 	Size() uint64
-	Hash() Hash // SHA-256
-	// Read fills b with the body's bytes from an offset. It may be called concurrently.
+	Hash() Hash // SHA-256 of the body
+	// Read fills b with the body's bytes, starting at the offset from. It may be called
+	// concurrently.
 	Read(b []byte, from int64) error
 }
 
-// A held is a body in memory with its hash.
+// A held is a body in memory together with its hash.
 type held struct {
 	body []byte
 	sum  Hash
@@ -29,8 +30,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns n bytes of a body. It does not copy a body in memory. It reads a body on disk
-// into a buffer that is reused after sending.
+// pieceOf returns n bytes of a body, starting at the offset from. It does not copy a body in
+// memory. It reads a body on disk into a buffer that is reused after sending.
 func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
@@ -44,14 +45,14 @@ func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
 	return mem.NewBuffer(b, pool), nil
 }
 
-// hashes holds the newest bodies in memory with their hashes. All followers of a study receive the
-// same bodies, so each body is hashed only once.
+// hashes keeps the newest bodies in memory with their hashes. All followers of a study receive
+// the same bodies, so each body is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
-	held [4]held // newest first
+	held [4]held // newest body first
 }
 
-// of returns a body with its hash.
+// of returns a body together with its hash.
 func (s *hashes) of(body []byte) held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +66,8 @@ func (s *hashes) of(body []byte) held {
 	return s.held[0]
 }
 
-// same reports whether two slices share their memory. Such slices have equal content because bodies
-// are never modified.
+// same reports whether two slices share their memory. Such slices have equal content, because
+// bodies are never modified.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A kept is a body in memory that the server reads as if it were on disk.
+// A kept is a body in memory that the server treats like a body on disk.
 type kept struct {
 	body []byte
 	fail error
@@ -24,7 +24,7 @@ func (k kept) Read(b []byte, from int64) error {
 	return k.fail
 }
 
-// sentFrames records the sent messages.
+// sentFrames is a stream that records the sent messages.
 type sentFrames struct {
 	grpc.ServerStream
 	sent []frame
@@ -35,16 +35,17 @@ func (t *sentFrames) SendMsg(m any) error {
 	return nil
 }
 
-// bytes returns the messages as they are on the wire, separated by bars.
+// bytes returns the encoded messages, separated by bars.
 func (t *sentFrames) bytes() (all []byte) {
 	for _, f := range t.sent {
-		data, _ := codec{}.Marshal(f) // frames are encoded already
+		data, _ := codec{}.Marshal(f) // frames are already encoded, so there is no error
 		all = append(append(all, data.Materialize()...), '|')
 	}
 	return all
 }
 
-// The test sends entries from disk and from memory, from several offsets. The messages are equal.
+// The test sends entries from disk and from memory, from several offsets. It checks that the
+// messages are equal.
 func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -70,7 +71,7 @@ func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	}
 }
 
-// An entry that cannot be read is not sent.
+// The test checks that an entry that cannot be read from disk is not sent.
 func TestUnreadableStoredEntry(t *testing.T) {
 	gone := errors.New("gone")
 	var got sentFrames

@@ -9,12 +9,12 @@ import (
 )
 
 // A submission is a received SubmitRequest. All messages of a call use the same buffer, so the
-// slices of a submission are valid until the next message is read. Decoding by protobuf would copy
-// each piece once more. The buffers of gRPC have sizes of powers of two and do not suit messages
-// that are slightly longer.
+// slices of a submission are valid only until the next message is read. Decoding by protobuf
+// would copy each piece once more. The buffers of gRPC have sizes of powers of two, and so waste
+// memory for messages that are slightly longer.
 type submission struct {
-	offer  *offerPart // nil if there is none
-	piece  *piecePart // nil if there is none
+	offer  *offerPart // nil if the message has no offer
+	piece  *piecePart // nil if the message has no piece
 	buffer []byte
 }
 
@@ -29,7 +29,7 @@ type piecePart struct {
 	data   []byte
 }
 
-// The fields of a SubmitRequest, of an Offer and of a Piece.
+// Field numbers of a SubmitRequest, an Offer and a Piece.
 const (
 	offerPartField = 1
 	piecePartField = 2
@@ -42,7 +42,7 @@ const (
 	dataField   = 2
 )
 
-// read decodes a message as proto.Unmarshal does.
+// read decodes a message with the same result as proto.Unmarshal.
 func (m *submission) read(message mem.BufferSlice) error {
 	b := slices.Grow(m.buffer[:0], message.Len())[:message.Len()]
 	message.CopyTo(b)
@@ -53,7 +53,7 @@ func (m *submission) read(message mem.BufferSlice) error {
 		}
 		part, _ := protowire.ConsumeBytes(value)
 		switch number {
-		case offerPartField: // the later one of the two counts
+		case offerPartField: // a later field replaces an earlier one
 			if m.piece = nil; m.offer == nil {
 				m.offer = &offerPart{}
 			}
@@ -96,7 +96,7 @@ func (p *piecePart) read(b []byte) error {
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// eachField calls f for each field of an encoded message in order, with the field's encoded value.
+// eachField calls f for each field of an encoded message in order. The value is still encoded.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

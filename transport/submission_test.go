@@ -11,7 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test decodes valid messages in unusual encodings. The result equals the result of protobuf.
+// The test decodes valid messages in unusual encodings, and compares the results with those of
+// protobuf.
 func TestSubmissions(t *testing.T) {
 	encoded := func(m proto.Message) []byte {
 		b, err := proto.Marshal(m)
@@ -39,13 +40,13 @@ func TestSubmissions(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			submitted(t, m, b)
-			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // unknown fields
+			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // with unknown fields
 			submitted(t, m, b[:max(len(b)-1, 0)])
 		})
 	}
 }
 
-// The test checks that all pieces are received in one buffer, also if the connection splits a
+// The test checks that all pieces are received in one buffer, even if the connection splits a
 // message.
 func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 	const size, pieces = 100_000, 50
@@ -56,7 +57,7 @@ func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 		n := min(len(rest), 16<<10)
 		parts, rest = append(parts, mem.SliceBuffer(rest[:n])), rest[n:]
 	}
-	memory.Within(t, 3*size, func() { // a growing buffer is allocated twice under the race detector
+	memory.Within(t, 3*size, func() { // under the race detector, a growing buffer is allocated twice
 		m := &submission{}
 		for range pieces {
 			if err := m.read(parts); err != nil || m.piece.offset != 7 || len(m.piece.data) != size {

@@ -8,8 +8,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends a release. It omits the first bytes of the body if the coordinator already has them.
-// It returns nil when the release is durable at the coordinator. A release may be submitted again.
+// Submit sends a release. It skips bytes of the body that the coordinator already has. It
+// returns nil when the release is durable at the coordinator. A release may be submitted again.
 // The caller must not change the item during the call. Concurrent calls send their releases one
 // after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
@@ -34,8 +34,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send makes one try to send a release. It sets have to the number of bytes that the coordinator
-// has, and records progress if the number has grown.
+// send tries once to send a release. It sets have to the number of bytes that the coordinator
+// has, and records progress if this number has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -68,9 +68,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body to send with the offer. It returns nil for a long body, and for a body
-// of which the coordinator may already have a part. The client then waits for the number of bytes
-// that the coordinator has.
+// promptly returns the body to send with the offer. It returns nil for a long body, and for a
+// body that the coordinator may already have in part. The client then waits until it knows how
+// many bytes the coordinator has.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -78,7 +78,7 @@ func promptly(body []byte, have int64) []byte {
 	return body
 }
 
-// sendPieces sends a body from an offset.
+// sendPieces sends a body in pieces, starting at an offset.
 func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
 	for offset < int64(len(body)) {
 		n := min(int64(len(body))-offset, sentPiece)
@@ -92,7 +92,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard receives the number of bytes of a body that the coordinator has.
+// heard receives from the coordinator how many bytes of the body it has.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -107,8 +107,8 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	return int64(m.GetHave()), nil
 }
 
-// ended returns the error that ended a stream. A failed send returns only io.EOF, so ended receives
-// the error from the stream.
+// ended returns the error that ended a stream. After a failed send the error is only io.EOF, so
+// ended receives the cause from the stream.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

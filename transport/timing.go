@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// DefaultRoundDeadline is the default time for a round.
+// DefaultRoundDeadline is the default time limit for a round.
 const DefaultRoundDeadline = 10 * time.Minute
 
 const (
 	minRoundDeadline = time.Second
 	maxRoundDeadline = 365 * 24 * time.Hour
-	// fastestPing is the shortest interval between pings that gRPC permits.
+	// fastestPing is the minimum interval between pings that gRPC permits.
 	fastestPing = 10 * time.Second
 	slowestPing = 2 * time.Minute
 )
 
-// timing holds the time limits and intervals of a connection. They are derived from the deadline of
-// a round, so that a round can end in time although each kind of failure happens once.
+// timing holds the time limits and intervals of a connection. They are fractions of the round
+// deadline. A round can therefore end in time even if each kind of failure happens once.
 type timing struct {
-	call      time.Duration // a short call
-	stall     time.Duration // a long call without progress
-	patience  time.Duration // retries without progress
-	wait      time.Duration // for an entry, while polling
+	call      time.Duration // time limit of a short call
+	stall     time.Duration // time limit of a long call without progress
+	patience  time.Duration // time limit of retries without progress
+	wait      time.Duration // maximum wait for an entry while polling
 	handshake time.Duration
-	ping      time.Duration // of a silent connection
-	pong      time.Duration // for the answer to a ping
-	first     time.Duration // before the second try
-	longest   time.Duration // the longest between two tries
+	ping      time.Duration // time without data after which a ping is sent
+	pong      time.Duration // time limit for the answer to a ping
+	first     time.Duration // wait before the second try
+	longest   time.Duration // maximum wait between two tries
 }
 
 func deriveTiming(round time.Duration) (timing, error) {
@@ -52,8 +52,8 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the wait before a further try. The second try has n = 1. The wait doubles with each
-// try up to a maximum. A random part of up to a half is subtracted, so that the clients of one
+// pause returns the wait before a try. The second try has n = 1. The wait doubles with each try
+// up to a maximum. A random part of up to a half is subtracted, so that the clients of a
 // coordinator do not all try at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
@@ -63,7 +63,7 @@ func (t timing) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rest waits for d. It returns the error of ctx if ctx is done earlier.
+// rest waits for d. If ctx is done earlier, rest returns the error of ctx.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

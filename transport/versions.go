@@ -2,14 +2,14 @@ package transport
 
 import "fmt"
 
-// The protocol versions of this program. A program also supports the previous version, so that the
+// Protocol versions of this program. A program also supports the previous version, so that the
 // two ends can be updated one after the other.
 const (
 	MinVersion = 1
 	MaxVersion = 1
 )
 
-// versions is a range of versions, both ends included.
+// versions is a range of protocol versions, both ends included.
 type versions struct{ lowest, highest uint32 }
 
 var ours = versions{MinVersion, MaxVersion}
@@ -23,7 +23,8 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest version that coordinator and client both support.
+// agree returns the highest version that both ends support. It returns an error if there is
+// none.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {

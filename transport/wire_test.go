@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test compares the fields of all messages with a reviewed list. Only the encrypted body of a
-// release is computed from records, and this body has the same size for all clients.
+// The test compares the fields of all messages with a reviewed list. Only the encrypted body of
+// a release is computed from records. This body has the same size for all clients.
 //
 //abuse:case A18 no message has a field for a loss, norm, count or time
 func TestFieldsAreTheReviewedOnes(t *testing.T) {

@@ -27,7 +27,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// An office holds the keys of a study, and issues certificates to the study's parties.
+// An office holds the keys of a study, and issues certificates to its parties.
 type office struct {
 	t         testing.TB
 	document  channel.Hash
@@ -40,7 +40,7 @@ type office struct {
 
 func newOffice(t testing.TB, document channel.Hash) *office {
 	t.Helper()
-	day := time.Now() // of the bubble, inside one
+	day := time.Now() // the time in the synctest bubble, if there is one
 	o := &office{t: t, document: document, day: day, pins: map[channel.Party]identity.Pin{}}
 	var err error
 	o.authority, err = channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), document, day, day.AddDate(1, 0, 0))
@@ -72,17 +72,17 @@ func (o *office) pin(p channel.Party) (identity.Pin, bool) {
 	return pin, ok
 }
 
-// study returns the study for [Server.Add]. Guests may connect.
+// study returns the configuration of the study for [Server.Add]. Guests may connect.
 func (o *office) study(c Coordinator) Study {
 	server := channel.Server{Credentials: o.hub, Pins: o.pin, Guests: true, Now: time.Now}
 	return Study{Document: o.document, TLS: server.Config(), Coordinator: c, MaxRelease: 8 << 20}
 }
 
-// pipe is the capacity of a connection in bytes.
+// pipe is the capacity in bytes of one direction of a connection.
 const pipe = 256 << 10
 
-// A world is a server in memory for a test. It contains the keys of a study (office), a coordinator
-// (desk) and a listener.
+// A world is a server in memory for a test. It contains an office with the keys of a study, a
+// desk as the coordinator, and a listener.
 type world struct {
 	*office
 	desk     *desk
@@ -149,13 +149,13 @@ func (w *world) dial(config Config) *Client {
 type desk struct {
 	mu       sync.Mutex
 	entries  []Item
-	more     chan struct{} // closed when there is another entry
+	more     chan struct{} // closed when a further entry exists
 	bodies   map[Hash]*upload
-	peers    map[string]channel.Party // by method, the last caller
-	err      error                    // returned by Approve
+	peers    map[string]channel.Party // last caller of each method
+	err      error                    // error that Approve returns
 	approved [][]byte
-	waits    int  // calls of Entry
-	prompt   bool // accepts a body that comes with its offer; an older program does not
+	waits    int  // number of calls of Entry
+	prompt   bool // accepts a body that arrives with its offer; an older program does not
 }
 
 type upload struct {
@@ -261,7 +261,7 @@ func item(body []byte) Item {
 	return Item{Envelope: sum[:], Body: body}
 }
 
-// taken returns how often a release was accepted.
+// taken returns how many times a release was accepted.
 func (d *desk) taken(it Item) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -271,7 +271,7 @@ func (d *desk) taken(it Item) int {
 	return 0
 }
 
-// written returns how many bytes arrived in total.
+// written returns how many bytes arrived in all calls together.
 func (d *desk) written() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -281,7 +281,7 @@ func (d *desk) written() (n int) {
 	return n
 }
 
-// asked returns how often an entry was requested.
+// asked returns how many times an entry was requested.
 func (d *desk) asked() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// A siege plays one study many times. It kills processes at random moments, makes the network
-// unreliable and limits the size of files as a full disk would.
+// A siege runs one study many times under faults. It kills processes at random moments, makes
+// the network unreliable, and limits the size of files as a full disk would.
 type siege struct {
 	base  string
 	proxy *proxy
-	net   *network // state before the first run: all clients have joined and approved
+	net   *network // the state that each run copies; all clients have joined and approved
 	kills int
 	full  int
 }
@@ -28,7 +28,7 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege plays the given number of runs, with consecutive seeds that begin with from.
+// besiege runs the study number times. The seeds are consecutive and begin with from.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -64,7 +64,7 @@ func besiege(ctx context.Context, number, from string) error {
 	return nil
 }
 
-// prepare makes all clients join and approve, once.
+// prepare creates the state that each run copies, in which all clients have joined and approved.
 func (s *siege) prepare(ctx context.Context) error {
 	records := filepath.Join(s.base, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", "simulation.clients=3", "--set", "federation.min_clients=2",
@@ -94,10 +94,10 @@ func (s *siege) prepare(ctx context.Context) error {
 	if err := s.net.kill(hub); err != nil {
 		return err
 	}
-	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock")) // which cannot be copied
+	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock")) // a socket cannot be copied
 }
 
-// run performs one run, from a copy of the prepared state.
+// run runs the study once with faults, from a copy of the prepared state.
 func (s *siege) run(ctx context.Context, seed uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
@@ -121,7 +121,7 @@ func (s *siege) run(ctx context.Context, seed uint64) error {
 	return os.RemoveAll(n.dir)
 }
 
-// private makes copies of state directories readable for their owner only.
+// private removes the permissions of other users from copies of state directories.
 func private(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
@@ -134,7 +134,7 @@ func private(dir string) error {
 	})
 }
 
-// A battle is a run in progress.
+// A battle is a run that has begun.
 type battle struct {
 	siege *siege
 	net   *network
@@ -142,7 +142,7 @@ type battle struct {
 	ends  chan end
 	lives map[string]*exec.Cmd
 	done  map[string]bool
-	limit map[string]bool // processes on a full disk
+	limit map[string]bool // processes whose file size is limited
 }
 
 type end struct {
@@ -185,7 +185,8 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills the process with the given name or, in one of five cases, cuts all connections.
+// strike kills the process with the given name. In one of five cases it cuts all connections
+// instead.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -193,18 +194,19 @@ func (b *battle) strike(id string) {
 	}
 	if c := b.lives[id]; c != nil {
 		b.siege.kills++
-		_ = c.Process.Kill() // it may have just ended
+		_ = c.Process.Kill() // the process may have just ended
 	}
 }
 
-// start starts a process. At random it limits the size of the process's files.
+// start starts a process. At random it limits the size of the process's files, as a full disk
+// would.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
 	if id != hub {
 		program = "client"
 		args = []string{"--log", "json", "run", "--round-deadline", roundTime.String(), "--data", filepath.Join(b.net.records, id+".csv"), "--result", b.net.result(id)}
-		if err := os.RemoveAll(b.net.result(id)); err != nil { // of a process that ended in a write
+		if err := os.RemoveAll(b.net.result(id)); err != nil { // an incomplete result may be left from a process that was killed
 			return err
 		}
 	}
@@ -212,7 +214,7 @@ func (b *battle) start(id string) error {
 	b.limit[id] = b.rng.IntN(6) == 0
 	if b.limit[id] {
 		b.siege.full++
-		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // of 1024 bytes
+		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // limit in blocks of 1024 bytes
 		line = append([]string{"bash", "-c", "ulimit -f \"$0\" && exec \"$@\"", blocks}, line...)
 	}
 	c, err := b.net.launch(id, line)
@@ -222,12 +224,13 @@ func (b *battle) start(id string) error {
 	b.lives[id] = c
 	go func() { b.ends <- end{id, c.Wait()} }()
 	if b.limit[id] {
-		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // its next start has room again
+		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // at its next start the limit is drawn again
 	}
 	return nil
 }
 
-// ended restarts a process that was killed or stopped for a temporary reason.
+// ended handles the end of a process. It restarts a process that was killed or stopped for a
+// temporary reason.
 func (b *battle) ended(e end) error {
 	full := b.limit[e.id]
 	delete(b.lives, e.id)
@@ -244,13 +247,14 @@ func (b *battle) ended(e end) error {
 	return b.start(e.id)
 }
 
-// unreachable is the exit code of a client that could not reach the coordinator: docs/use/exit-codes.md.
+// unreachable is the exit code of a client that could not reach the coordinator. See
+// docs/use/exit-codes.md.
 const unreachable = 6
 
-// stop kills the processes that still run, which are the coordinator and, after an error, clients.
+// stop kills all running processes. These are the coordinator and, after an error, clients.
 func (b *battle) stop() {
 	for _, c := range b.lives {
-		_ = c.Process.Kill() // it may have just ended
+		_ = c.Process.Kill() // the process may have just ended
 	}
 	for range b.lives {
 		<-b.ends

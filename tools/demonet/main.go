@@ -1,19 +1,19 @@
-// Command demonet plays federations over a network on one machine: a coordinator and its clients,
-// separate processes with mutual TLS between them.
+// Command demonet runs federations over a network on one machine. The coordinator and its
+// clients are separate processes with mutual TLS between them.
 //
-// Without arguments it is a demonstration: four clients play a study twice. The first run is
-// undisturbed. In the second run a client and the coordinator are killed half way and restarted.
-// Both runs have the same posterior, to the last bit. The study has no privacy noise, because noise
-// would differ between the runs and they could not be compared.
+// Without arguments it is a demonstration, in which four clients take part in a study twice. The
+// first run is undisturbed. In the second run a client and the coordinator are killed half way
+// and restarted. The posteriors of both runs are equal bit for bit. The study has no privacy
+// noise, because noise would differ between the runs.
 //
-// If the first argument is a study, demonet plays that study once. Further arguments are settings
-// as sim takes them.
+// If the first argument is a study, demonet runs that study once. Further arguments are settings
+// in the form that sim accepts.
 //
-// With upgrade and a folder that holds the programs of an earlier build, demonet plays a study that
-// the earlier build begins and this build ends.
+// With upgrade and a folder that contains the programs of an earlier build, demonet runs a study
+// that the earlier build begins and this build ends.
 //
-// With siege, a number of runs and a seed, demonet plays a study that many times, while it kills
-// processes at random moments, cuts connections and simulates full disks.
+// With siege, a number of runs and a seed, demonet runs a study many times. It kills processes
+// at random moments, cuts connections and simulates full disks.
 package main
 
 import (
@@ -52,7 +52,7 @@ func main() {
 
 var records = filepath.Join(dir, "records")
 
-// once plays a study with the simulator's settings.
+// once runs a study once, with settings in the form that the simulator accepts.
 func once(ctx context.Context, study string, settings []string) error {
 	clients, err := deal(ctx, records, study, settings...)
 	if err != nil {
@@ -97,24 +97,24 @@ func compare(first, second *posterior) error {
 	return nil
 }
 
-// dealHospitals generates the records of four clients for a study without noise, and returns the
-// clients.
+// dealHospitals generates the records of four clients for a study without noise. It returns the
+// clients' names.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
 
-// A posterior is the result of a run, as exact bytes and as a table for people.
+// A posterior is the posterior of a run, both as bytes for comparison and as a table for people.
 type posterior struct {
 	exact []byte
 	table string
 }
 
-// leave is the argument disturb of [play] for an undisturbed run. It does nothing.
+// leave does nothing. As the argument disturb of [play] it leaves the run undisturbed.
 func leave(context.Context, *network) error { return nil }
 
-// play runs the whole federation once, with the programs in a folder. It calls disturb while the
+// play runs a federation once, with the programs in a folder. It calls disturb while the
 // federation runs.
 func play(ctx context.Context, clients []string, name, programs string, disturb func(context.Context, *network) error) (*posterior, error) {
 	address, err := freeAddress()

@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// hub is the coordinator's name among processes and folders.
+// hub is the coordinator's name in names of processes and folders.
 const hub = "coordinator"
 
-// A network is a federation of processes.
+// A network is a federation whose parties are processes.
 type network struct {
 	dir, records, address string
 	clients               []string
 	running               map[string]*exec.Cmd
-	programs              map[string]string // folder of each party's program
+	programs              map[string]string // folder with the programs of each party
 }
 
 const (
-	bin         = "bin" // folder of this build's programs
-	interrupted = 130   // exit code of processes that were asked to stop
+	bin         = "bin" // folder with this build's programs
+	interrupted = 130   // exit code of a process that was asked to stop
 )
 
 // deal writes the records of each client to a separate file and returns the names of the clients.
@@ -56,8 +56,8 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found creates the study and invites its clients, with the programs in a folder. The coordinator
-// listens on the address listens. Clients reach it at the address called.
+// found creates the study and makes invitations for its clients, with the programs in a folder.
+// The coordinator listens on the address listens. Clients reach it at the address called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
 	for _, id := range clients {
@@ -82,8 +82,7 @@ func freeAddress() (string, error) {
 
 func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 
-// start starts a process, or restarts it after it was killed. A client that has not joined joins
-// first.
+// start starts or restarts a process. A client that has not joined joins first.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
 		return n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
@@ -119,7 +118,8 @@ func (n *network) join(ctx context.Context, id string) error {
 	return err
 }
 
-// permit writes a policy that permits any study. It is only for made-up or public records.
+// permit writes a policy that permits any study. Such a policy is suitable only for made-up or
+// public records.
 func permit(path string) error {
 	policy, err := os.ReadFile(path)
 	if err != nil {
@@ -130,7 +130,7 @@ func permit(path string) error {
 	return os.WriteFile(path, policy, 0o600)
 }
 
-// run starts a party's program in the background.
+// run starts a program of the given party in the background.
 func (n *network) run(id, program string, args ...string) error {
 	c, err := n.launch(id, append([]string{filepath.Join(n.programs[id], program)}, args...))
 	if err == nil {
@@ -139,19 +139,20 @@ func (n *network) run(id, program string, args ...string) error {
 	return err
 }
 
-// launch starts a command line in the background and appends its output to the log of a party.
+// launch starts a command line in the background. The command's output is appended to the log of
+// a party.
 func (n *network) launch(id string, line []string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(n.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() // the process has a copy
+	defer log.Close() // the process has its own copy of the file
 	c := exec.Command(line[0], line[1:]...)
 	c.Stdout, c.Stderr = log, log
 	return c, c.Start()
 }
 
-// kill ends a process at once, as a power cut would.
+// kill kills a process immediately, as a power failure would.
 func (n *network) kill(id string) error {
 	c := n.running[id]
 	if err := c.Process.Kill(); err != nil {
@@ -165,7 +166,8 @@ func (n *network) kill(id string) error {
 	return nil
 }
 
-// ask sends a signal to a process that the process can handle, and waits until the process ends.
+// ask sends a signal to a process and waits until the process ends. The process may handle the
+// signal.
 func (n *network) ask(id string, signal os.Signal) error {
 	c := n.running[id]
 	if err := c.Process.Signal(signal); err != nil {
@@ -179,7 +181,7 @@ func (n *network) ask(id string, signal os.Signal) error {
 	return nil
 }
 
-// wait waits until a process ends with exit code 0.
+// wait waits until a process ends. It returns an error unless the exit code is 0.
 func (n *network) wait(id string) error {
 	c := n.running[id]
 	delete(n.running, id)
@@ -189,15 +191,15 @@ func (n *network) wait(id string) error {
 	return nil
 }
 
-// stop kills the remaining processes.
+// stop kills all processes that still run.
 func (n *network) stop() {
 	for _, c := range n.running {
-		_ = c.Process.Kill() // it may have ended
+		_ = c.Process.Kill() // the process may have ended
 		_ = c.Wait()
 	}
 }
 
-// disturb kills a client and the coordinator half way through the study and restarts them.
+// disturb kills a client and the coordinator half way through the study, and restarts them.
 func disturb(ctx context.Context, n *network) error {
 	victim := n.clients[1]
 	round, err := n.halfWay(ctx)
@@ -224,7 +226,7 @@ func disturb(ctx context.Context, n *network) error {
 	return nil
 }
 
-// status is the part of a study's status that the demonstration reads.
+// status holds the fields of a study's status that demonet reads.
 type status struct {
 	Asked int `json:"asked"`
 	Of    int `json:"questions"`
@@ -234,7 +236,8 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the study until a condition holds and returns the current round.
+// watch polls the study until the condition until holds. It returns the number of the current
+// round.
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -250,7 +253,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	}
 	defer func() {
 		cancel()
-		_ = c.Wait() // it was killed
+		_ = c.Wait() // the error says only that the process was killed
 	}()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s status
@@ -264,7 +267,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	return 0, fmt.Errorf("the study was not seen where it was waited for: %s", failed.String())
 }
 
-// verify runs the commands by which clients and outsiders verify a run.
+// verify runs the commands with which clients and outsiders verify a run.
 func (n *network) verify(ctx context.Context) error {
 	bundle := filepath.Join(n.dir, "bundle")
 	if _, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
@@ -298,12 +301,12 @@ func (n *network) check(ctx context.Context) (*posterior, error) {
 	return &posterior{exact, string(table)}, os.WriteFile(filepath.Join(n.dir, "posterior.csv"), exact, 0o600)
 }
 
-// command runs a party's program and returns its output.
+// command runs a program of the given party and returns its output.
 func (n *network) command(ctx context.Context, id, program string, args ...string) ([]byte, error) {
 	return command(ctx, n.programs[id], program, args...)
 }
 
-// command runs a program of a folder and returns its output.
+// command runs a program in a folder and returns its output.
 func command(ctx context.Context, folder, program string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, filepath.Join(folder, program), args...)
 	var failed bytes.Buffer

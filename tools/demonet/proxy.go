@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A proxy forwards connections of clients to the coordinator and simulates a bad network: it
-// delays bytes, cuts connections anywhere, and repeats the beginning of one connection on another.
+// A proxy forwards connections of clients to the coordinator and simulates a bad network. It
+// delays bytes, cuts connections anywhere, and repeats the beginning of one connection on
+// another.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -86,10 +87,11 @@ func (p *proxy) know(c net.Conn, open bool) {
 	}
 }
 
-// A whim says how the network treats some bytes: a delay, a cut, or a repetition.
+// A whim tells how the network treats some bytes. It may delay them, cut the connection, or
+// repeat them.
 type whim struct {
 	hold  time.Duration
-	keep  int // bytes before the connection is cut; all if negative
+	keep  int // number of bytes before the connection is cut; negative for no cut
 	again bool
 }
 
@@ -111,7 +113,7 @@ func (p *proxy) whim(n int) whim {
 	return w
 }
 
-// copy forwards bytes in one direction, and closes the other direction at the end.
+// copy forwards bytes from one connection to another. At the end it closes both.
 func (p *proxy) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
@@ -125,7 +127,7 @@ func (p *proxy) copy(to, from net.Conn) {
 				p.sayAgain(b[:n])
 			}
 			if w.keep >= 0 {
-				_, _ = to.Write(b[:w.keep]) // the connection is cut
+				_, _ = to.Write(b[:w.keep]) // the connection is cut next, so an error does not matter
 				return
 			}
 			if _, err := to.Write(b[:n]); err != nil {
@@ -138,7 +140,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// sayAgain repeats the bytes of a connection over a new one.
+// sayAgain sends the bytes of a connection again, over a new connection.
 func (p *proxy) sayAgain(b []byte) {
 	c, err := net.Dial("tcp", p.to)
 	if err != nil {
@@ -147,6 +149,6 @@ func (p *proxy) sayAgain(b []byte) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(50 * time.Millisecond))
 	if _, err := c.Write(b); err == nil {
-		_, _ = io.Copy(io.Discard, c) // any reply is ignored
+		_, _ = io.Copy(io.Discard, c) // the reply is ignored
 	}
 }

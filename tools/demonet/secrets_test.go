@@ -59,7 +59,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// A tap keeps all data written to it.
+// A tap is a writer that keeps all data.
 type tap struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -84,22 +84,23 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// An observed federation runs the coordinator and the clients in one process. It records all their
-// output, which is logs at every level, errors, metrics, and the bytes of connections.
+// An observed is a federation whose coordinator and clients run in one process. It records all
+// their output. The output is logs at every level, errors, metrics, and the bytes of
+// connections.
 type observed struct {
 	t       *testing.T
 	dir     string
 	shown   tap
-	clients string // address
+	clients string // address for clients
 	metrics string
-	gossip  string // address of the coordinator's
+	gossip  string // address of the coordinator's gossip
 }
 
 func (o *observed) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&o.shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// fail records an error message as a user would see it.
+// fail records an error message in the form that a user would see.
 func (o *observed) fail(err error) {
 	o.t.Helper()
 	if err == nil {
@@ -108,7 +109,7 @@ func (o *observed) fail(err error) {
 	fmt.Fprintf(&o.shown, "%v\n%+v\n", err, err)
 }
 
-// serve runs the coordinator's daemon until the study is over. The returned channel yields its
+// serve runs the coordinator's daemon until the study is over. The returned channel receives its
 // error.
 func (o *observed) serve() <-chan error {
 	ready, done := make(chan struct{}), make(chan error, 1)
@@ -129,7 +130,8 @@ func (o *observed) serve() <-chan error {
 	return done
 }
 
-// wiretap forwards connections to an address and records them.
+// wiretap forwards connections to the address to, and records their bytes. It returns the
+// address for callers.
 func (o *observed) wiretap(at, to string) (address string) {
 	l, err := net.Listen("tcp", at)
 	check(o.t, err)
@@ -151,7 +153,7 @@ func (o *observed) wiretap(at, to string) (address string) {
 			}
 			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 				pipes.Go(func() {
-					_, _ = io.Copy(way[1], io.TeeReader(way[0], &o.shown)) // ends with the connection
+					_, _ = io.Copy(way[1], io.TeeReader(way[0], &o.shown)) // returns when the connection ends
 					way[0].Close()
 					way[1].Close()
 				})
@@ -161,7 +163,7 @@ func (o *observed) wiretap(at, to string) (address string) {
 	return l.Addr().String()
 }
 
-// tapped is an address of this machine other than the coordinator's.
+// tapped is an address of this machine that the coordinator does not use.
 const tapped = "127.0.0.2"
 
 // free returns an unused address.
@@ -181,7 +183,8 @@ func (o *observed) open(name identity.Name) *client.Client {
 	return c
 }
 
-// take runs a client, which joins, receives refusals, approves and plays.
+// take runs a client, which joins, is refused without approval, approves, and takes part until
+// the end.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -215,7 +218,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		Show:   func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
 	}
 	_, err = c.Run(ctx, run)
-	o.fail(err) // the study is not approved
+	o.fail(err) // an error because the study is not approved
 	if _, err := c.Approve(member, policy, "", member.Hash.String()); err != nil {
 		return err
 	}
@@ -260,7 +263,7 @@ func secretRecords(m int) (file string, values []float64) {
 
 var keyLine = regexp.MustCompile(`(?m)^fedpvi-[a-z-]+ v1 (\S+)$`)
 
-// keys returns the keys in the files below a directory.
+// keys returns the contents of all key files below a directory.
 func keys(t *testing.T, dir string) (all [][]byte) {
 	t.Helper()
 	check(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -278,8 +281,8 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 	return all
 }
 
-// The test plays a whole study with refusals. No key, invitation or value of a record may occur in
-// a log, an error, a metric, a review, or on the wire.
+// The test runs a whole study with refusals. It checks that no key, invitation or value of a
+// record occurs in a log, an error, a metric, a review, or on the wire.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
@@ -294,7 +297,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	})
 	check(t, err)
 	check(t, state.Close())
-	// Clients gossip with the host that they dial, which is the tap.
+	// Clients use the host that they dial, which is the tap, for gossip too.
 	_, port, err := net.SplitHostPort(o.gossip)
 	check(t, err)
 	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)
@@ -340,7 +343,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-// gossiped is the prefix of all gossip of a study.
+// gossiped returns the bytes with which every gossip message of a study begins.
 func gossiped(document []byte) string {
 	label := channel.ServerName(sha256.Sum256(document))
 	return "\xf4" + string(rune(len(label))) + label
@@ -349,7 +352,7 @@ func gossiped(document []byte) string {
 // duration matches metrics and log lines that contain a duration.
 var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
-// stranger makes an unknown client try an invitation that was already used.
+// stranger runs an unknown client, which tries an invitation that was already used.
 func (o *observed) stranger(text string) {
 	c := o.open("stranger")
 	defer c.Close()

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// upgrade plays a study that an earlier build begins and this build ends. Half way through the
-// study it replaces the coordinator and then one client. The other clients keep the earlier build.
-// The posterior must equal the posterior of an undisturbed run, to the last bit, and this build must
-// read and verify all files of the earlier build.
+// upgrade runs a study that an earlier build begins and this build ends. Half way through the
+// study it replaces the coordinator and then one client. The other clients keep the earlier
+// build. The posterior must equal the posterior of an undisturbed run bit for bit. This build
+// must be able to read and verify all files of the earlier build.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {
@@ -32,8 +32,8 @@ func upgrade(ctx context.Context, earlier string) error {
 	return compare(first, second)
 }
 
-// replace stops the coordinator and one client half way, as an administrator does, and starts them
-// with the programs of this build.
+// replace stops the coordinator and one client half way with a signal, as an administrator
+// would. It then starts them with the programs of this build.
 func replace(ctx context.Context, n *network) error {
 	round, err := n.halfWay(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func replace(ctx context.Context, n *network) error {
 		say("  round %d: %s was replaced by this build's, and round %d is asked for", from, id, round)
 	}
 	for id := range n.programs {
-		n.programs[id] = bin // to verify their state afterwards
+		n.programs[id] = bin // this build later verifies all states
 	}
 	return nil
 }

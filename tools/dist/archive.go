@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// An entry is a file, or a folder if its name ends in a slash.
+// An entry is a file in an archive, or a folder if its name ends in a slash.
 type entry struct {
 	name  string
 	mode  int64
 	body  []byte
-	owner int // and group
+	owner int // number of the owner and of the group
 }
 
-// pack writes a tar archive whose bytes do not depend on the machine, the clock or the user.
+// pack writes a tar archive. Its bytes do not depend on the machine, the clock or the user.
 func pack(w io.Writer, date time.Time, entries []entry) error {
 	t := tar.NewWriter(w)
 	for _, e := range entries {
@@ -41,7 +41,7 @@ func pack(w io.Writer, date time.Time, entries []entry) error {
 	return t.Close()
 }
 
-// squeeze compresses with gzip. The header has no file name and no time.
+// squeeze compresses b with gzip. The header contains no file name and no time.
 func squeeze(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -55,10 +55,10 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// alongside lists the files that an archive has beside the programs.
+// alongside lists the files that each archive contains beside the programs.
 var alongside = []string{"LICENSE", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
-// archive packs the programs.
+// archive writes the archive of the programs for one processor.
 func (r release) archive(bin, machine string) error {
 	top := fmt.Sprintf("fedpvi-%s-linux-%s/", r.version, machine)
 	entries := []entry{{name: top, mode: 0o755}}
@@ -94,7 +94,7 @@ func (r release) archive(bin, machine string) error {
 	return os.WriteFile(filepath.Join(r.out, strings.TrimSuffix(top, "/")+".tar.gz"), b, 0o644)
 }
 
-// sums writes the SHA-256 of all files of a folder, in the format of sha256sum --check.
+// sums writes the SHA-256 of all files in a folder, in the format of sha256sum --check.
 func sums(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {

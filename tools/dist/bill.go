@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A bill of materials in CycloneDX 1.5, JSON. It lists the modules that the linker put into a
-// program, read from the program's build information.
+// A bill is a bill of materials in the JSON form of CycloneDX 1.5. It lists the modules that the
+// linker put into a program, from the program's build information.
 type bill struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`
@@ -48,7 +48,7 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// bill writes the bill of a program.
+// bill writes the bill of materials of a program.
 func (r release) bill(program, name, machine string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill
 	for _, m := range info.Deps {
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
-		// A checksum of go.sum is "h1:" and then, in base64, the SHA-256 of a list of files.
+		// A checksum of go.sum is "h1:" followed by the SHA-256 of a list of files in base64.
 		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
 				c.Properties = []property{{"go:sum:h1", hex.EncodeToString(raw)}}

@@ -26,7 +26,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// unpack reads an archive.
+// unpack returns the contents and the headers of the files in an archive.
 func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*tar.Header) {
 	t.Helper()
 	files, heads = map[string][]byte{}, map[string]*tar.Header{}
@@ -43,8 +43,8 @@ func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*
 	}
 }
 
-// An image follows the specification: every blob is named by its hash, and the index leads to the
-// program by hashes and sizes alone.
+// The test checks that an image follows the specification. Every blob is named by its hash, and
+// the index leads to the program through hashes and sizes.
 func TestImageIsConsistent(t *testing.T) {
 	packed, err := made.oci([]byte("a program"), "client", "arm64")
 	check(t, err)
@@ -88,7 +88,8 @@ func TestImageIsConsistent(t *testing.T) {
 	}
 }
 
-// The bill of a program has the program's hash and lists every linked module.
+// The test checks that the bill of a program has the program's hash and lists every linked
+// module.
 func TestBillListsModules(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -112,7 +113,7 @@ func TestSums(t *testing.T) {
 	check(t, sums(dir))
 	got, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	check(t, err)
-	// FIPS 180-4: the hashes of the empty string and of abc.
+	// These are the hashes of the empty string and of "abc" in FIPS 180-4.
 	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\nba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  b\n"
 	if string(got) != want {
 		t.Errorf("%s", got)

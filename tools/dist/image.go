@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// An image is an archive in the layout of the OCI image specification, version 1.1. It contains
-// one program, a folder for its state and a user ID, and nothing else.
-//
-// The media types and field names are those of the specification.
+// Media types and field names of the OCI image specification, version 1.1. An image is an
+// archive in the layout of this specification. It contains one program, a folder for its state
+// and a user ID, and nothing else.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
@@ -20,7 +19,8 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// nobody is the user that runs the program. It is a number because the image has no list of users.
+// nobody is the ID of the user that runs the program. It is a number because an image has no
+// list of users.
 const nobody = 65532
 
 type descriptor struct {
@@ -64,10 +64,10 @@ type config struct {
 
 type empty struct{}
 
-// stateOf has the variable that sets the folder of a daemon's state.
+// stateOf maps each daemon to the environment variable that sets its state directory.
 var stateOf = map[string]string{"client": "FEDPVI_STATE", "coordinator": "FEDPVI_COORDINATOR_STATE"}
 
-// volume contains the state, in a folder that only the daemon may read.
+// volume is the folder for the state directory. Only the daemon may read the state directory.
 const volume = "/var/lib/fedpvi"
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
@@ -85,7 +85,7 @@ func (r release) image(program, name, machine string) error {
 	return os.WriteFile(r.path(name, machine, ".oci.tar"), packed, 0o644)
 }
 
-// oci returns the archive of an image of one program.
+// oci returns an image of one program in the layout of the OCI specification.
 func (r release) oci(program []byte, name, machine string) ([]byte, error) {
 	var files bytes.Buffer
 	if err := pack(&files, r.date, []entry{

@@ -1,14 +1,15 @@
-// Command dist builds the files of a release into dist/: programs for Linux without a C library,
-// an archive of them for each processor with the units of systemd, a container image for each
-// daemon, a bill of materials for each program, and the SHA-256 of all files. The same commit and
-// version of Go yield the same bytes on every machine, without a container daemon or a registry.
+// Command dist builds the files of a release into dist/. These are programs for Linux without a
+// C library, an archive of them for each processor with the units of systemd, a container image
+// for each daemon, a bill of materials for each program, and the SHA-256 of all files. The same
+// commit and version of Go yield the same bytes on every machine. Neither a container daemon nor
+// a registry is needed.
 //
-// The images and bills are written by our own code because the usual Go tools cannot do this. ko
-// v0.19.1 fetches its base image, even an empty one, from a registry. It cannot add a folder for
-// the state that belongs to the image's user, a volume or a stop signal, and it brings 137 modules
-// into go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number, but
+// Dist writes images and bills itself, because the usual Go tools cannot do this. ko v0.19.1
+// fetches its base image, even an empty one, from a registry. It cannot add a folder for the
+// state that belongs to the image's user, a volume or a stop signal, and it adds 137 modules to
+// go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number. But it
 // writes the hash of its own executable into each bill, so that the bytes depend on the build of
-// the tool; it brings 42 modules. Both were tried in November 2026.
+// the tool, and it adds 42 modules. Both were tried in November 2026.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	"time"
 )
 
-// programs are built for every processor; daemons also get an image.
+// programs are built for every processor. Each daemon also gets an image.
 var (
 	programs = []string{"client", "coordinator", "sim"}
 	daemons  = []string{"client", "coordinator"}
@@ -33,7 +34,7 @@ var (
 // A release is a build of one commit.
 type release struct {
 	version string
-	date    time.Time // of the commit, and of every file in the release
+	date    time.Time // date of the commit, and of every file in the release
 	out     string
 }
 
@@ -84,7 +85,7 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return strings.TrimSpace(string(b)), nil
 }
 
-// build makes all files for one processor.
+// build makes all files of the release for one processor.
 func (r release) build(ctx context.Context, machine string) error {
 	bin, err := os.MkdirTemp("", "dist")
 	if err != nil {
@@ -117,7 +118,7 @@ func (r release) build(ctx context.Context, machine string) error {
 	return nil
 }
 
-// path returns the path of a file for a processor.
+// path returns the path of the file with the given name and ending for a processor.
 func (r release) path(name, machine, end string) string {
 	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-linux-%s%s", name, r.version, machine, end))
 }

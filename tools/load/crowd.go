@@ -26,10 +26,10 @@ import (
 // atOnce is the number of clients that join at the same time.
 const atOnce = 32
 
-// maxEntry exceeds the size of an entry in a study of a million coefficients.
+// maxEntry is an upper bound in bytes for an entry in a study of a million coefficients.
 const maxEntry = 1 << 30
 
-// A light client has no records, no ledger and no files.
+// A light is a client without records, ledger and files.
 type light struct {
 	identity *identity.Identity
 	party    channel.Party
@@ -37,11 +37,11 @@ type light struct {
 	tls      channel.Client
 	line     *transport.Client
 	ledger   uint64
-	has      uint64    // entries of the transcript
-	asked    time.Time // when it received the plan
+	has      uint64    // number of transcript entries that it has received
+	asked    time.Time // when it received the last plan
 }
 
-// bytes counts the bytes of all clients.
+// bytes counts the bytes that all clients have received and sent.
 type bytes struct{ received, sent atomic.Int64 }
 
 func (*bytes) Called(string, string) {}
@@ -58,7 +58,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client, for up to the given number of clients at a time.
+// each calls do for every client. At most at calls run concurrently.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	tokens := make(chan struct{}, at)
 	failed := make(chan error, len(c.clients))
@@ -81,7 +81,7 @@ func (c *crowd) each(at int, do func(p *light) error) error {
 	}
 }
 
-// gather makes all invited clients join and connect.
+// gather makes all invited clients join and connect. It returns them as a crowd.
 func gather(ctx context.Context, address string, document []byte, invited []coordinator.Invited) (*crowd, error) {
 	st, err := study.Parse("load.toml", document)
 	if err != nil {
@@ -161,11 +161,11 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script defines the clients' answers to a study, which are all equal and contain zeros. Once one
-// client has verified an entry, the other clients accept it without verification.
+// A script defines the clients' answers in a study. All answers are equal and contain zeros.
+// When one client has verified an entry, the other clients accept it without verification.
 type script struct {
-	size   int // numbers of a release
-	padded int // size of a release
+	size   int // number of numbers in a release
+	padded int // padded size of a release in bytes
 
 	mu      sync.Mutex
 	chain   transcript.Chain
@@ -173,8 +173,8 @@ type script struct {
 	times   times
 }
 
-// follow takes an entry that a client received and records the time. The first client with the
-// entry also requests the entry's body, if it is one that real clients compute themselves.
+// follow handles an entry that a client received, and records the time. The first client with
+// the entry also requests the entry's body, if real clients would compute this body themselves.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -210,8 +210,8 @@ func (s *script) played(clients int) int {
 	return len(s.times.whole(clients))
 }
 
-// play runs a client, beginning with the entry after its last entry, until the client has the
-// outcome of the plan until or the study is over.
+// play runs a client until it has the outcome of the plan until, or until the study is over. It
+// begins with the entry after the client's last entry.
 func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	for {
 		number := max(p.has, 1) + 1
@@ -235,7 +235,8 @@ func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	}
 }
 
-// script verifies the roster and computes the sizes of messages.
+// script verifies the roster, computes the sizes of messages, and returns the script of the
+// study.
 func (c *crowd) script(ctx context.Context) (*script, error) {
 	first := c.clients[0]
 	item, err := first.line.Entry(ctx, 1)
@@ -262,7 +263,7 @@ func (c *crowd) script(ctx context.Context) (*script, error) {
 	return s, err
 }
 
-// sealed returns the size of a sealed message.
+// sealed returns the size of an encrypted answer in bytes.
 func (s *script) sealed() int64 {
 	return int64(seal.SealedSize(len(signed.Header{Domain: signed.Release}.Bytes()), s.padded))
 }

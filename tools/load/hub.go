@@ -24,13 +24,13 @@ import (
 // A hub is a coordinator in a separate process.
 type hub struct {
 	dir, address string
-	metrics      string // its address
+	metrics      string // address for metrics
 	process      *exec.Cmd
-	empty        usage // before any client has joined
+	empty        usage // usage before any client has joined
 }
 
-// found chooses the addresses of a coordinator and creates its studies with the given number of
-// clients each. It does not start the coordinator. It returns the invitations of each study.
+// found chooses the addresses of a coordinator, and creates its studies with the given number of
+// clients each. It returns the invitations of each study. It does not start the coordinator.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
 	h := &hub{dir: filepath.Join(o.dir, "hub")}
 	for _, a := range []*string{&h.address, &h.metrics} {
@@ -69,7 +69,7 @@ func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]c
 	return all, nil
 }
 
-// bare returns the usage of a process that serves a tiny study which no client has joined.
+// bare returns the usage of a coordinator process with a tiny study that no client has joined.
 func bare(ctx context.Context, o options) (u usage, err error) {
 	o.dir = filepath.Join(o.dir, "bare")
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
@@ -86,13 +86,13 @@ func bare(ctx context.Context, o options) (u usage, err error) {
 	return u, errors.Join(err, h.stop())
 }
 
-// serve starts the process and waits until it accepts connections.
+// serve starts the process, and waits until it accepts connections.
 func (h *hub) serve(ctx context.Context, o options) error {
 	log, err := os.Create(filepath.Join(o.dir, "hub.log"))
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has a copy
+	defer log.Close() // the process has its own copy of the file
 	h.process = exec.Command(o.program, "--state", h.dir, "serve", "--listen", h.address, "--metrics", h.metrics, "--round-deadline", "1h", "--log", "json")
 	h.process.Stderr = log
 	if err := h.process.Start(); err != nil {
@@ -118,11 +118,11 @@ func (h *hub) stop() error {
 	return h.process.Wait()
 }
 
-// A usage is the memory and processor time of a process.
+// A usage is the use of memory and processor time by a process.
 type usage struct {
-	resident, private, peak int64         // bytes; private ones belong to no file
-	file                    int64         // bytes of the state file
-	processor               time.Duration // so far
+	resident, private, peak int64         // bytes of memory; private memory belongs to no file
+	file                    int64         // size of the state file in bytes
+	processor               time.Duration // processor time since the start
 }
 
 // tick is the unit of processor time in /proc on Linux.
@@ -158,7 +158,7 @@ func (h *hub) usage() (usage, error) {
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
 	words := strings.Fields(rest)
-	for _, at := range []int{11, 12} { // user and system
+	for _, at := range []int{11, 12} { // fields for user time and system time
 		n, err := strconv.ParseInt(words[at], 10, 64)
 		if err != nil {
 			return u, err
@@ -168,7 +168,7 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
-// live returns the bytes of heap in use at the process's last garbage collection.
+// live returns how many bytes of heap were in use at the process's last garbage collection.
 func (h *hub) live(ctx context.Context) (float64, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.metrics+"/metrics", nil)
 	if err != nil {
@@ -187,8 +187,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most samples the private memory of the process until the returned function is called. That
-// function returns the peak.
+// most begins to sample the private memory of the process. The returned function ends the
+// sampling and returns the maximum.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {
@@ -213,14 +213,15 @@ func (h *hub) most() (stop func() int64) {
 	}
 }
 
-// processors returns the processor time so far of this process, which runs all clients.
+// processors returns the processor time that this process has used. All clients run in this
+// process.
 func processors() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
-// connections returns the number of open sockets of the process, listeners included.
+// connections returns the number of open sockets of the process, including listeners.
 func (h *hub) connections() (n int, err error) {
 	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), "fd")
 	files, err := os.ReadDir(folder)

@@ -1,8 +1,9 @@
-// Command load loads a coordinator with many light clients in one process, over loopback with
-// mutual TLS. The clients join, consent, verify entries and answer with zeros. Load reports the
-// duration of rounds for each client and for all of them, the memory and processor time of the
-// coordinator's process, and the bytes on the wire. Clients compute only seals and signatures. They
-// run on the same cores as the coordinator, so the durations of rounds include the clients' time.
+// Command load measures a coordinator with many light clients. The clients run in one process
+// and connect over loopback with mutual TLS. They join, consent, verify entries and answer with
+// zeros. Load reports the duration of rounds for each client and for all of them, the memory and
+// processor time of the coordinator's process, and the bytes on the wire. Clients compute only
+// encryption and signatures. They run on the same cores as the coordinator, so the durations of
+// rounds include the clients' time.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait
@@ -28,9 +29,9 @@ type options struct {
 	program, dir                                        string
 }
 
-// collect is the value of GOGC for this process. With a thousand clients in one process the default
-// would spend a fifth of the time on garbage collection. Clients in separate processes would not
-// need that time.
+// collect is the value of GOGC for this process. With the default value, a process with a
+// thousand clients would spend a fifth of the time on garbage collection. Clients in separate
+// processes would not need that time.
 const collect = 400
 
 func main() {

@@ -15,7 +15,7 @@ import (
 
 const mega = 1 << 20
 
-// rounds plays a study and reports its cost.
+// rounds runs a study and reports the cost of its rounds.
 func rounds(ctx context.Context, o options) error {
 	least, err := bare(ctx, o)
 	if err != nil {
@@ -64,11 +64,11 @@ func rounds(ctx context.Context, o options) error {
 	return nil
 }
 
-// An effort is the cost of a task in both processes.
+// An effort is the cost of a task in the coordinator's process and in the clients' process.
 type effort struct {
 	lasted         time.Duration
 	hub, crowd     time.Duration // processor time
-	received, sent float64       // bytes, of the clients
+	received, sent float64       // bytes that the clients received and sent
 }
 
 // measure runs a task and returns its cost.
@@ -89,12 +89,13 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	return e, err
 }
 
-// play runs all clients until they have the outcome of a plan, or the study is over.
+// play runs all clients until they have the outcome of the plan until, or until the study is
+// over.
 func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
 }
 
-// assemble starts a coordinator with one study, and connects clients that have joined it.
+// assemble starts a coordinator with one study. It connects clients, which join the study.
 func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 	o.studies = 1
 	h, crowds, err := assembleAll(ctx, o)
@@ -130,7 +131,7 @@ func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	return h, crowds, nil
 }
 
-// begin makes all clients consent, so that the study begins.
+// begin makes all clients consent, so that the study begins. It returns the study's script.
 func (c *crowd) begin(ctx context.Context) (*script, error) {
 	if err := c.each(atOnce, func(p *light) error { return p.approve(ctx) }); err != nil {
 		return nil, err
@@ -138,8 +139,8 @@ func (c *crowd) begin(ctx context.Context) (*script, error) {
 	return c.script(ctx)
 }
 
-// idle holds connections that wait for studies to begin. It reports the coordinator's memory for
-// each connection, including the memory for joining.
+// idle keeps connections open while they wait for studies to begin. It reports the coordinator's
+// memory for each connection, including the memory for joining.
 func idle(ctx context.Context, o options) error {
 	if o.connections < 1 || o.connections > 4 {
 		return errors.New("a client has 1 to 4 connections")
@@ -203,16 +204,16 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	close(lines)
 	var all []*transport.Client
 	for l := range lines {
-		go l.Entry(ctx, 1) // which never comes
+		go l.Entry(ctx, 1) // waits for an entry that never arrives
 		all = append(all, l)
 	}
 	return all, err
 }
 
-// soak plays rounds for a given time and reports the growth of the coordinator's memory and of its
-// state file.
+// soak runs rounds for a given time. It reports the growth of the coordinator's memory and of
+// its state file.
 func soak(ctx context.Context, o options) error {
-	o.rounds = 999_999 // the last study has as many rounds as possible
+	o.rounds = 999_999 // as many rounds as a study can have
 	h, c, err := assemble(ctx, o)
 	if err != nil {
 		return err
@@ -242,7 +243,7 @@ func soak(ctx context.Context, o options) error {
 				return err
 			}
 			since := time.Since(began)
-			if since > o.lasts/5 { // the first fifth is warm-up
+			if since > o.lasts/5 { // the first fifth of the time is for warming up
 				at = append(at, since.Minutes())
 				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
 				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
@@ -273,12 +274,12 @@ func soak(ctx context.Context, o options) error {
 // stretches is the number of parts into which a soak is divided for its trend.
 const stretches = 12
 
-// A trend is a growth rate over time.
-type trend struct{ slope, deviation float64 } // a minute, and its standard deviation
+// A trend is a growth rate per minute with its standard deviation.
+type trend struct{ slope, deviation float64 }
 
-// trendOf fits a line by least squares to the means of points in equal stretches of time. The
-// stretches are so long that they are nearly independent, unlike successive seconds, which garbage
-// collection couples. Each stretch has at least one point.
+// trendOf fits a line by least squares to the mean of the points in each stretch. Garbage
+// collection makes successive seconds dependent. Stretches are longer, and so nearly
+// independent. Each stretch must have at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// document returns a study of the given name with at least the given number of coefficients in few
-// columns: the crossed levels of two columns, for as many outcomes as needed.
+// document returns a study of the given name with at least the given number of coefficients. The
+// coefficients are for pairs of levels of two columns, and for as many outcomes as needed.
 func document(name string, coefficients, rounds int) []byte {
-	const most = 60_000 // numbers in a row
+	const most = 60_000 // maximum number of coefficients of one outcome
 	outcomes := 1 + (coefficients-1)/most
 	levels := max(2, int(math.Ceil(math.Sqrt(float64(coefficients)/float64(outcomes)))))
 	var b strings.Builder

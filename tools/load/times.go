@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// A times records when clients received plans and outcomes, by plan. All clients use the same
-// clock.
+// A times records for each plan when clients received the plan and its outcome. All clients use
+// the same clock.
 type times struct {
-	opened  map[uint64]time.Time // when the first client had the plan
-	closed  map[uint64]time.Time // when the last client so far had the outcome
-	clients map[uint64]int       // clients that have the outcome
-	own     []time.Duration      // from plan to outcome, of every client and plan
+	opened  map[uint64]time.Time // when the first client received the plan
+	closed  map[uint64]time.Time // when the most recent client received the outcome
+	clients map[uint64]int       // number of clients that have the outcome
+	own     []time.Duration      // for every client and plan, the time from the plan to the outcome
 }
 
 func newTimes() times {
 	return times{opened: map[uint64]time.Time{}, closed: map[uint64]time.Time{}, clients: map[uint64]int{}}
 }
 
-// asked records that a client has a plan.
+// asked records that a client received a plan.
 func (t *times) asked(now time.Time, ask uint64) {
 	if first, ok := t.opened[ask]; !ok || now.Before(first) {
 		t.opened[ask] = now
 	}
 }
 
-// told records that a client has the outcome of a plan. took is the time since the client had the
-// plan.
+// told records that a client received the outcome of a plan. The argument took is the time since
+// this client received the plan.
 func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	if now.After(t.closed[ask]) {
 		t.closed[ask] = now
@@ -36,8 +36,9 @@ func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	t.own = append(t.own, took)
 }
 
-// whole returns, for each plan whose outcome the given number of clients have, the time from the
-// first client with the plan to the last with the outcome.
+// whole returns the durations of the plans whose outcome the given number of clients have
+// received. A duration begins when the first client receives the plan and ends when the last
+// client receives the outcome.
 func (t *times) whole(clients int) (all []time.Duration) {
 	for ask := uint64(1); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.opened[ask]))
@@ -45,8 +46,8 @@ func (t *times) whole(clients int) (all []time.Duration) {
 	return all
 }
 
-// periods returns the times between the outcomes of successive plans at the client that had each
-// last.
+// periods returns the times between the outcomes of successive plans. An outcome counts from
+// when the last client has received it.
 func (t *times) periods(clients int) (all []time.Duration) {
 	for ask := uint64(2); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.closed[ask-1]))
@@ -54,7 +55,7 @@ func (t *times) periods(clients int) (all []time.Duration) {
 	return all
 }
 
-// spread formats the distribution of times, and their number.
+// spread formats the number of times and their distribution.
 func spread(all []time.Duration) string {
 	if len(all) == 0 {
 		return "none"

@@ -1,17 +1,18 @@
 package main
 
-// around returns an edit that skips the code of an anchor if the fault is active.
+// around returns an edit that skips the code at an anchor if the fault is active.
 func around(file, fault, anchor string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif !planted.Is(\"" + fault + "\") {\n", after: "\t}\n"}
 }
 
-// before returns an edit that runs the code text before an anchor if the fault is active.
+// before returns an edit that runs the code text before the code at an anchor if the fault is
+// active.
 func before(file, fault, anchor, text string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
-// daemonFaults break promises of the daemons. A fault shows only if a process or the disk fails at
-// the right moment, so simulated worlds (internal/testing/chaos) must find it.
+// daemonFaults break promises of the daemons. They show only if a process or the disk fails at
+// the right moment, so the simulated worlds of internal/testing/chaos must find them.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator skips a sync", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

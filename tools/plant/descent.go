@@ -1,9 +1,10 @@
 package main
 
-// afterStep follows the computation of a released sum of gradients and precedes its use.
+// afterStep is the anchor between the computation of a released sum of gradients and the use of
+// this sum.
 const afterStep = "\ts.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)\n"
 
-// descentFaults break private gradient steps.
+// descentFaults break the privacy of gradient steps.
 var descentFaults = []fault{
 	{"bare-spread", "no noise on gradients in the spread", []edit{{
 		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", after: `

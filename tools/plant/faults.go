@@ -2,23 +2,23 @@ package main
 
 import "slices"
 
-// An edit adds text before or after an anchor, which must occur exactly once in a
-// file of the repository.
+// An edit adds text before or after an anchor. The anchor is text that must occur exactly once
+// in a file of the repository.
 type edit struct {
 	file          string
 	anchor        string
 	before, after string
 }
 
-// A fault breaks a promise. Its edits only act under planted.Is(name), so that one program
-// contains all faults and activates one.
+// A fault breaks a promise. Its edits act only if planted.Is(name), so that one program can
+// contain all faults and activate one of them.
 type fault struct {
 	name  string
 	says  string
 	edits []edit
 }
 
-// These anchors are used by more than one fault.
+// Anchors that more than one fault uses.
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
@@ -30,11 +30,11 @@ const (
 	remembered  = "\tcopy(c.Proposed, c.exact)\n"
 )
 
-// faults are the faults that an audit must find. Some are mistakes of published programs, and the
-// remaining faults are as easily made.
+// faults are the faults that an audit must find. Some of them occurred in published programs.
+// The others could occur as easily.
 var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults)
 
-// gateFaults break mechanisms, samplers and the clients' memory.
+// gateFaults break mechanisms, sampling and the clients' memory.
 var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `

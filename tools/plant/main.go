@@ -1,12 +1,12 @@
-// Command plant plants faults in copies of the code that protects records, and checks that sim
-// audit finds each of them and raises no alarm about the unchanged code.
+// Command plant adds faults to copies of the code that protects records. It checks that sim
+// audit finds each fault and raises no alarm about the unchanged code.
 //
-// A planted fault is a few lines that an overlay of the go command adds to a file, so the files of
-// the repository contain no hooks. Plant fails if one audit misses a fault or raises an alarm
-// about the unchanged program.
+// A fault is a few lines that an overlay of the go command adds to a file, so the files of the
+// repository contain no hooks. Plant fails if one audit misses a fault or raises an alarm about
+// the unchanged program.
 //
-// With -worlds it plants faults in the daemons, which simulated worlds (internal/testing/chaos)
-// must find.
+// With -worlds it adds faults to the daemons. The simulated worlds of internal/testing/chaos
+// must find these.
 package main
 
 import (

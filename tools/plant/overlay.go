@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// overlay writes copies of the edited files of the repository at root to folder, with all faults,
-// and returns the path of the overlay file for the go command.
+// overlay writes copies of the edited files of the repository at root to folder. The copies
+// contain all faults. It returns the path of the overlay file for the go command.
 func overlay(root, folder string, faults []fault) (string, error) {
 	files := map[string]string{}
 	var errs []error
@@ -56,7 +56,7 @@ func overlay(root, folder string, faults []fault) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// apply inserts the edit's text into a file.
+// apply returns the text of a file with the edit.
 func (e edit) apply(text string) (string, error) {
 	if n := strings.Count(text, e.anchor); n != 1 {
 		return "", fmt.Errorf("%s has %d places that read %q: the fault must be planted anew where the code went", e.file, n, e.anchor)
@@ -64,7 +64,7 @@ func (e edit) apply(text string) (string, error) {
 	return strings.Replace(text, e.anchor, e.before+e.anchor+e.after, 1), nil
 }
 
-// build builds the simulator, with an overlay if there is one.
+// build builds the simulator with the given overlay. An empty overlay means none.
 func build(root, overlay, program string) error {
 	args := []string{"build", "-o", program}
 	if overlay != "" {

@@ -8,8 +8,9 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// Every fault can be planted in the present code, and one audit finds the fault. An audit of the
-// unchanged program finds nothing. The command make audit runs twenty audits of each.
+// The test checks that every fault can be added to the present code and is found in one audit,
+// and that an audit of the unchanged program finds nothing. The command make audit runs twenty
+// audits of each.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator twice and audits it with every fault, which takes half a minute")
@@ -21,15 +22,16 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Every fault of the daemons can be planted in the present code. The command make chaos-plants
-// searches for these faults in simulated worlds.
+// The test checks that every fault of the daemons can be added to the present code. The command
+// make chaos-plants searches for these faults in simulated worlds.
 func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	if _, err := overlay(root, t.TempDir(), daemonFaults); err != nil {
 		t.Error(err)
 	}
 }
 
-// An anchor that no longer occurs in the code is an error, so that no fault is silently left out.
+// The test checks that an anchor that is missing in the code is an error, so that no fault is
+// left out silently.
 func TestLostAnchors(t *testing.T) {
 	for _, text := range []string{"nothing\n", "anchor\nanchor\n"} {
 		if _, err := (edit{file: "a.go", anchor: "anchor", after: "x"}).apply(text); err == nil {
@@ -41,7 +43,7 @@ func TestLostAnchors(t *testing.T) {
 	}
 }
 
-// In simulated worlds, too, a missed fault and a false alarm are failures.
+// The test checks that a missed fault and a false alarm in simulated worlds are failures.
 func TestJudgement(t *testing.T) {
 	for _, c := range []struct {
 		find  find
@@ -58,7 +60,7 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// A missed fault and a false alarm are failures.
+// The test checks that a missed fault and a false alarm in audits are failures.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		subject subject

@@ -1,6 +1,7 @@
 package main
 
-// propagationFaults break private expectation propagation, as published code does.
+// propagationFaults break the privacy of expectation propagation. Published code has made the
+// same mistakes.
 var propagationFaults = []fault{
 	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
 		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `

@@ -61,15 +61,15 @@ func (o options) run(w io.Writer) error {
 	return verdict(subjects, o.repeat)
 }
 
-// A subject is a program under audit, with a fault or without.
+// A subject is a program under audit. It contains one active fault or none.
 type subject struct {
 	program, fault, says string
 
-	found int            // audits with a finding
-	by    map[string]int // first failed check of each
+	found int            // number of audits with a finding
+	by    map[string]int // number of audits by the first failed check
 }
 
-// auditAll audits every subject with every seed, several at a time.
+// auditAll audits every subject with every seed. Several audits run concurrently.
 func (o options) auditAll(subjects []subject) error {
 	type stretch struct {
 		subject    *subject
@@ -99,8 +99,9 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// One process computes the claims once for all of its audits. With a fault, each audit has its
-		// own process, because it mostly finds the fault before it needs the claims.
+		// Without a fault, one process runs all audits, so that it computes the claims only
+		// once. With a fault, each audit has its own process, because it mostly finds the fault
+		// before it needs the claims.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers
@@ -114,14 +115,14 @@ func (o options) auditAll(subjects []subject) error {
 	return errors.Join(errs...)
 }
 
-// audit runs the given number of audits. With a fault each stops at the first finding.
+// audit runs the given number of audits. With a fault, each audit stops at the first finding.
 func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
 	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
 		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first")
 	}
-	// Audits make much garbage and keep little.
+	// Audits allocate much and keep little, so the garbage collector may run rarely.
 	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages
@@ -152,7 +153,7 @@ func table(w io.Writer, subjects []subject, repeat int) error {
 	return report.Table(w, "", 3, rows)
 }
 
-// mostly returns the check that found the fault most often.
+// mostly returns the name of the check that found the fault most often.
 func (s *subject) mostly() string {
 	names := make([]string, 0, len(s.by))
 	for name := range s.by {
@@ -170,7 +171,8 @@ func (s *subject) mostly() string {
 	return names[0]
 }
 
-// verdict returns an error if the unchanged program raised an alarm or a fault was missed.
+// verdict returns an error if there was an alarm about the unchanged program, or if a fault was
+// missed.
 func verdict(subjects []subject, repeat int) error {
 	var errs []error
 	for _, s := range subjects {

@@ -17,17 +17,17 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A find is the result of playing simulated worlds with a fault. A world is a federation with
-// simulated clocks, disks and network.
+// A find is the result of simulating worlds with a fault. A world is a federation with simulated
+// clocks, disks and network.
 type find struct {
 	fault fault
-	world int // first world with a broken promise; 0 if none
+	world int // number of the first world with a broken promise; 0 if there is none
 	says  string
 	err   error
 }
 
-// worlds plays simulated worlds with each fault of the daemons until a world breaks a promise, or
-// until it has played most of them. It also plays the same number of worlds without faults.
+// worlds simulates worlds with each fault of the daemons, until a world breaks a promise, and at
+// most the number most. It also simulates this number of worlds without faults.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
@@ -61,7 +61,7 @@ func (o options) worlds(w io.Writer, most int) error {
 	return judge(finds, most)
 }
 
-// playAll plays the worlds of every fault, several faults at a time.
+// playAll simulates the worlds for every fault. Several faults are tried concurrently.
 func (o options) playAll(root, program string, finds []find, most int) {
 	tasks := make(chan *find)
 	var wg sync.WaitGroup
@@ -79,10 +79,12 @@ func (o options) playAll(root, program string, finds []find, most int) {
 	wg.Wait()
 }
 
-// foundMark begins the line in which a run reports the broken promise and the world.
+// foundMark is the beginning of the line in which a run reports the broken promise and the
+// world.
 const foundMark = "FOUND IN WORLD "
 
-// play plays worlds with a fault until a world breaks a promise.
+// play simulates worlds with a fault until a world breaks a promise, and at most the number
+// most.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "chaos")
@@ -115,7 +117,7 @@ func tableOfFinds(w io.Writer, finds []find, most int) error {
 	return report.Table(w, "", 3, rows)
 }
 
-// shorten cuts a message to the width of the table.
+// shorten cuts a message to the width of a table cell.
 func shorten(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -124,7 +126,7 @@ func shorten(s string) string {
 	return s
 }
 
-// judge returns an error if a fault was missed, or something was found without a fault.
+// judge returns an error if a fault was missed, or if a promise was broken without a fault.
 func judge(finds []find, most int) error {
 	var errs []error
 	for _, f := range finds {

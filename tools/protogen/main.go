@@ -1,6 +1,6 @@
-// Protogen generates the Go code of a proto file with the plugins of tools/protogen/go.mod,
-// without protoc and without a network: protogen FOLDER FILE, where FILE is relative to FOLDER, as
-// in protogen transport/internal/wirepb fedpvi.proto. It writes the code beside the proto file.
+// Protogen generates the Go code for a proto file with the plugins in tools/protogen/go.mod. It
+// needs neither protoc nor a network. The arguments are a folder and a file relative to it, as
+// in protogen transport/internal/wirepb fedpvi.proto. The code is written beside the proto file.
 package main
 
 import (
@@ -45,7 +45,8 @@ func generate(folder, name string) error {
 	return nil
 }
 
-// compile reads a file and its imports into a request of the form that protoc makes.
+// compile parses a file and its imports, and returns the request that protoc would send to a
+// plugin.
 func compile(folder, name string) ([]byte, error) {
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.CompositeResolver{

@@ -14,22 +14,22 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// KeySize is the length of a gossip key in bytes: AES-256.
+// KeySize is the length in bytes of a gossip key for AES-256.
 const KeySize = 32
 
-// farewell is the time limit for leaving.
+// farewell is the maximum time for telling other nodes that this node leaves.
 const farewell = 2 * time.Second
 
 // Config configures the gossip of a daemon.
 type Config struct {
-	Name  identity.Name // of this party
-	Study channel.Hash  // daemons of other studies are ignored
-	Key   secret.Secret // of KeySize bytes, the same for all parties
+	Name  identity.Name // name of this party
+	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
+	Key   secret.Secret // key of KeySize bytes, the same for all parties
 	Port  *Port
 	View  *View // records the other parties
 	Log   *slog.Logger
 
-	transport memberlist.Transport // for tests
+	transport memberlist.Transport // replaces the network in tests
 }
 
 // A Node is a daemon that gossips.
@@ -37,7 +37,7 @@ type Node struct {
 	list *memberlist.Memberlist
 }
 
-// Start begins to listen.
+// Start starts a node, which listens at once.
 func Start(c Config) (*Node, error) {
 	if c.View == nil || c.Name == "" {
 		return nil, errors.New("gossip needs a name and a view")
@@ -66,8 +66,8 @@ func (c Config) connect() (memberlist.Transport, error) {
 	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
-// memberlist returns the configuration of the gossip library. All messages are encrypted and none
-// is compressed. A node sends only names and addresses.
+// memberlist returns the configuration of the gossip library. All messages are encrypted, and
+// none is compressed. A node sends only names and addresses.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
@@ -87,8 +87,8 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 // Address returns the address at which other nodes reach this node.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
-// Join contacts the nodes at addresses. It returns an error if none of them answers; the daemon
-// then works without gossip.
+// Join contacts the nodes at the given addresses. It returns an error if none of them answers.
+// The daemon can then continue without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -96,13 +96,14 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close tells the other nodes that this node leaves, and stops. It ignores a failure to tell them.
+// Close tells the other nodes that this node leaves, and stops the node. It ignores an error in
+// telling them.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // the others will notice
+	_ = n.list.Leave(farewell) // without this message the others notice the departure later
 	return n.list.Shutdown()
 }
 
-// ears receives the events of the library, and passes events about known parties to the view.
+// ears receives the events of the library. It passes events about known parties to the view.
 type ears struct {
 	own  identity.Name
 	view *View
@@ -123,7 +124,7 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 }
 
 // NotifyAlive returns an error for a node that is not a party of the study, and for a node that
-// sends data other than its name and address. The library then ignores the node.
+// sends data other than its name and address. The library then ignores this node.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -145,8 +146,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog logs the library's lines at debug level, because other nodes can cause these lines. The
-// lines contain names and addresses, and no keys.
+// toSlog logs the lines of the library at debug level, because other nodes can cause these
+// lines. The lines contain names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

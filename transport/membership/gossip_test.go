@@ -48,7 +48,7 @@ func TestPartiesSeeEachOther(t *testing.T) {
 		}
 
 		gone := north.Changed()
-		check(t, south.list.Shutdown()) // without leaving
+		check(t, south.list.Shutdown()) // the node dies without telling the others
 		start := time.Now()
 		<-gone
 		if s := north.Last("south"); s.Missed.IsZero() || time.Since(start) > 2*time.Minute {
@@ -61,6 +61,8 @@ func TestPartiesSeeEachOther(t *testing.T) {
 	})
 }
 
+// The test checks that the departure of a node is recorded as a time.
+//
 //abuse:case A19 a departure is recorded as a time and decides nothing
 func TestLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -76,8 +78,8 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// The test starts a node with another key, another study or an unknown name. The other node ignores
-// it.
+// The test starts a node with another key, another study or an unknown name. It checks that the
+// other node ignores it.
 //
 //abuse:case A19 another key, study or name is ignored
 func TestUnknownNodesAreIgnored(t *testing.T) {
@@ -101,10 +103,10 @@ func TestUnknownNodesAreIgnored(t *testing.T) {
 	}
 }
 
-// The test checks that no log contains the gossip key, and that no packet contains an unencrypted
-// name.
+// The test checks that no log contains the gossip key, and that no packet contains an
+// unencrypted name.
 //
-//abuse:case A17 nothing
+//abuse:case A17 no log contains the gossip key, and packets are encrypted
 func TestKeyIsNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -142,8 +144,8 @@ func TestInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// The test checks the result types of the methods of View. A View returns sightings and a channel.
-// It returns no number, truth value or list of members that a decision could use.
+// The test checks the result types of the methods of View. They may be sightings and a channel,
+// but no number, truth value or list of members that a decision could use.
 //
 //abuse:case A19 gossip yields no data for a decision
 func TestViewContainsTimesOnly(t *testing.T) {

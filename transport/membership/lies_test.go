@@ -22,7 +22,7 @@ func (baggage) GetBroadcasts(int, int) [][]byte       { return nil }
 func (b baggage) LocalState(bool) []byte              { return bytes.Repeat(b.meta, 1000) }
 func (baggage) MergeRemoteState(buf []byte, now bool) {}
 
-// insider returns a node of another program that has the key, under the name of a party.
+// insider starts a node of another program that has the gossip key and the name of a party.
 func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	w.t.Helper()
 	m := memberlist.DefaultWANConfig()
@@ -37,7 +37,8 @@ func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	return list
 }
 
-// The test starts a node that sends more than its name and address. The other node ignores it.
+// The test starts a node that sends more than its name and address. It checks that the other
+// node ignores it.
 func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	for name, carries := range map[string][]byte{"one byte": {1}, "as much as there may be": make([]byte, memberlist.MetaMaxSize)} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,8 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// The test replays packets. A replay can make a dead node look alive for a short time.
+// The test replays packets. It checks that a replay can make a dead node appear alive only for a
+// short time.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -83,8 +85,8 @@ func TestReplayedPackets(t *testing.T) {
 	})
 }
 
-// The test starts two nodes with the same name. The nodes conflict, and the first node is still
-// heard.
+// The test starts two nodes with the same name. It checks that the nodes conflict, and that the
+// first node is still heard.
 func TestTwoNodesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

@@ -15,26 +15,27 @@ import (
 )
 
 const (
-	// maxStreams is the number of incoming streams that are read at once. maxStream is the largest
-	// number of bytes of one stream. A list of all nodes of the largest study has a third of
-	// maxStream bytes.
+	// maxStreams is the maximum number of incoming streams that are read at once, and maxStream
+	// the maximum number of bytes of one stream. A list of all nodes of the largest study has a
+	// third of maxStream bytes.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the largest accepted packet in bytes. Valid packets fit into an Ethernet frame.
+	// maxPacket is the maximum size of a packet in bytes. Valid packets fit into an Ethernet
+	// frame.
 	maxPacket = 2 << 10
-	// labelled is the first byte of data with a label.
+	// labelled is the first byte of a message that begins with a label.
 	labelled = 244
-	// patience is the time limit for the label of a stream.
+	// patience is the time limit for reading the label of a stream.
 	patience = 10 * time.Second
-	// queue is the number of packets that may wait for a node. Further packets are lost.
+	// queue is the number of packets that may wait for a node. Further packets are dropped.
 	queue = 64
 )
 
-// A Port is an address for UDP and TCP that the nodes of several studies share. A label before each
-// message selects the study.
+// A Port is an address for UDP and TCP that the nodes of several studies share. Each message
+// begins with a label that selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
-	busy chan struct{} // a token for each stream
+	busy chan struct{} // holds one value for each open stream
 
 	mu      sync.Mutex
 	outlets map[string]*outlet
@@ -43,7 +44,7 @@ type Port struct {
 }
 
 // Listen opens a port at an IP address and a port number, as in 192.0.2.7:7946. Other nodes must
-// reach the port at this address. The port number 0 selects a free port.
+// be able to reach this address. Port number 0 selects a free port.
 func Listen(address string, log *slog.Logger) (*Port, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -66,8 +67,8 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
 // Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
-	// A listening goroutine ends once it has delivered its last packet or stream, so the channels
-	// are drained until then.
+	// A goroutine that listens ends only after it has delivered its last packet or stream. So
+	// the channels are drained until then.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -96,12 +97,13 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	if o := p.find(label); o != nil {
 		select {
 		case o.packets <- packet:
-		default: // a packet may get lost
+		default: // the queue is full, and the packet is dropped
 		}
 	}
 }
 
-// streams delivers incoming streams. It closes a stream if maxStreams streams are already open.
+// streams delivers incoming streams to their studies. If maxStreams streams are open, it closes
+// a new one.
 func (p *Port) streams() {
 	for {
 		select {
@@ -119,7 +121,7 @@ func (p *Port) streams() {
 	}
 }
 
-// hand reads the label of a stream and delivers the stream to its study.
+// hand reads the label of a stream, and delivers the stream to the study with this label.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -141,7 +143,7 @@ func (p *Port) hand(s *stream) {
 		s.Close()
 		return
 	}
-	s.first = header // the node reads it again
+	s.first = header // the node reads these bytes again
 	select {
 	case o.streams <- s:
 	case <-o.closed:
@@ -159,7 +161,7 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet returns the connection of the node with a label.
+// outlet returns the part of the port for the given label.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +176,7 @@ func (p *Port) outlet(label string) (*outlet, error) {
 	return o, nil
 }
 
-// An outlet is the part of a port that belongs to one study.
+// An outlet is the part of a port for one study.
 type outlet struct {
 	*memberlist.NetTransport
 	port    *Port
@@ -188,7 +190,8 @@ type outlet struct {
 func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
 func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
 
-// DialAddressTimeout connects to a node. At most maxStream bytes can be read from the connection.
+// DialAddressTimeout connects to a node. The returned connection delivers at most maxStream
+// bytes.
 func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
 	c, err := o.NetTransport.DialAddressTimeout(at, d)
 	if err != nil {
@@ -197,7 +200,7 @@ func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net
 	return &stream{Conn: c, left: maxStream, end: func() {}}, nil
 }
 
-// Shutdown releases the label. The port stays open.
+// Shutdown releases the label of the study. The port stays open.
 func (o *outlet) Shutdown() error {
 	o.once.Do(func() {
 		o.port.mu.Lock()
@@ -208,10 +211,10 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream can be read up to a number of bytes.
+// A stream is a connection that delivers at most a given number of bytes.
 type stream struct {
 	net.Conn
-	first []byte // already read
+	first []byte // bytes that were already read from the connection
 	left  int
 	end   func()
 }

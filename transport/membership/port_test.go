@@ -26,7 +26,7 @@ func listen(t *testing.T) *Port {
 
 func address(p *Port) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Number()))) }
 
-// at starts a node on a port. At the end of the test the node is closed before the port.
+// at starts a node on a port. The cleanup of the test closes the node before the port.
 func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *View) {
 	t.Helper()
 	v := NewView(sites, time.Now)
@@ -36,7 +36,8 @@ func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *
 	return n, v
 }
 
-// Two studies gossip on one port of their coordinator, over sockets, and do not hear each other.
+// Two studies gossip on one port of their coordinator. The test checks, over real sockets, that
+// they do not hear each other.
 func TestStudiesShareAPort(t *testing.T) {
 	hub := listen(t)
 	other := sha256.Sum256([]byte("another"))
@@ -77,8 +78,8 @@ func TestInvalidAddresses(t *testing.T) {
 	}
 }
 
-// The test opens streams without a label or with an unknown label, and more streams than the limit.
-// The port closes these streams at once.
+// The test opens streams without a label, with an unknown label, and beyond the maximum number.
+// It checks that the port closes these streams at once.
 func TestStreamsWithoutAStudy(t *testing.T) {
 	p := listen(t)
 	at(t, p, "north", study)
@@ -97,7 +98,7 @@ func TestStreamsWithoutAStudy(t *testing.T) {
 		c.Close()
 	}
 	for range maxStreams {
-		p.busy <- struct{}{} // as if there were so many
+		p.busy <- struct{}{} // simulates the maximum number of open streams
 	}
 	c, err := net.Dial("tcp", address(p))
 	check(t, err)
@@ -127,8 +128,8 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// The test sends packets that are too long, belong to no study, or exceed the queue. The port drops
-// these packets and does not block.
+// The test sends packets that are too long, belong to no study, or exceed the queue. It checks
+// that the port drops them and does not block.
 func TestLostPackets(t *testing.T) {
 	p := listen(t)
 	o, err := p.outlet("label")
@@ -150,7 +151,7 @@ func TestLostPackets(t *testing.T) {
 	}
 }
 
-// The test closes a port while other nodes keep sending to it.
+// The test checks that a port can be closed while other nodes keep sending to it.
 func TestPortClosesUnderAFlood(t *testing.T) {
 	for range 20 {
 		p, err := Listen("127.0.0.1:0", nil)
@@ -165,7 +166,7 @@ func TestPortClosesUnderAFlood(t *testing.T) {
 				case <-end:
 					return
 				default:
-					packets.Write([]byte("more and more")) // the port may be gone
+					packets.Write([]byte("more and more")) // an error does not matter, because the port may be closed
 				}
 			}
 		}()

@@ -17,31 +17,31 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// A town is a network in memory for tests. A packet without a receiver is lost. The town records
-// the nodes' logs and all packets.
+// A town is a network in memory for tests. A packet without a receiver is lost. The town keeps
+// all packets and the logs of the nodes.
 type town struct {
 	t       *testing.T
 	mu      sync.Mutex
 	phones  map[string]*phone
 	log     bytes.Buffer
 	packets bytes.Buffer
-	kept    []sent // single packets
+	kept    []sent // all packets that were sent
 }
 
-// A sent is a recorded packet with the address to which it was sent.
+// A sent is a packet and the address to which it was sent.
 type sent struct {
 	to     string
 	packet memberlist.Packet
 }
 
-// newTown returns an empty network for a test in a synctest bubble. At the end of the test it waits
-// a minute of the bubble's time, so that the nodes can end.
+// newTown returns an empty network for a test in a synctest bubble. The cleanup waits a minute
+// in the bubble's time, so that the nodes can end.
 func newTown(t *testing.T) *town {
 	t.Cleanup(func() { pass(time.Minute) })
 	return &town{t: t, phones: map[string]*phone{}}
 }
 
-// pass waits for d in the time of a synctest bubble.
+// pass waits for d in the simulated time of a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
 func (w *town) Write(b []byte) (int, error) {
@@ -50,7 +50,7 @@ func (w *town) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// start returns a node, its view and its address.
+// start starts a node. It returns the node, its view and its address.
 func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, string) {
 	w.t.Helper()
 	p := w.connect()
@@ -68,7 +68,7 @@ func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, st
 	return node, view, p.address
 }
 
-// A phone is the connection of a node to the town's network.
+// A phone connects a node to the town's network.
 type phone struct {
 	town    *town
 	address string
@@ -118,7 +118,7 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// replay sends all packets again that were ever sent to an address.
+// replay sends again all packets that were ever sent to an address. It returns their number.
 func (w *town) replay(address string) (n int) {
 	w.mu.Lock()
 	kept := slices.Clone(w.kept)

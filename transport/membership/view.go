@@ -1,11 +1,11 @@
-// Package membership records when each party of a study was last seen. A party is seen through the
-// connection between client and coordinator, or through gossip between daemons that can reach each
-// other.
+// Package membership records when each party of a study was last seen. A party is seen over the
+// connection between client and coordinator, or through gossip between daemons that can reach
+// each other.
 //
-// The record is only a hint, because a holder of the gossip key can send under every name and
-// replay old packets. No roster, threshold, round or noise share depends on the record. The package
-// provides times and names for display. It also provides a channel that wakes a waiting goroutine,
-// which then checks the signed messages.
+// The record is for information only, because a holder of the gossip key can send under every
+// name and replay old packets. No roster, threshold, round or noise share depends on it. The
+// package provides times and names for display. It also provides a channel that wakes a waiting
+// goroutine, which then checks the signed messages.
 package membership
 
 import (
@@ -17,21 +17,21 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Way is the origin of a sign of life.
+// A Way tells how a party was seen.
 type Way string
 
-// The ways.
+// Ways in which a party can be seen.
 const (
 	Stream Way = "stream"
 	Gossip Way = "gossip"
 )
 
-// A Sighting is the last known state of a party.
+// A Sighting tells when and how a party was last seen.
 type Sighting struct {
 	Name identity.Name
-	At   time.Time // of the last sign of life; zero if there was none
-	Way  Way       // of the last sign of life
-	// Missed is the time since which other daemons have not heard the party. It is zero if the
+	At   time.Time // time of the last sign of the party; zero if there was none
+	Way  Way       // way of the last sign of the party
+	// Missed is the time since when other daemons have not heard the party. It is zero if the
 	// party was seen later.
 	Missed time.Time
 }
@@ -52,7 +52,7 @@ func NewView(known func(identity.Name) bool, now func() time.Time) *View {
 	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
 
-// Seen records a sign of life.
+// Seen records that a party was seen now.
 func (v *View) Seen(name identity.Name, way Way) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		news = s.At.IsZero() || !s.Missed.IsZero()
@@ -61,7 +61,7 @@ func (v *View) Seen(name identity.Name, way Way) {
 	})
 }
 
-// miss records that other daemons do not hear a party any more.
+// miss records that other daemons no longer hear a party.
 func (v *View) miss(name identity.Name) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		if !s.Missed.IsZero() {
@@ -88,7 +88,7 @@ func (v *View) note(name identity.Name, change func(*Sighting, time.Time) (news 
 	}
 }
 
-// All returns the last sighting of every party that was ever seen, by name.
+// All returns the last sighting of every party that was ever seen, ordered by name.
 func (v *View) All() []Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -109,7 +109,7 @@ func (v *View) Last(name identity.Name) Sighting {
 	return s
 }
 
-// Changed returns a channel that is closed the next time a party comes or goes.
+// Changed returns a channel that is closed when a party next comes or goes.
 func (v *View) Changed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package planted has helpers for planted faults. Only builds of the command plant import it; a
-// policy test checks that no other program does.
+// Package planted has functions for planted faults. Only programs built by the command plant
+// import it, which a policy test checks.
 package planted
 
 import (
@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Variable names the environment variable that chooses the fault.
+// Variable is the name of the environment variable that selects the fault.
 const Variable = "FEDPVI_PLANTED"
 
 var chosen = os.Getenv(Variable)
 
-// Is reports whether a fault is the chosen one.
+// Is reports whether the given fault is selected.
 func Is(fault string) bool { return chosen == fault }
 
 var (
@@ -22,7 +22,7 @@ var (
 	orders = map[any]uint32{}
 )
 
-// Reuse overwrites noise with the noise of the owner's first call.
+// Reuse overwrites noise with the noise of the first call for the same owner.
 func Reuse(owner any, noise []int64) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -33,7 +33,8 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends the next size of n records to batch, in order and cyclically.
+// InOrder appends size records to batch. The records are the next ones of the owner, in order,
+// and begin again after record n − 1.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
@@ -44,7 +45,7 @@ func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	return batch
 }
 
-// With returns batch with record in it.
+// With returns batch with the given record in it.
 func With(batch []uint32, record uint32) []uint32 {
 	if slices.Contains(batch, record) {
 		return batch
@@ -52,7 +53,7 @@ func With(batch []uint32, record uint32) []uint32 {
 	return append(batch, record)
 }
 
-// Doubled returns batch with its first record in place of its last.
+// Doubled returns batch with its last record replaced by its first.
 func Doubled(batch []uint32) []uint32 {
 	if n := len(batch); n > 1 {
 		batch[n-1] = batch[0]

@@ -1,2 +1,3 @@
-// Package wirepb is the wire protocol: generated from fedpvi.proto by make generate.
+// Package wirepb contains the wire protocol. The command make generate generates it from
+// fedpvi.proto.
 package wirepb
