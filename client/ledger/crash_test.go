@@ -150,7 +150,7 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 // the cost that the accountant computes, and that a repeated request returns the same message.
 //
 //abuse:case A01 after random operations and crashes the recorded spend is never below the true one
-//abuse:case P19 every answer is charged to the same filter, for every study and coordinator
+//abuse:case P19 every answer is charged to the one filter of its data set
 func TestSpentIsNeverBelowReleased(t *testing.T) {
 	event := func(t *rapid.T) accountant.Event {
 		sigma := rapid.Float64Range(2, 40).Draw(t, "sigma")
