@@ -2,10 +2,9 @@ package sim
 
 import "math"
 
-// Coverage returns the share of the true parameters that lie within the middle 90 % of their
-// marginals. It returns the share under the posterior and the share under the noise-aware
-// posterior, which are equal if the study asks for no noise-aware posterior. The play must have a
-// Truth.
+// Coverage returns the share of the true parameters inside the central 90 % of their marginals,
+// under the posterior and under the noise-aware posterior. The two are equal if the study has no
+// noise-aware posterior. The play must have a Truth.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -27,7 +26,7 @@ func (p *Play) Coverage() (plain, aware float64, err error) {
 	return plain, p.covered(a.Mean, variance), nil
 }
 
-// NoiseAware returns the noise-aware posterior. It returns nil if the study asks for none or if
+// NoiseAware returns the noise-aware posterior. It returns nil if the study requests none or if
 // another method found the posterior.
 func (p *Play) NoiseAware() (*NoiseAware, error) {
 	if p.adopted != nil {
@@ -36,7 +35,7 @@ func (p *Play) NoiseAware() (*NoiseAware, error) {
 	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
-// covered returns the share of the true parameters that lie within the middle 90 % of normal
+// covered returns the share of the true parameters inside the central 90 % of normal
 // distributions with the given moments.
 func (p *Play) covered(mean, variance []float64) float64 {
 	within := 0

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// dataFolder is the folder in which public data sets are searched for.
+// dataFolder returns the folder in which public data sets are searched.
 func dataFolder() string {
 	if folder := os.Getenv("FEDPVI_DATA"); folder != "" {
 		return folder
@@ -20,8 +20,8 @@ func dataFolder() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// FindData returns the path of a study's file of records. It searches a relative path in the folder
-// of the study and then in the folder FEDPVI_DATA (by default ../shared/data).
+// FindData returns the path of a study's file of records. It searches a relative path in the
+// folder of the study, and then in the folder FEDPVI_DATA, which is ../shared/data by default.
 func FindData(studyFile, data string) (string, error) {
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
@@ -39,16 +39,16 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// A cast holds the clients with their records, and the records held out from all clients for
-// predictions.
+// A cast holds the clients with their records. It also holds the records that are held out from
+// all clients for predictions.
 type cast struct {
 	holders []Holder
-	test    *shard.Records // nil if nothing is predicted
-	report  shard.Report   // changes that reading made to the files' records
+	test    *shard.Records // held-out records; nil if there are none
+	report  shard.Report   // changes that were made to records while reading
 }
 
-// newCast returns the cast of a study. A dataFile that is not empty replaces the study's own
-// source of records.
+// newCast returns the clients and records of a study. If dataFile is not empty, it replaces the
+// study's own source of records.
 func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
 	sim := st.Simulation
 	if dataFile == "" && sim.Synthetic != nil {
@@ -77,8 +77,7 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
-// design returns the held-out records as the model reads them, or nil if there are no held-out
-// records.
+// design returns the held-out records in the form for the model, or nil if there are none.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {
 		return nil
@@ -86,8 +85,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic generates records. Each client holds the records that were generated for it, unless
-// the study declares another partition.
+// castSynthetic generates records. Each client gets the records that were generated for it,
+// unless the study declares another partition.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -141,8 +140,8 @@ func (c *cast) readTest(st *study.Study, studyFile string) error {
 	return err
 }
 
-// holdOut splits records into records for the clients and held-out records, at random or in the
-// order of the files.
+// holdOut divides records into records for the clients and held-out records. The choice is
+// random, or follows the order of the files.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	n := records.Len()
 	out := int(math.Round(st.Simulation.Test * float64(n)))
@@ -156,9 +155,9 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 	return records.Select(order[out:]), records.Select(order[:out]), nil
 }
 
-// readFiles reads files of records into one table. With own the user gave the paths, and readFiles
-// opens them as they are. Otherwise the paths come from the study, and it searches them by
-// [FindData].
+// readFiles reads files of records into one table. If own is true, the user gave the paths, and
+// readFiles uses them unchanged. Otherwise the paths come from the study, and readFiles searches
+// them with [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()

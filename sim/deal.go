@@ -10,15 +10,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Dealt is a file with the records of one client, or with the held-out records.
+// Dealt describes a file with the records of one client, or with the held-out records.
 type Dealt struct {
-	Client  pvi.ClientID `json:"client,omitempty"` // "" for the held-out records
+	Client  pvi.ClientID `json:"client,omitempty"` // name of the client; empty for the held-out records
 	File    string       `json:"file"`
 	Records int          `json:"records"`
 }
 
-// Deal writes the records of a simulated study to a new folder. The folder holds a file for each
-// client, a file for the held-out records if there are any, and the study. The records are
+// Deal writes the records of a simulated study to a new folder. The folder contains a file for
+// each client, a file for the held-out records if there are any, and the study. Records are
 // partitioned as in a play with the same options.
 func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)

@@ -14,15 +14,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A defaultsCase is a data set on which the default rules are compared with the best settings of a
-// grid, with a study of experiments/defaults.
+// A defaultsCase is a data set with a study of experiments/defaults and a grid of settings. The
+// default rules are compared with the best settings of the grid.
 type defaultsCase struct {
 	name    string
 	seeds   int
-	typical float64 // mean norm of the regressors of a record
+	typical float64 // mean norm of a record's regressors
 	steps   []float64
-	clips   []float64 // as shares of typical
-	travels []float64 // step size times steps
+	clips   []float64 // clips of the grid, as multiples of typical
+	travels []float64 // distances of the grid: step size times number of steps
 }
 
 var defaultsCases = []defaultsCase{
@@ -32,9 +32,10 @@ var defaultsCases = []defaultsCase{
 	{"adult", 2, 3.12, []float64{100, 200}, []float64{0.5, 0.75, 1}, []float64{10, 20, 40}},
 }
 
-// The default rules lose at most 1.5 % of accuracy on any data set, and 0.7 % on average, against
-// the best settings of a grid chosen on the predicted records. DEFAULTS names the data sets to
-// run, all of them if it is empty. The output is the table of docs/use/defaults.md.
+// The test checks that the default rules lose at most 1.5 % of accuracy on any data set, and 0.7
+// % on average. The comparison is with the best settings of a grid, chosen on the predicted
+// records. The variable DEFAULTS names the data sets to run; if it is empty, all are run. The
+// output is the table of docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")
@@ -58,7 +59,7 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// A defaultsGrid plays a case. It reads the files once.
+// A defaultsGrid runs the studies of a case. It reads the files once.
 type defaultsGrid struct {
 	defaultsCase
 	path string
@@ -75,8 +76,8 @@ func newDefaultsGrid(t *testing.T, c defaultsCase) *defaultsGrid {
 	return &defaultsGrid{c, path, all}
 }
 
-// best returns the largest accuracy on the grid with its settings, and the largest log likelihood
-// on the grid.
+// best returns the best accuracy on the grid with its settings, and the best log likelihood on
+// the grid.
 func (g *defaultsGrid) best(t *testing.T, epsilon float64) (accuracy, log float64, at string) {
 	t.Helper()
 	log = math.Inf(-1)
@@ -98,7 +99,7 @@ func setting(key string, value float64) string {
 	return key + "=" + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// play returns mean accuracy and log likelihood over seeds. It returns nothing if a run fails.
+// play returns the mean accuracy and log likelihood over seeds. If a run fails, both are zero.
 func (g *defaultsGrid) play(t *testing.T, epsilon float64, settings ...string) (accuracy, log float64) {
 	t.Helper()
 	st, err := LoadStudy(g.path, append(settings, setting("privacy.epsilon", epsilon)))

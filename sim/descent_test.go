@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// At ε = 1, ten clients come near the fit of all records without privacy in few rounds. The bounds
-// are about twice the gaps seen over several seeds.
+// The test checks that ten clients at ε = 1 come near the fit of all records without privacy, in
+// few rounds. The bounds are about twice the gaps seen over several seeds.
 func TestPrivateAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -29,7 +29,8 @@ func TestPrivateAdult(t *testing.T) {
 	}
 }
 
-// The number of goroutines changes no bit of a federation of private gradient steps.
+// The test checks that a federation of private gradient steps gives the same bits with any
+// number of goroutines.
 func TestDescentWithAnyNumberOfWorkers(t *testing.T) {
 	source := []byte(`
 study = { version = 1, name = "workers" }
@@ -78,8 +79,8 @@ levels = ["no", "yes"]
 	}
 }
 
-// A study with settings for private steps can run without privacy. The program's default fit
-// replaces those settings, and the user's other settings stay in force.
+// The test checks that a study with settings for private steps can run without privacy. The
+// default fit must replace these settings, and the user's other settings must stay in force.
 func TestPrivateStepsWithoutPromise(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "hostile.toml")

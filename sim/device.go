@@ -12,11 +12,11 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients. Each device computes
+// UseDevices makes devices compute the private gradient steps of all clients. A device computes
 // the steps of all its clients in a round in one launch. UseDevices calls failed when a device
-// fails ([solver.Accelerator]). Devices draw batches themselves, with the Feistel network; this is
-// for simulations only and protects nobody. The privacy cost of the study does not change, but the
-// same seed yields other noise than on the processor.
+// fails (see [solver.Accelerator]). The devices draw batches themselves, with the Feistel
+// network, which is only for simulations and protects nobody. The privacy cost of the study does
+// not change. The same seed gives other noise than on the processor.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices holds the devices that the user allows. They are opened when the first study that can use
-// them arrives. Methods may be called from several goroutines at once.
+// Devices holds the devices that the user allows. They are opened for the first study that can
+// use them. Methods may be called concurrently.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -43,10 +43,10 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // clients of all federations
+	gathering cuda.Gathering // joins the clients of all federations in common launches
 }
 
-// NewDevices returns devices from a source. The devices pass messages for the user to the function
+// NewDevices returns the devices of a source. It passes messages for the user to the function
 // say, each message once.
 func NewDevices(from device.Source, say func(string)) *Devices {
 	return &Devices{source: from, say: say, told: map[string]bool{}}
@@ -62,9 +62,9 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the steps of a federation if they can, starting with the device of
-// the given number. It returns an error if the user demands devices and no device can compute the
-// steps.
+// Use makes the devices compute the steps of a federation if they can. The first client uses the
+// device with the number first. Use returns an error if the user demands devices and no device
+// can compute the steps.
 func (d *Devices) Use(f *Federation, first int) error {
 	if d.none() {
 		return nil
@@ -80,14 +80,14 @@ func (d *Devices) Use(f *Federation, first int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// none reports whether the user asks for no devices.
+// none reports whether the user requests no devices.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a piece of work. If it returns no devices, the processor does the
-// work. A why other than nil is the reason why no device can do the work. If the user demands
-// devices, For returns that reason as an error.
+// For returns the devices for a task. If there are none, the processor computes the task. If why
+// is not nil, it is the reason why no device can compute the task. If the user demands devices,
+// For returns this reason as an error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -118,8 +118,8 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device. It returns the error if the user demands devices. If it
-// returns nil, the work moves to the processor.
+// Failed handles the failure of a device. It returns the error if the user demands devices.
+// Otherwise it returns nil, and the processor computes the task.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err

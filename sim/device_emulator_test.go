@@ -12,12 +12,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// emulated is a device that runs the kernels on the processor.
+// emulated is a device whose kernels are emulated on the processor.
 type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }
 
-// counted counts the problems of each launch.
+// counted is a device that counts the problems in each launch.
 type counted struct {
 	emulated
 	mutex    sync.Mutex
@@ -31,7 +31,8 @@ func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments .
 	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The clients of a round share one launch on each device, with any number of workers.
+// The test checks that the clients of a round share one launch on each device, with any number
+// of workers.
 func TestARoundIsOneLaunch(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		a, b := new(counted), new(counted)
@@ -44,8 +45,8 @@ func TestARoundIsOneLaunch(t *testing.T) {
 	}
 }
 
-// Federations that run at the same time share launches where their rounds meet, and each finds the
-// posterior that it finds alone.
+// The test runs several federations at the same time. It checks that they share launches if
+// their rounds coincide, and that each finds the same posterior as alone.
 func TestFederationsShareLaunches(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {
@@ -82,8 +83,8 @@ func TestFederationsShareLaunches(t *testing.T) {
 	}
 }
 
-// A federation on devices finds the same posterior, up to rounding, as one whose steps the
-// processor takes over, with any number of workers.
+// The test runs a federation on devices, with any number of workers. It compares the posterior,
+// up to rounding, with a federation whose devices fail so that the processor computes the steps.
 func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)
@@ -96,7 +97,7 @@ func TestFederationOnDevices(t *testing.T) {
 	if !slices.Equal(one, two) {
 		t.Errorf("on one device %v, on two %v", one, two)
 	}
-	for i, x := range on(1, new(gone)) { // the processor takes the same steps over
+	for i, x := range on(1, new(gone)) { // here the processor computes the same steps after the failure
 		if off := (one[i] - x) / (1 + max(x, -x)); !(off < 1e-6 && off > -1e-6) {
 			t.Errorf("λ[%d] = %g, by the processor %g", i, one[i], x)
 		}

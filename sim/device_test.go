@@ -32,7 +32,7 @@ records_per_client = 300
 columns.x = { mean = 0, sd = 0.5 }
 `
 
-// source returns devices.
+// source is a device.Source that returns fixed devices.
 type source struct {
 	devices  []device.Device
 	notice   error
@@ -60,7 +60,7 @@ func (*gone) Read([]uint64, uint64) error                   { return errGone }
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (g *gone) Close() error                                { g.closed++; return nil }
 
-// playOn plays a study with devices and returns the messages for the user.
+// playOn plays a study with devices. It also returns the messages for the user.
 func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(deviceStudy), overrides...)
@@ -85,8 +85,8 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 	return p, r, said, err
 }
 
-// When a device fails, the processor takes over in every client and round, with one message. If
-// the user demands the device, the run ends.
+// The test makes a device fail. It checks that the processor computes the steps of every client
+// and round, with one message, and that the run ends instead if the user demands the device.
 func TestFailingDevice(t *testing.T) {
 	g := new(gone)
 	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
@@ -123,7 +123,7 @@ func mustPlay(t *testing.T) *Play {
 	return p
 }
 
-// A study that no device can compute opens no device.
+// The test checks that a study that no device can compute opens no device.
 func TestStudiesWithoutDevice(t *testing.T) {
 	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}
@@ -140,7 +140,7 @@ func TestStudiesWithoutDevice(t *testing.T) {
 	}
 }
 
-// Sites take devices in turn, beginning with the device of their worker.
+// The test checks that sites use devices in turn, beginning with the device of their worker.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {

@@ -13,34 +13,34 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Federation runs a study.
+// A Federation runs a study in this process.
 type Federation struct {
 	Protocol *pvi.Protocol
 	Server   *pvi.Server
-	Sites    []*pvi.Site // in the order of the roster
+	Sites    []*pvi.Site // sites in the order of the roster
 	Shards   []*shard.Shard
-	Scale    *Standardisation // nil if the study asks for none
+	Scale    *Standardisation // nil if the study does not standardise columns
 
 	seed     uint64
 	workers  int
-	streams  []*dpmech.Stream // noise of each site
+	streams  []*dpmech.Stream // stream of the noise of each site
 	mail     []pvi.Release    // last release of each site
 	post     post
 	verdicts map[pvi.Verdict]int
 
-	// LastOutcome is the outcome of the last round. It is nil if the study has no last round or
-	// has not reached it.
+	// LastOutcome is the outcome of the last round. It is nil if the study has no last round, or
+	// before the last round.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
-	iterates    *iterates // nil unless the study asks for their variance
-	computedOn  string    // empty for the processor
+	iterates    *iterates // nil unless the study requests the variance of the iterates
+	computedOn  string    // names of the devices; empty for the processor
 
-	gathering *cuda.Gathering // for visits on devices; nil on the processor
+	gathering *cuda.Gathering // joins the visits of sites on devices; nil on the processor
 }
 
-// New returns a federation of the given holders, whose q is the prior. If the study asks for a
-// standardisation, New runs it and uses the scale that it finds. Up to workers goroutines compute
-// at a time. Their number does not change any result.
+// New returns a federation of the given holders whose q is the prior. If the study requests a
+// standardisation, New runs the scale phase and uses the scale that it finds. At most workers
+// goroutines compute at a time. Their number does not change any result.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -82,8 +82,9 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	return f, nil
 }
 
-// checkHolders returns an error if a holder has no records, unless the privacy unit is the record.
-// With that unit the presence of records is private, and a holder without records releases noise.
+// checkHolders returns an error if a holder has no records, unless the privacy unit is the
+// record. With this unit it is private whether a holder has records, and a holder without
+// records releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	if st.Privacy.Unit == study.Record {
 		return nil
@@ -102,8 +103,8 @@ func checkHolders(st *study.Study, holders []Holder) error {
 	return nil
 }
 
-// Step runs the study until the next outcome, delivers it to all sites and returns it. It returns
-// nil if the study is done.
+// Step runs the study until the next outcome, passes the outcome to all sites, and returns it.
+// It returns nil at the end of the study.
 func (f *Federation) Step() (*pvi.Outcome, error) {
 	for {
 		plan, ok := f.Server.Next()
@@ -134,12 +135,12 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	}
 }
 
-// propose makes the plan's participants answer and posts the answers.
+// propose makes the participants of the plan answer, and posts the answers.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // both are sorted
+		for f.Sites[m].ID() != id { // terminates because both lists are sorted
 			m++
 		}
 		asked[i] = m
@@ -161,8 +162,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the last release of site m. It is valid until the next Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do for n sites. It uses several goroutines if the work is large enough to gain
-// from them.
+// forSites calls do for n sites. It uses several goroutines if the work is large enough.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -173,8 +173,8 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals calls do for n sites that answer a plan. On devices it runs all sites at once,
-// because each device takes the steps of its sites together.
+// forProposals calls do for n sites that answer a plan. With devices all calls run concurrently,
+// because each device computes the steps of its sites together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)
@@ -189,8 +189,8 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 // Count returns the number of outcomes so far with the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run plays the study until it ends or ctx is done. It calls observe after every outcome except
-// that of the last round.
+// Run runs the study until it ends or ctx is done. It calls observe after every outcome except
+// the outcome of the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) error {
 	for {
 		if err := ctx.Err(); err != nil {

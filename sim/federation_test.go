@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// experiment loads a study of the repository with overrides.
+// experiment loads a study of the repository with the given settings.
 func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
 	t.Helper()
 	path := filepath.Join("..", "experiments", filepath.FromSlash(name))
@@ -28,7 +28,7 @@ func experiment(t testing.TB, name string, settings ...string) (*study.Study, st
 	return st, path
 }
 
-// newPlay sets up a study. It skips the test if the data set is missing.
+// newPlay sets up a study. It skips the test if a data set is missing.
 func newPlay(t testing.TB, st *study.Study, path string, workers int) *Play {
 	t.Helper()
 	for _, data := range st.Simulation.Data {
@@ -74,8 +74,8 @@ var schedules = map[string][]string{
 	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
 }
 
-// Without privacy the federation finds the pooled posterior to 1e-9, with every schedule and every
-// partition.
+// The test compares the federation without privacy with the pooled posterior, to 1e-9. It uses
+// every schedule and every partition.
 func TestNonPrivateIsPooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -97,8 +97,8 @@ func TestNonPrivateIsPooled(t *testing.T) {
 	}
 }
 
-// largestGap returns the largest relative difference of means and sds. A mean near zero is
-// measured in sds.
+// largestGap returns the largest relative difference of means and sds. The difference of a mean
+// near zero is in units of the sd.
 func largestGap(r *Result) float64 {
 	var gap float64
 	for i, m := range r.Posterior {
@@ -108,8 +108,8 @@ func largestGap(r *Result) float64 {
 	return gap
 }
 
-// A diagonal posterior converges to the mean-field posterior of the pooled records, whose mean is
-// the mean of the exact posterior.
+// The test compares a diagonal posterior with the mean-field posterior of the pooled records.
+// Its mean is the mean of the exact posterior.
 func TestDiagonalIsMeanField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -129,14 +129,14 @@ func TestDiagonalIsMeanField(t *testing.T) {
 	}
 }
 
-// The same study and seed give the same bits with any number of workers.
+// The test checks that the same study and seed give the same bits with any number of workers.
 func TestWorkersChangeNothing(t *testing.T) {
 	for _, settings := range [][]string{
 		nil,
 		{"privacy.unit=client"},
 		{"inference.schedule=asynchronous"},
 	} {
-		// There are enough clients and coefficients for the goroutines to share the work.
+		// With this number of clients and coefficients the goroutines share the work.
 		settings = append(settings, "simulation.clients=80", "federation.min_clients=60")
 		st, path := experiment(t, "abalone/rings.toml", settings...)
 		var first []byte
@@ -182,7 +182,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// The report of a private run states the privacy that the study asks for.
+// The test checks that the report of a private run states the privacy that the study requests.
 func TestPrivacyOfARun(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
@@ -203,8 +203,8 @@ func TestPrivacyOfARun(t *testing.T) {
 	}
 }
 
-// Published factors cost μ = 7.24 where 2.00 is claimed; tied and exact factors cost as much as
-// claimed (soundness notes, section 1).
+// The test compares claimed and true costs. Published factors cost μ = 7.24 where 2.00 is
+// claimed. Tied and exact factors cost as much as claimed (soundness notes, section 1).
 func TestClaimedAndTrue(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -221,15 +221,15 @@ func TestClaimedAndTrue(t *testing.T) {
 		if sound := factors != "published"; p.Sound != sound {
 			t.Errorf("%s: sound is %v", factors, p.Sound)
 		}
-		// The reported cost is the proven one.
+		// The reported cost must be the proven one.
 		if p.Epsilon != p.Proven.Epsilon || p.Mu != p.Proven.Mu || p.Views[0].Epsilon != p.Proven.Epsilon {
 			t.Errorf("%s: ε = %g is reported, %g in the table, %g can be proved", factors, p.Epsilon, p.Views[0].Epsilon, p.Proven.Epsilon)
 		}
 	}
 }
 
-// The running ε ends at the ε of the result. For published factors this is 77 and not the claimed
-// 10.
+// The test checks that the running ε ends at the ε of the result. For published factors this is
+// 77, and not the claimed 10.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -247,7 +247,7 @@ func TestRunningEpsilon(t *testing.T) {
 	}
 }
 
-// A run without privacy prints no ε, in particular not zero.
+// The test checks that a run without privacy prints no ε, in particular not zero.
 func TestNoPromise(t *testing.T) {
 	st, path := experiment(t, "linear/one-parameter.toml", append(NonPrivate, "inference.rounds=3")...)
 	result, err := newPlay(t, st, path, 1).Run(context.Background(), func(s Status) error {
@@ -265,8 +265,8 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// The forecast matches the result. The sd of the precision over seeds is the forecast sd of the
-// noise, and the clip adds little.
+// The test compares the forecast with results. The sd of the precision over seeds must be the
+// forecast sd of the noise, and the clip must add little.
 func TestForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -282,7 +282,7 @@ func TestForecast(t *testing.T) {
 		{"published", "0.1", "constant"},
 	} {
 		const seeds = 120
-		// No change reaches the clip, so only the noise differs.
+		// Changes stay below the clip, so only the noise matters.
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
 		var forecast method.Forecast
@@ -294,7 +294,8 @@ func TestForecast(t *testing.T) {
 			}
 			run(t, play)
 			forecast = play.Federation.Protocol.Method().Forecast()
-			// Without noise, λ would be where 40 damped rounds lead.
+			// The loop computes the remaining distance of λ after 40 damped rounds without
+			// noise.
 			rest := 1.0
 			for r := range 40 {
 				rest *= 1 - st.Inference.Damping.At(r+1)
@@ -314,8 +315,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// The forecast warns of a result with much noise beside the signal, and does not warn of a result
-// with little noise.
+// The test checks that the forecast warns of a result with much noise relative to the signal,
+// and only then.
 func TestForecastDoubts(t *testing.T) {
 	for epsilon, doubtful := range map[string]bool{"4.0": false, "1.0": false, "0.4": true} {
 		st, _ := experiment(t, "demo/blood-pressure.toml", "privacy.epsilon="+epsilon)
@@ -340,8 +341,8 @@ func TestProtocolOfNoClients(t *testing.T) {
 	}
 }
 
-// If the privacy unit is the record, a holder may have no records. If the unit is the client, New
-// returns an error that states the number of empty holders.
+// The test checks that a holder may have no records if the privacy unit is the record. If the
+// unit is the client, New must return an error with the number of empty holders.
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
@@ -390,8 +391,8 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdates measures client updates a second on one core, in the case study with noise at
-// dataset level.
+// BenchmarkUpdates measures client updates per second on one core, in the case study with noise
+// at the level of the data set.
 func BenchmarkUpdates(b *testing.B) {
 	st, path := experiment(b, "linear/one-parameter.toml")
 	b.ReportAllocs()
@@ -412,7 +413,7 @@ func BenchmarkUpdates(b *testing.B) {
 	b.ReportMetric(float64(updates)/b.Elapsed().Seconds(), "updates/s")
 }
 
-// The memory of a run does not grow with the number of rounds.
+// The test checks that the memory of a run does not grow with the number of rounds.
 func TestMemoryIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -438,7 +439,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// heapInUse returns the number of bytes in use.
+// heapInUse returns the number of bytes of heap in use.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -446,7 +447,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkRounds measures time and memory of a run as rounds grow.
+// BenchmarkRounds measures time and memory of a run for several numbers of rounds.
 func BenchmarkRounds(b *testing.B) {
 	for _, rounds := range []string{"100", "1000", "10000"} {
 		b.Run(rounds, func(b *testing.B) {

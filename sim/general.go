@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawGeneral draws the variables that a general model generates, which are the outcomes of a
+// drawGeneral draws the variables that a general model generates. These are the outcomes of a
 // neural network or the variables of a mixture.
 func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
 	if m.Study.Model.Family == study.Mixture {
@@ -31,16 +31,16 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 			records.Row(i)[outcome] = binaryValue(e, column, r.Float64() < mean)
 			continue
 		}
-		noise := math.Exp(theta[len(theta)-1]) // the model declares it last
+		noise := math.Exp(theta[len(theta)-1]) // log of the noise sd, which the model declares last
 		y := m.Study.Unscale(column, mean+noise*r.NormFloat64())
 		records.Row(i)[outcome] = min(max(y, column.Low), column.High)
 	}
 	return nil
 }
 
-// drawMixture draws the variables of every record. The parameters of the program are the weights,
-// then for each variable the means and the logarithms of the sds, or only the means if one sd is
-// known.
+// drawMixture draws the variables of every record. The parameters of the program are the
+// weights, and then for each variable the means and the logarithms of the sds. If one sd is
+// known, only the means follow.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components
 	values := make([]float64, len(m.Program().ConstrainedNames()))

@@ -1,28 +1,28 @@
 package sim
 
-// A History keeps points of a run. It is thinned so that its size does not grow with the number of
-// outcomes.
+// A History keeps points of a run. It drops points so that its size does not grow with the
+// number of outcomes.
 type History struct {
 	Points []Point
 	stride int
 }
 
-// Point is the state of a run after an outcome.
+// Point describes a run after an outcome.
 type Point struct {
 	Outcome int
 	Natural []float64
 	KL      float64
-	Epsilon *float64 // nil if the study has no privacy
+	Epsilon *float64 // proven cost so far; nil if the study has no privacy
 }
 
-// historySize is the number of points at which the history drops every second point.
+// historySize is the number of points at which a history drops every second point.
 const historySize = 800
 
-// Wants reports whether the history keeps a point for the given outcome, counted
-// from 0 for the prior.
+// Wants reports whether the history keeps a point for the given outcome. Outcomes are counted
+// from 1, and 0 is the prior.
 func (h *History) Wants(outcome int) bool { return outcome%max(1, h.stride) == 0 }
 
-// Add appends a point that the history wants.
+// Add appends a point. The caller has checked with Wants that the history keeps it.
 func (h *History) Add(p Point) {
 	h.stride = max(1, h.stride)
 	h.Points = append(h.Points, p)

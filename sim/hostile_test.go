@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A hostile study is a regression on 120 records of three clients with one odd setting or record.
+// hostileStudy is a regression on 120 records of three clients. Each test case has one unusual
+// setting or record.
 const hostileStudy = `
 study = { version = 1, name = "hostile" }
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z"] }
@@ -33,13 +34,13 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// A record of the hostile study.
+// A row is a record of hostileStudy.
 type row struct {
 	x    float64
 	z, y string
 }
 
-// ordinary returns a record with usual values.
+// ordinary returns a row with usual values.
 func ordinary(i int) row {
 	x := 5 + 5*math.Sin(float64(i))
 	y := "no"
@@ -49,7 +50,7 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows plays a study on the given records.
+// playRows plays a study on records that the function of returns.
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -77,7 +78,7 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 	return result, err
 }
 
-// checkSpent compares the cost in a result with the releases of the sites.
+// checkSpent compares the cost in a result with the number of releases of the sites.
 func checkSpent(t *testing.T, play *Play, r *Result) {
 	t.Helper()
 	p := play.Federation.Protocol
@@ -95,7 +96,7 @@ func checkSpent(t *testing.T, play *Play, r *Result) {
 	}
 }
 
-// finiteResult checks that a result is a proper distribution.
+// finiteResult checks that the posterior in a result is proper and finite.
 func finiteResult(t *testing.T, r *Result) {
 	t.Helper()
 	for _, m := range r.Posterior {
@@ -116,8 +117,8 @@ func finiteResult(t *testing.T, r *Result) {
 
 func replaced(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// Bad input of private gradient steps yields a clear error, or a finite posterior with every
-// release charged.
+// The test gives bad input to private gradient steps. It checks that the result is a clear
+// error, or a finite posterior with every release charged.
 func TestPrivateStepsOnBadInput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -146,7 +147,7 @@ func TestPrivateStepsOnBadInput(t *testing.T) {
 		records int
 		of      func(i int) row
 		with    []study.Override
-		want    string // of the error; empty for a posterior
+		want    string // text of the error; empty if a posterior is expected
 	}{
 		{"separable", 120, separable, nil, ""},
 		{"separable, hardly any noise", 120, separable, []study.Override{quiet}, ""},

@@ -12,16 +12,16 @@ import (
 // iterates accumulates the mean and the variance of q's means over the last outcomes of a study,
 // for [study.Iterates]. It reads only the outcomes, which every observer may read.
 type iterates struct {
-	from    int // the first outcome that is counted
+	from    int // number of the first outcome that is used
 	means   func(dst, natural []float64) error
 	n       float64
 	mean    []float64
-	squares []float64 // Σ (x − mean)², by Welford's recurrence
+	squares []float64 // Σ (x − mean)² by Welford's recurrence
 	now     []float64
 }
 
-// newIterates returns an accumulator for a study, or nil if the study does not ask for the variance
-// of the iterates.
+// newIterates returns an accumulator for a study. It returns nil if the study does not request
+// the variance of the iterates.
 func newIterates(p *pvi.Protocol) *iterates {
 	in := p.Study().Inference
 	if in.NoiseAware != study.Iterates {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// LoadStudy reads a study file. Settings of the form key=value replace values of the file.
+// LoadStudy reads a study file. Settings of the form key=value replace values in the file.
 func LoadStudy(path string, settings []string) (*study.Study, error) {
 	overrides, err := parseSettings(settings)
 	if err != nil {
@@ -30,8 +30,8 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 }
 
 // fitting returns the settings with which a study runs without privacy. It keeps a solver that
-// needs no privacy, with its step sizes. The number and size of private gradient steps have no
-// meaning without noise, so the program's default fit replaces them.
+// needs no privacy, and its step sizes. The number and size of private gradient steps have no
+// meaning without noise, so the default fit replaces them.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -42,7 +42,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
-		return overrides // the study's parser reports the error
+		return overrides // the parser of the study reports the error
 	}
 	solver, ok := doc.Root().Table("inference").String("solver")
 	if !ok || solver == string(study.ClippedAnalytical) {
@@ -51,8 +51,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys of private gradient steps that other solvers read with a different
-// meaning.
+// descentAlone removes the keys of private gradient steps that have another meaning for other
+// solvers.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {
@@ -67,7 +67,7 @@ func parseSettings(settings []string) ([]study.Override, error) {
 	return overrides, nil
 }
 
-// NonPrivate are the settings that turn off the privacy of a study.
+// NonPrivate lists the settings that turn off the privacy of a study.
 var NonPrivate = []string{
 	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
 	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=", "inference.noise_aware=", "inference.noise_aware_shares=",

@@ -13,30 +13,30 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware is the noise-aware posterior, compared with the plain posterior. Only reports use it.
-// Factors and predictions use the plain posterior.
+// A NoiseAware is the noise-aware posterior in comparison with the plain posterior. Only reports
+// use it. Factors and predictions use the plain posterior.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
-	Marginals    []Marginal `json:"-"` // of the noise-aware posterior
+	Marginals    []Marginal `json:"-"` // marginals of the noise-aware posterior
 
-	// GradientNoise and CurvatureNoise are the sds of the noise of all clients together, on a sum
-	// of gradients and on an element of a sum of curvatures.
+	// GradientNoise and CurvatureNoise are standard deviations of the noise of all clients
+	// together. They are for a sum of gradients, and for an element of a sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 
-	Mean       []float64   `json:"mean"`       // of θ
-	Covariance [][]float64 `json:"covariance"` // of θ
+	Mean       []float64   `json:"mean"`       // mean of θ
+	Covariance [][]float64 `json:"covariance"` // covariance of θ
 }
 
-// Compared is a coefficient of the posterior, without and with the privacy noise.
+// Compared describes a coefficient of the posterior, without and with the privacy noise.
 type Compared struct {
 	Name       string   `json:"name"`
 	DataOnly   Interval `json:"data_only"`
 	NoiseAware Interval `json:"noise_aware"`
 }
 
-// An Interval is the middle 90 % of a marginal.
+// An Interval is the central 90 % interval of a marginal.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -44,17 +44,18 @@ type Interval struct {
 	Upper float64 `json:"q95"`
 }
 
-// normal90 is the 95 % point of the standard normal distribution.
+// normal90 is the 95 % quantile of the standard normal distribution.
 const normal90 = 1.644853626951472
 
-// interval returns the interval of a parameter whose coordinate is N(m, sd²). The interval is on
-// the parameter's own scale.
+// interval returns the interval of a parameter whose coordinate is N(m, sd²), on the parameter's
+// own scale.
 func interval(p fit.Parameter, m, sd float64) Interval {
 	of := marginal(p, m, sd)
 	return Interval{of.Mean, of.SD, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound plays the last round of the study, if it has one and has not played it.
+// lastRound runs the last round of the study. It does nothing if the study has none or has
+// already run it.
 func (f *Federation) lastRound() error {
 	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil
@@ -95,8 +96,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior. It returns nil if the study asks for none or is
-// not done.
+// noiseAware returns the noise-aware posterior. It returns nil if the study requests none or is
+// not finished.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

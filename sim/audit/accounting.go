@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accounted tests whether the event of a mechanism agrees with its noise and its clip. It compares
-// the μ of the event with the μ that [muOfGate] computes by the plain formula.
+// accounted tests whether the event of a mechanism agrees with its noise and its clip. It
+// compares the μ of the event with the μ that [muOfGate] computes by a separate formula.
 func accounted(context.Context, task) (Check, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		for _, shares := range []int{1, 3} {
@@ -30,7 +30,7 @@ func accounted(context.Context, task) (Check, error) {
 	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for what is made of many"), nil
 }
 
-// muOfGate returns the μ of a mechanism's event, and the μ of the plain formula.
+// muOfGate returns the μ of a mechanism's event and the μ by a separate formula.
 func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got, want float64, err error) {
 	const clip, multiplier = 2.5, 1.25
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -50,8 +50,8 @@ func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got,
 	return profile.Mu(), want, nil
 }
 
-// accountedSamples tests one step of a sampled sum. For two inputs the distribution of the step is
-// known exactly, and the accounted δ must be at least the exact δ.
+// accountedSamples tests one step of a sampled sum. For two inputs the distribution of the step
+// is known exactly. The accounted δ must be at least the exact δ.
 func accountedSamples(context.Context, task) (Check, error) {
 	const rate, records, sigma = 0.25, 12, 1.5
 	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
@@ -59,15 +59,15 @@ func accountedSamples(context.Context, task) (Check, error) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
-		with      float64 // mean of the sum if the record is drawn; 0 if it is not
-		without   float64 // mean of the sum if the replacement, or no record, is drawn
+		with      float64 // mean of the sum if the record is drawn; the mean is 0 if it is not
+		without   float64 // mean of the sum if the replacement, or nothing, is drawn instead
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		{fixed, accountant.ReplaceOne, 2, 0}, // all others are the opposite of the record
+		{fixed, accountant.ReplaceOne, 2, 0}, // all other records have the opposite vector
 		{fixed, accountant.ZeroOut, 1, 0},
-		{fixed, accountant.AddRemove, 2, 0}, // likewise: leaving out the record makes room for another
+		{fixed, accountant.AddRemove, 2, 0}, // as above: without the record, the batch contains another record
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
@@ -89,7 +89,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The noise is rounded up to the lattice, so it may exceed the plain value by 2^-23.
+			// The noise is rounded up to the lattice, so it may exceed the formula's value by
+			// 2^-23.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}
@@ -99,9 +100,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
 }
 
-// stepDelta returns the largest value of P(S) − e^ε·Q(S) over sets S, where P and Q mix N(0, σ²)
-// with N(with, σ²) and N(without, σ²) at the given rate. The ratio P/Q increases, so the best S is
-// the set where it exceeds e^ε.
+// stepDelta returns the maximum of P(S) − e^ε·Q(S) over sets S. P mixes N(0, σ²) with N(with,
+// σ²) at the rate q, and Q mixes N(0, σ²) with N(without, σ²). The ratio P/Q increases, so the
+// best S is the set where the ratio exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

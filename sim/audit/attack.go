@@ -8,12 +8,12 @@ import (
 	"sort"
 )
 
-// An attack distinguishes two data sets, called worlds. The other world contains the protected
-// record or client. In the null world that record or client is absent or replaced.
+// An attack tries to distinguish two data sets, called worlds. In the other world the protected
+// record or client is present. In the null world it is absent or replaced.
 type attack struct {
 	claim *claim
 
-	// observe plays one run in a world, 0 or 1, and returns the observer's features. Runs with
+	// observe simulates one run in world 0 or 1, and returns the observer's features. Runs with
 	// different numbers are independent.
 	observe func(seed uint64, world, run int) ([]float64, error)
 
@@ -21,33 +21,34 @@ type attack struct {
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic is a function of the observations that is large where the other world is likely.
+// A statistic is a function of the observations. It is large where the other world is likely.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
 }
 
-// A Profile is the result of an attack on the claimed privacy profile.
+// A Profile is the result of testing a claimed privacy profile by an attack.
 type Profile struct {
-	Runs   int     `json:"runs"` // in each world, without the pilot runs
+	Runs   int     `json:"runs"` // number of runs in each world, without the pilot runs
 	Points []Point `json:"points"`
 
-	// Curve is the trade-off curve of the best statistic. It is used only in a plot.
+	// Curve is the trade-off curve of the best statistic. It is only used in a plot.
 	Curve []Rate `json:"curve"`
-	// Claimed is the claimed upper bound of the true-positive rate at several false-positive rates.
+	// Claimed is the claimed upper bound on the true-positive rate, at several false-positive
+	// rates.
 	Claimed []Rate `json:"claimed"`
 }
 
 // A Point is the result of a test of δ(ε) at one ε, in one direction, with one statistic.
 type Point struct {
 	Epsilon   float64 `json:"epsilon"`
-	Direction string  `json:"direction"` // the world to recognise: "other" or "null"
+	Direction string  `json:"direction"` // the world to recognise, "other" or "null"
 	Statistic string  `json:"statistic"`
-	Claimed   float64 `json:"claimed"`  // δ(ε), an upper bound
-	Seen      float64 `json:"seen"`     // TPR − e^ε·FPR
-	AtLeast   float64 `json:"at_least"` // its lower confidence bound
-	Refuted   bool    `json:"refuted"`  // AtLeast > Claimed
-	TPR       float64 `json:"tpr"`      // of the test runs
+	Claimed   float64 `json:"claimed"`  // claimed upper bound δ(ε)
+	Seen      float64 `json:"seen"`     // observed TPR − e^ε·FPR
+	AtLeast   float64 `json:"at_least"` // lower confidence bound of TPR − e^ε·FPR
+	Refuted   bool    `json:"refuted"`  // whether AtLeast > Claimed
+	TPR       float64 `json:"tpr"`      // true-positive rate in the test runs
 	FPR       float64 `json:"fpr"`
 }
 
@@ -57,7 +58,7 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// run plays the attack. It learns statistics from pilot runs and tests the claim on other runs.
+// run runs the attack. It learns statistics from pilot runs, and tests the claim on other runs.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
 	claimed, err := a.claim.profile()
 	if err != nil {
@@ -90,7 +91,7 @@ func (a attack) run(ctx context.Context, task task) (Check, error) {
 	return profile.verdict(), nil
 }
 
-// play observes n runs in each world. The runs are numbered from first on.
+// play observes n runs in each world. The number of the first run is first.
 func (a attack) play(ctx context.Context, seed uint64, first, n int) ([2][][]float64, error) {
 	var worlds [2][][]float64
 	for world := range worlds {
@@ -117,16 +118,16 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule decides that a run belongs to its world if its statistic is beyond a threshold. The
-// threshold is chosen for one ε.
+// A rule decides whether a run belongs to a world, by a threshold on a statistic. The threshold
+// is chosen for one ε.
 type rule struct {
 	statistic statistic
-	at        int // index of ε
-	world     int // the world it recognises
+	at        int // index of the ε in Epsilons
+	world     int // the world that the rule recognises
 	threshold float64
 }
 
-// rulesFrom returns a rule for each world and ε, with the threshold that does best in the pilot
+// rulesFrom returns a rule for each world and ε. The threshold is the best one in the pilot
 // runs.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
@@ -140,7 +141,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// The rule decides for its world at every value from t on.
+				// A rule with the threshold t decides for its world at every value from t on.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -180,8 +181,8 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test compares the claimed δ with the lower confidence bound of the δ that the rule shows. The
-// claim is refuted if that bound exceeds the claim.
+// test compares the claimed δ with the lower confidence bound on the δ that the rule shows. The
+// claim is refuted if this bound exceeds it.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -197,8 +198,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict returns the result for the point whose lower bound exceeds its claim most. If no point
-// exceeds its claim, verdict takes the point that comes nearest.
+// verdict returns the result for the point whose lower bound exceeds its claim most. If no bound
+// exceeds its claim, verdict uses the point that is nearest to it.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted returns an attack on Gaussian releases. The worlds differ by the actual shift, and the
-// claim is computed from the claimed shift.
+// shifted returns an attack on Gaussian releases. The two worlds differ by the shift actual, and
+// the claim is computed from the shift claimed.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -51,8 +51,8 @@ func TestAttackRefutesFalseClaims(t *testing.T) {
 	}
 }
 
-// The linear statistic is optimal between two Gaussians. Four releases with a shift of .5 give the
-// advantage of one Gaussian release with μ = .5·√4.
+// The test checks that the linear statistic is optimal between two Gaussians. Four releases with
+// a shift of .5 must give the advantage of one Gaussian release with μ = .5·√4.
 func TestLinearIsOptimal(t *testing.T) {
 	check, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The test compares the likelihood ratios with ratios of densities that are written out.
+// The test compares the likelihood ratios with explicit ratios of densities.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -93,7 +93,8 @@ func TestLikelihoodRatios(t *testing.T) {
 	}
 }
 
-// The trade-off curve derived from δ(ε) is above the exact curve of a Gaussian, and near it.
+// The test checks that the trade-off curve derived from δ(ε) is above the exact curve of a
+// Gaussian, and near it.
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)
@@ -108,8 +109,8 @@ func TestClaimedTradeOff(t *testing.T) {
 	}
 }
 
-// The tests detect draws that are dependent or have a wrong distribution, and accept correct
-// draws.
+// The test checks that dependent draws and draws with a wrong distribution are detected, and
+// that correct draws are accepted.
 func TestNoises(t *testing.T) {
 	const alpha = 1e-6
 	for _, c := range []struct {
@@ -183,7 +184,7 @@ func TestNoises(t *testing.T) {
 	}
 }
 
-// Pairs are disjoint and have the requested distance in both directions.
+// The test checks that pairs are disjoint and have the requested distance in both directions.
 func TestFirsts(t *testing.T) {
 	for n := range 20 {
 		for step := -n; step <= n; step++ {

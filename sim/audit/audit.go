@@ -10,30 +10,29 @@ import (
 // Options configure an audit.
 type Options struct {
 	Seed    uint64
-	Workers int  // goroutines; 1 if 0
-	Runs    int  // runs of each attack in each world; [DefaultRuns] if 0
-	First   bool // stop at the first check that fails
+	Workers int  // number of goroutines; 1 if 0
+	Runs    int  // number of runs of each attack in each world; [DefaultRuns] if 0
+	First   bool // stop after the first check that fails
 
-	// Progress, if not nil, is called after every check, from one goroutine at
-	// a time.
+	// Progress, if not nil, is called after every check. The calls are not concurrent.
 	Progress func(done, of int, c Check)
 }
 
-// DefaultRuns is the number of runs of an attack in each world. It suffices to refute noise of
-// half the claimed size in nearly every case, and noise that is a fifth too small in some cases.
-// The direct checks of the noise find both faults.
+// DefaultRuns is the number of runs of an attack in each world. This number is enough to refute
+// noise of half the claimed size in nearly every case, and noise that is a fifth too small in
+// some cases. The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// One run in pilotShare is a pilot run, from which an attack learns.
+// One of pilotShare runs is a pilot run, from which an attack learns.
 const pilotShare = 4
 
-// leastPilot is the fewest pilot runs.
+// leastPilot is the minimum number of pilot runs.
 const leastPilot = 100
 
 // A Report is the result of an audit.
 type Report struct {
 	Seed       uint64  `json:"seed"`
-	FalseAlarm float64 `json:"false_alarm"` // probability of a finding in correct code
+	FalseAlarm float64 `json:"false_alarm"` // probability that an audit of correct code has a finding
 	Checks     []Check `json:"checks"`
 	Passed     bool    `json:"passed"`
 }
@@ -49,7 +48,7 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
-// An Auditor runs audits. It computes the claims once for all of them.
+// An Auditor runs audits. It computes the claimed privacy profiles once for all audits.
 type Auditor struct{ questions []question }
 
 // New returns an auditor.
@@ -61,8 +60,8 @@ func New() (*Auditor, error) {
 	return &Auditor{questions}, nil
 }
 
-// Run runs an audit. Its result depends only on the seed and the number of runs, unless it stops
-// at the first finding. An error means that the audit could not run.
+// Run runs an audit. The result depends only on the seed and the number of runs, unless the
+// audit stops at the first finding. An error means that the audit could not be completed.
 func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Runs == 0 {
 		o.Runs = DefaultRuns
@@ -78,7 +77,7 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer asks all questions on several goroutines. It starts them in order, so that the fast
+// answer runs all questions on several goroutines. It starts them in order, so the fast
 // questions come first.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
@@ -104,7 +103,7 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case found: // the first error, which stopped the others
+		case found: // the first error, which made the other goroutines stop
 		case err != nil && first == nil:
 			first = err
 			stop()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// An audit of the unchanged program has no finding, and its report does not depend on the number
-// of goroutines.
+// The test checks that an audit of the unchanged program has no finding, and that its report
+// does not depend on the number of goroutines.
 //
 //abuse:case P19 the optimal attack on every mechanism stays within its stated privacy
 func TestAuditHasNoFindings(t *testing.T) {

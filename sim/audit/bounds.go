@@ -7,23 +7,22 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// binomialLower returns the lower end of a one-sided confidence interval for a probability, given
-// hits in n trials: it exceeds the true probability with probability at most alpha (Clopper and
+// binomialLower returns the lower end of a one-sided confidence interval for a probability, from
+// hits in n trials. It exceeds the true probability with probability at most alpha (Clopper and
 // Pearson 1934).
 func binomialLower(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
 	}
-	// P[Bin(n, p) ≥ hits] = I_p(hits, n−hits+1) rises with p.
+	// This uses P[Bin(n, p) ≥ hits] = I_p(hits, n−hits+1), which increases with p.
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 
-// binomialUpper returns the upper end of a one-sided confidence interval, as binomialLower returns
-// the lower end.
+// binomialUpper returns the upper end of a one-sided confidence interval. See binomialLower.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
-// bisect returns the smallest p in [0, 1] from which on beyond holds, to the resolution of float64.
-// The result is never above the exact value.
+// bisect returns the smallest p in [0, 1] above which beyond is true, to the resolution of
+// float64. The result is never above the exact value.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -36,18 +35,18 @@ func bisect(beyond func(p float64) bool) float64 {
 	return low
 }
 
-// twoSided returns the two-sided p-value of a result from its two tail probabilities.
+// twoSided returns a two-sided p-value from the probabilities of the two tails.
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
-// varianceP returns the p-value of the claimed variance, given n normal variates. sum is the sum of
-// their squares in units of the claimed variance.
+// varianceP returns the p-value of a claimed variance for n normal variates. The argument sum is
+// the sum of their squares in units of the claimed variance.
 func varianceP(sum float64, n int) float64 {
 	k := float64(n) / 2
 	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
 }
 
-// correlationP returns the two-sided p-value of a sample correlation r of n independent pairs of
-// normal variates (Student's t).
+// correlationP returns the two-sided p-value of the sample correlation r of n independent pairs
+// of normal variates, from Student's t.
 func correlationP(r float64, n int) float64 {
 	if r = math.Abs(r); r >= 1 {
 		return 0
@@ -56,7 +55,7 @@ func correlationP(r float64, n int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
 }
 
-// binomialP returns the p-value of a count of n independent events of probability p.
+// binomialP returns the p-value of a count of n independent events that each have probability p.
 func binomialP(count float64, n int, p float64) float64 {
 	switch {
 	case p <= 0 && count > 0, p >= 1 && count < float64(n):
@@ -74,9 +73,10 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of Pearson's χ² test of observed against expected counts. A cell
-// with an expectation below leastExpected is merged with the next cells, or at the end with the
-// last merged cell. An observation that has probability zero yields a p-value of zero.
+// chiSquareP returns the p-value of Pearson's χ² test of observed counts against expected
+// counts. A cell with an expectation below leastExpected is merged with the next cells, and at
+// the end with the last merged cell. An observation that has probability zero yields a p-value
+// of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell
@@ -103,13 +103,14 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected is the least expected count of a cell. It keeps the χ² distribution accurate down
-// to the p-values of an audit, 1e-10. With three cells of which one expects 10, the statistic
-// exceeds the χ² bound for 3e-10 in eight of 10^8 cases. With a cell that expects 100 it does so
-// twice as often as it should among three cells, and less often than it should among five.
+// leastExpected is the minimum expected count of a cell. It keeps the χ² distribution accurate
+// down to the p-values of an audit, 1e-10. Among three cells, with an expected count of 10 in
+// one cell, the statistic exceeds the χ² bound for 3e-10 in eight of 10^8 cases. With an
+// expected count of 100 it exceeds a bound twice as often as it should among three cells, and
+// less often than it should among five.
 const leastExpected = 100
 
-// uniformP returns chiSquareP for cells of equal probability.
+// uniformP returns the result of chiSquareP for cells of equal probability.
 func uniformP(observed []float64) float64 {
 	var total float64
 	for _, n := range observed {

@@ -19,8 +19,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// At the end of a confidence interval, the probability of at least the observed number of hits is
-// alpha. The test adds the probability up term by term.
+// At the end of a confidence interval, the probability of at least the observed number of hits
+// is alpha. The test compares this with a sum over all terms.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -37,7 +37,7 @@ func TestBinomialBounds(t *testing.T) {
 	if low, up := binomialLower(0, 10, .1), binomialUpper(10, 10, .1); low != 0 || up != 1 {
 		t.Errorf("nothing and everything: %g and %g", low, up)
 	}
-	// The rule of three: 1 − α^(1/n).
+	// For zero hits the exact bound is 1 − α^(1/n).
 	if got, want := binomialUpper(0, 50, .05), 1-math.Pow(.05, 1./50); math.Abs(got-want) > 1e-12 {
 		t.Errorf("none of 50: %g, want %g", got, want)
 	}
@@ -57,8 +57,9 @@ func TestBinomialP(t *testing.T) {
 	}
 }
 
-// Under the tested distribution p-values are uniform. Of 4000 p-values, the share below .05 has a
-// standard error of .0035, and [.033, .067] is five standard errors to either side.
+// The test checks that p-values under the null hypothesis are uniform. The share of 4000
+// p-values below .05 has a standard error of .0035, and [.033, .067] is five standard errors to
+// either side.
 func TestPValuesAreUniform(t *testing.T) {
 	const repeats, n = 4000, 40
 	r := rand.New(rand.NewPCG(1, 1))
@@ -76,7 +77,7 @@ func TestPValuesAreUniform(t *testing.T) {
 		}
 		for name, p := range map[string]float64{
 			"variance": varianceP(squares, n),
-			// There is one degree of freedom more because the means are known.
+			// Because the means are known, there is one more degree of freedom.
 			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
 			"cells":       uniformP(cells),
 		} {
@@ -99,14 +100,14 @@ func TestChiSquareOfImpossibleCell(t *testing.T) {
 	if p := chiSquareP([]float64{120, 80}, []float64{120, 80}); p != 1 {
 		t.Errorf("one cell has p = %g", p)
 	}
-	// Two cells remain after merging the small ones: (120−100)²/100 + (80−100)²/100.
+	// Merging the small cells leaves two cells, and χ² is (120−100)²/100 + (80−100)²/100 = 8.
 	want := distuv.ChiSquared{K: 1}.Survival(8)
 	if p := chiSquareP([]float64{120, 40, 30, 10}, []float64{100, 50, 50, 0.0001}); math.Abs(p-want) > 1e-4 {
 		t.Errorf("p = %g, want %g", p, want)
 	}
 }
 
-// The test compares stepDelta with the δ of the accountant. The two are computed independently.
+// The test compares stepDelta with the δ of the accountant, which is computed independently.
 func TestStepDelta(t *testing.T) {
 	for _, c := range []struct {
 		event                   accountant.Event

@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// FalseAlarm is the probability that an audit of correct code reports any finding, over all its
-// tests together.
+// FalseAlarm is the maximum probability that an audit of correct code reports any finding. It
+// covers all tests of the audit together.
 const FalseAlarm = 1e-6
 
-// A Check is one question of an audit with its answer.
+// A Check is the result of one test of an audit.
 type Check struct {
-	Case   string `json:"case"` // the case that was played
+	Case   string `json:"case"` // the mechanism or study that was tested
 	Name   string `json:"name"` // the property that was tested
 	Passed bool   `json:"passed"`
-	Detail string `json:"detail"` // the observation, for people
+	Detail string `json:"detail"` // description of the observation
 
-	// P is the p-value of the check: the probability that correct code gives an observation at
-	// least as unusual, over all tests of the check. It is nil if no chance is involved.
+	// P is the probability that correct code gives an observation at least as unusual, over all
+	// tests of the check. It is nil if the check involves no chance.
 	P *float64 `json:"p,omitempty"`
 
-	Profile *Profile `json:"profile,omitempty"` // of an attack
+	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil for other checks
 }
 
-// A task holds what a question needs to know about the audit that asks it.
+// A task holds the parameters of an audit that its questions need.
 type task struct {
 	seed uint64
-	runs int // of an attack in each world
+	runs int // number of runs of an attack in each world
 
-	// alpha is the probability with which correct code may fail.
+	// alpha is the maximum probability with which correct code may fail.
 	alpha float64
 }
 
-// A question produces one or several checks in one run.
+// A question is a part of an audit that produces one or several checks in one run.
 type question struct {
-	about string   // the checks' Case
-	names []string // of the checks
+	about string   // the Case of the checks
+	names []string // the names of the checks
 	ask   func(ctx context.Context, t task) ([]Check, error)
 }
 
@@ -59,19 +59,19 @@ func (q question) answer(ctx context.Context, t task) ([]Check, error) {
 	return checks, nil
 }
 
-// certain returns a check that involves no chance, so it has no p-value.
+// certain returns a check without a p-value, for a test that involves no chance.
 func certain(passed bool, format string, args ...any) Check {
 	return Check{Passed: passed, Detail: fmt.Sprintf(format, args...)}
 }
 
-// A trial is the p-value of one of several tests of a check, with its description.
+// A trial is one of several tests of a check, with its p-value and a description.
 type trial struct {
 	p    float64
 	says string
 }
 
-// judge returns a check from the trial with the smallest p-value. The level alpha holds for all
-// trials together.
+// judge returns a check from the trial with the smallest p-value. All trials together fail
+// correct code with probability at most alpha.
 func judge(trials []trial, alpha float64) Check {
 	least := 0
 	for i, t := range trials {

@@ -8,15 +8,15 @@ import (
 	"fedpvi/accountant"
 )
 
-// Epsilons are the ε at which the claimed profile is tested.
+// Epsilons are the values of ε at which claimed profiles are tested.
 var Epsilons = []float64{0, 0.5, 1, 2}
 
-// drawnEpsilons are further ε from which a claimed trade-off curve is drawn.
+// drawnEpsilons are further values of ε, which are used to draw claimed trade-off curves.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
-// A claim is the accountant's privacy bound for everything that an observer sees in one run.
+// A claim is the accountant's privacy bound for all data that an observer sees in one run.
 type claim struct {
-	profile func() ([]float64, error) // δ at all ε, Epsilons first: upper bounds, computed once
+	profile func() ([]float64, error) // computes upper bounds on δ at all ε, first those of Epsilons; runs only once
 }
 
 func newClaim(e accountant.Event) *claim {
@@ -37,11 +37,11 @@ func newClaim(e accountant.Event) *claim {
 	})}
 }
 
-// claimedEpsilons returns every ε at which a claim has a δ.
+// claimedEpsilons returns every ε for which a claim computes δ.
 func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
-// tradeOff returns an upper bound of the true-positive rate of every attack at the given
-// false-positive rates. It derives the bound from δ(ε) in both directions.
+// tradeOff returns an upper bound on the true-positive rate of every attack, at the given
+// false-positive rates. The bound follows from δ(ε) in both directions.
 func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
 	deltas, err := c.profile()
 	if err != nil {

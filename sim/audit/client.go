@@ -13,7 +13,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A federation is a tiny study whose privacy unit is the client. The observer sees the opened
+// A federation is a small study whose privacy unit is the client. The observer sees the opened
 // sums.
 type federation struct {
 	name      string
@@ -26,7 +26,7 @@ const (
 	federationRounds  = 12
 )
 
-// clientStudy has a prior that dwarfs the noise, so that q stays proper.
+// clientStudy has a prior with a precision far above the noise, so that q stays proper.
 const clientStudy = slopeStudy + `[prior]
 sd = 0.02
 [inference]
@@ -46,18 +46,18 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p}, err
 }
 
-// claim returns the cost of all opened sums of the study to an outsider.
+// claim returns the accounting event of all opened sums of the study, for an outsider.
 func (f *federation) claim() accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == "outside" {
 			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: federationRounds}
 		}
 	}
-	panic("audit: a study of clients has an outside view") // unreachable: Views returns this one
+	panic("audit: a study of clients has an outside view") // unreachable, because Views of such a study returns this view
 }
 
-// attack plays the federation with a first client whose factor is far along the first coordinate
-// in the other world. In the null world the factor is as far in the opposite direction under
+// attack returns an attack on the first client. In the other world its factor is far along the
+// first coordinate. In the null world the factor is as far in the opposite direction under
 // replace-one, and zero under the other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
@@ -73,11 +73,11 @@ func (f *federation) attack() (attack, error) {
 	}), nil
 }
 
-// messages collects the noise in the real messages of clients that propose no change. Such a
-// message is pure noise if the program is correct.
+// messages collects the noise in the messages of clients that propose no change. If the program
+// is correct, such a message consists of noise only.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
-	// The accounted standard deviation of one noise share, in lattice steps.
+	// claimed is the accounted standard deviation of one noise share in lattice steps.
 	claimed := f.protocol.Method().(method.Single).Mechanism().EventFor(1, f.adjacency).(accountant.DiscreteGaussian).Sigma
 	return collect(ctx, runs, seed, f.name+", messages", func(seed uint64) ([][][]float64, error) {
 		play, err := f.play(seed, f.quiet(), f.quiet())
@@ -88,8 +88,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play sets up the federation with the solver first for the first client. The other clients get
-// the solver others, unless it is nil.
+// play sets up the federation. The first client uses the solver first, and the other clients use
+// the solver others unless it is nil.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, federationClients)
 	for m := range records {
@@ -127,7 +127,7 @@ func (proposes) State() []byte { return nil }
 func (proposes) Restore([]byte) error { return nil }
 
 // quiet returns a solver that proposes no change. Factors without noise start at zero and stay
-// zero. Tied factors depend on λ, so the solver computes them.
+// zero. Tied factors depend on λ, so the solver computes them from the cavity.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1. / federationClients, prior: f.protocol.Prior()}
@@ -135,8 +135,8 @@ func (f *federation) quiet() solver.Solver {
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }
 
-// stays proposes the client's present tied factor, which it computes from the cavity: λ_m = w(λ −
-// λ_prior) and cavity λ − λ_m.
+// stays is a solver that returns the client's present tied factor. It computes the factor from
+// the cavity, by λ_m = w(λ − λ_prior) and cavity = λ − λ_m.
 type stays struct {
 	weight float64
 	prior  []float64

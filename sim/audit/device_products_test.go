@@ -16,30 +16,30 @@ import (
 
 // A substitute is a device on which chosen vectors replace the gradients of a network before the
 // clip. The audit then tests the clip, the product of matrices, the noise and the release. The
-// fields of a substitute can plant a fault in the device.
+// fields of a substitute can add a fault.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
 	tamper func(plan []uint64)
 	clips  bool
-	of     descent // mechanism under audit
+	of     descent // the mechanism under audit
 }
 
-// The network has one pixel, one hidden unit and one latent dimension. Tests of package cuda cover
-// the words of its head.
+// Offsets and sizes for a network with one pixel, one hidden unit and one latent dimension.
+// Tests of package cuda check the offsets of the words.
 const (
 	headBatches  = 8
 	headIn       = 13
 	headOut      = 17
 	headCurrent  = 31
 	headWords    = 33
-	together     = 2  // some batches have more
-	mostInBatch  = 13 // a step's list has whole words
+	together     = 2  // fewer records than some batches have
+	mostInBatch  = 13 // makes the list of a step fill whole words
 	productSlots = 2 * 8 * 4
 )
 
-// slots has, for each element of a vector, the number of the weight that releases it, and the
-// layers and columns of the derivatives that produce it.
+// slots lists, for each element of a vector, the weight through which it is released, and the
+// layer and column of the derivatives that produce it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {
@@ -58,7 +58,7 @@ func (s *substitute) Launch(kernel string, blocks, threads, shared int, argument
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// replace overwrites the device's gradients with the vectors of the batch.
+// replace overwrites the device's gradients with the vectors of the records in the batch.
 func (s *substitute) replace(memory uint64) error {
 	head, list := make([]uint64, headWords), make([]uint64, (mostInBatch+1)/2)
 	if err := s.Read(head, memory); err != nil {
@@ -91,7 +91,7 @@ func (s *substitute) replace(memory uint64) error {
 	return nil
 }
 
-// deviceProducts is a mechanism whose sums of products of matrices a device computes.
+// deviceProducts is a mechanism that computes sums of matrix products on a device.
 type deviceProducts struct {
 	*dpmech.ProductSum
 	device  *substitute
@@ -143,12 +143,12 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 	return nil
 }
 
-// auditProducts runs the program's checks on a device and returns those that fail.
+// auditProducts runs the program's checks on a device, and describes the checks that fail.
 func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
 	d = d.onProducts(device)
-	const alpha = 1e-7 // of four checks of three cases, and of five faults
+	const alpha = 1e-7 // for four checks in three cases and with five faults
 	see := func(name string, c Check) {
 		if !c.Passed {
 			found = append(found, name+": "+c.Detail)
@@ -179,8 +179,8 @@ var productCases = []descent{
 	{"a device, products, poisson by the network, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 1, 0.5, accountant.ReplaceOne, 0, nil},
 }
 
-// The releases of a product sum on a device satisfy the claims of its mechanism. (The emulator
-// takes a minute for these, so they run in make test-cuda and not in make test.)
+// The test checks that the releases of a product sum on a device satisfy the mechanism's claims.
+// The emulator takes a minute, so the test runs in make test-cuda and not in make test.
 func TestAuditOfProductsOnACard(t *testing.T) {
 	for i, d := range productCases {
 		for _, finding := range d.auditProducts(t, &substitute{Device: new(emulator.Device), clips: true}, uint64(i+1), 200) {
@@ -189,10 +189,10 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// The audit finds a device that does not follow its plan.
+// The test checks that the audit finds a device that does not follow its plan.
 func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
-	var key []uint64 // the first one
+	var key []uint64 // noise key of the first plan
 	for name, device := range map[string]*substitute{
 		"no clipping":             {of: full},
 		"a wide clip":             {of: full, clips: true, tamper: func(plan []uint64) { plan[lengthWord-1] = math.Float64bits(100) }},
@@ -204,7 +204,7 @@ func TestAuditFindsTamperingCard(t *testing.T) {
 			copy(plan[noiseKeyWord:], key)
 		}},
 		"less noise": {of: full, clips: true, tamper: func(plan []uint64) {
-			for i := range 256 { // rectangles of three quarters of the width
+			for i := range 256 { // scales each layer of the noise to three quarters of its width
 				w := plan[layersWord+5*i:]
 				w[0] = w[0] / 4 * 3
 			}

@@ -16,7 +16,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// deviceCases are samplings that a device draws itself, or receives as lists.
+// deviceCases are samplings that a device draws itself or receives as lists.
 var deviceCases = []descent{
 	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, nil},
 	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, nil},
@@ -24,14 +24,15 @@ var deviceCases = []descent{
 	{"a device, without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1, nil},
 }
 
-// A tamperer is a device that receives altered plans.
+// A tamperer is a device whose plans are altered before they arrive.
 type tamperer struct {
 	*emulator.Device
 	of     *dpmech.SampledSum
 	tamper func(t *tamperer, plan []uint64)
 }
 
-// The words of a plan that tests alter, and the number of words of the noise's layers.
+// Offsets of the words of a plan that tests alter, and the number of words for the layers of the
+// noise.
 const (
 	kindWord     = 0
 	recordsWord  = 1
@@ -53,14 +54,15 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps is a mechanism whose steps a device takes. A record's vector is its row, because the
-// slope of a linear model is 1 at an outcome of 1 and a predictor of 0, and q hardly moves.
+// deviceSteps is a mechanism that computes its steps on a device. The gradient of a record is
+// its row, because the slope of a linear model is 1 at an outcome of 1 and a predictor of 0, and
+// q hardly moves.
 type deviceSteps struct {
 	*dpmech.SampledSum
 	device *tamperer
 }
 
-// on returns the case with a device that adds up the gradients.
+// on returns the same case with sums of gradients by the given device.
 func (d descent) on(device *tamperer) descent {
 	d.adds = func(d descent, records int) (steps, error) {
 		m, err := newIntegers(d, records)
@@ -120,7 +122,7 @@ func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Vi
 	return &cuda.Visit{Table: table, Plan: plan, Run: run, Options: o, Releases: make([]int64, m.Steps()*descentDim)}, nil
 }
 
-// deviceBatches returns the batches that a device draws.
+// deviceBatches returns a function that returns the batches that a device draws.
 func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uint32, err error) {
 	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: d.sampling, Records: d.records, Steps: epochs, Dim: descentDim, Clip: descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,
@@ -163,12 +165,12 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 	}, nil
 }
 
-// audit runs the program's checks on a device and returns those that fail.
+// audit runs the program's checks on a device, and describes the checks that fail.
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
 	d = d.on(device)
-	const alpha = 1e-7 // of eight checks of four cases, and of four faults
+	const alpha = 1e-7 // for eight checks in four cases and with four faults
 	see := func(name string, c Check) {
 		if !c.Passed {
 			found = append(found, name+": "+c.Detail)
@@ -201,7 +203,7 @@ func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (f
 	return found
 }
 
-// The releases of a sampled sum on a device satisfy the claims of its mechanism.
+// The test checks that the releases of a sampled sum on a device satisfy the mechanism's claims.
 func TestAuditOfTheDevice(t *testing.T) {
 	for i, d := range deviceCases {
 		for _, finding := range d.audit(t, &tamperer{Device: new(emulator.Device)}, uint64(i+1), 400) {
@@ -210,10 +212,10 @@ func TestAuditOfTheDevice(t *testing.T) {
 	}
 }
 
-// The audit finds a device that does not follow its plan.
+// The test checks that the audit finds a device that does not follow its plan.
 func TestAuditFindsTamperingDevice(t *testing.T) {
 	d := deviceCases[0]
-	var key []uint64 // the first one
+	var key []uint64 // noise key of the first plan
 	for name, tamper := range map[string]func(t *tamperer, plan []uint64){
 		"no clipping":             func(_ *tamperer, plan []uint64) { plan[lengthWord] = math.Float64bits(math.Inf(1)) },
 		"a record in every batch": func(_ *tamperer, plan []uint64) { plan[kindWord] = 0 },
@@ -224,7 +226,7 @@ func TestAuditFindsTamperingDevice(t *testing.T) {
 			copy(plan[noiseKeyWord:], key)
 		},
 		"less noise": func(t *tamperer, plan []uint64) {
-			// The fault is noise with nine tenths of the multiplier, on the same lattice.
+			// This fault reduces the noise multiplier by a tenth, on the same lattice.
 			less := d
 			less.noise *= 0.9
 			m, err := newIntegers(less, t.of.Records())

@@ -7,8 +7,8 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// An audit of the program should report no finding. It takes some ten seconds, so tests do not run
-// this example.
+// The example runs an audit of the program, which should have no finding. It takes some ten
+// seconds, so tests do not run it.
 func ExampleAuditor_Run() {
 	auditor, err := audit.New()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gateDim is the dimension of the tested gate, enough for two blocks.
+// gateDim is the dimension of the tested gate. It is large enough for two blocks.
 const gateDim = 6
 
 func newGate() (*dpmech.GaussianSum, error) {
@@ -59,8 +59,8 @@ func norms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no more than %.6f of the accounted norm in %d vectors", math.Sqrt(ratio), vectors), nil
 }
 
-// hostileVector returns a vector of any length that floats can have, in one block or in several,
-// sometimes with elements that are not finite.
+// hostileVector returns a random vector with elements of any size that a float can have. It has
+// one block or several, and sometimes elements that are not finite.
 func hostileVector(r *rand.Rand) []float64 {
 	v := make([]float64, gateDim)
 	scale := math.Pow(10, 4*r.NormFloat64())
@@ -68,11 +68,11 @@ func hostileVector(r *rand.Rand) []float64 {
 		scale = math.Pow(10, 300*(2*r.Float64()-1))
 	}
 	switch block := r.IntN(4); block {
-	case 0, 1: // one of two blocks
+	case 0, 1: // only one of the two blocks is not zero
 		for i := block * gateDim / 2; i < (block+1)*gateDim/2; i++ {
 			v[i] = scale * r.NormFloat64()
 		}
-	case 2: // both, equal
+	case 2: // both blocks are equal
 		for i := range v {
 			v[i] = scale
 		}
@@ -96,7 +96,7 @@ func allFinite(v []float64) bool {
 	return true
 }
 
-// oblivious tests that noise does not depend on the hidden value, and that no noise is used twice.
+// oblivious tests that noise does not depend on the hidden value and is never used twice.
 func oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := newGate()
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// gradientStudy has one client that takes private gradient steps. The steps are plain and of one
-// size, so the client's message is the sum of its releases up to a pull towards the prior.
+// gradientStudy has one client that takes private gradient steps of constant size without
+// momentum. The client's message is then the sum of its releases, up to a pull towards the
+// prior.
 const gradientStudy = binaryColumns + `family = "logistic"` + binaryModel + `[inference]
 rounds = 2
 damping = 1.0
@@ -32,15 +33,15 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a case of a client that takes private gradient steps. The client has the protected
-// record, and possibly other records whose gradient is zero.
+// A gradients is a test case of a client that takes private gradient steps. The client may have
+// the protected record, and other records whose gradient is zero.
 type gradients struct {
-	mode      string // of the gradients
+	mode      string // kind of gradients
 	draws     int
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
-	last      bool // one more release after the rounds: gradient and curvature
+	last      bool // one more release of gradient and curvature follows the rounds
 }
 
 func (g gradients) name() string {
@@ -57,7 +58,7 @@ func (g gradients) name() string {
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
-// gradientCases have a shard of one record or none, and mostly empty batches.
+// gradientCases have at most one record with a gradient, and mostly empty batches.
 var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, false},
 	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
@@ -69,7 +70,7 @@ var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, true},
 }
 
-// protocol returns the protocol of a case, with more settings.
+// protocol returns the protocol of a case, with additional settings.
 func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 	intervals := study.ClosedForm
 	if g.last {
@@ -96,16 +97,16 @@ func (g gradients) attack() (attack, error) {
 	return playAttack(g.name(), event, begin, seeSum), nil
 }
 
-// quietCases have no record with a gradient in the null world, so that every step is noise plus
-// the part that does not depend on records.
+// quietCases have no record with a gradient in the null world. A step is then the noise plus a
+// part that does not depend on records.
 var quietCases = []gradients{
 	{"aligned", 1, 1, 2, accountant.AddRemove, false},
 	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet collects the noise of steps from the client's messages. Each round has one step, and its
-// noise is the move of q less the pull towards the prior.
+// quiet collects the noise of steps from the client's messages. Each round has one step. The
+// noise of the step is the change of q minus the pull towards the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))
@@ -121,13 +122,14 @@ func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// steps plays to the end and returns the noise of every step, in units of the claimed standard
-// deviation. It returns the noise of the mean, and the noise of the log sd if that is separate.
+// steps runs the study and returns the noise of every step, in units of the claimed standard
+// deviation. There is one value for the mean and, if it has noise of its own, one for the log
+// sd.
 func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
-	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws)) // of the mean over draws
+	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws)) // claimed standard deviation of the mean over draws
 	mean, sd := prior[0]/prior[1], p.Method().(method.Stepped).Steps().InitialSD
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {
 		natural := play.Server.Posterior()

@@ -2,7 +2,8 @@ package audit
 
 import "testing"
 
-// Every case can be set up and played in both worlds, and yields observations.
+// The test checks that every case can be set up and run in both worlds, and that it yields
+// observations.
 func TestGradientCases(t *testing.T) {
 	for _, g := range gradientCases {
 		a, err := g.attack()

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of releases, which is each release less the value that it hides, in units
-// of the claimed standard deviation. The indices are run, release of a run, sender and coordinate.
+// noises holds the noise of releases in units of the claimed standard deviation. The noise is
+// the release minus the value that it hides. The indices are the run, the release within the
+// run, the sender and the coordinate.
 type noises [][][][]float64
 
 // variances tests whether the noise has the claimed variance, for every sender, coordinate and
@@ -84,8 +85,9 @@ func (z noises) shapes() []trial {
 }
 
 // correlations tests whether draws are independent. It compares draws between releases of a run,
-// between senders and between coordinates at any distance, between neighbouring runs, and along
-// releases and senders that might pass noise on. No draw is in two pairs of a trial.
+// between senders, between coordinates at any distance, and between neighbouring runs. It also
+// compares draws along releases and senders between which noise might be passed on. Each draw is
+// in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
@@ -108,7 +110,7 @@ func (z noises) correlations() []trial {
 		}
 		r := stat.Correlation(a, b, nil)
 		if math.IsNaN(r) {
-			r = 1 // one of them is constant
+			r = 1 // one of the two series is constant
 		}
 		trials = append(trials, trial{
 			correlationP(r, len(a)),
@@ -121,7 +123,7 @@ func (z noises) correlations() []trial {
 // A pairing defines which draws are compared.
 type pairing struct {
 	name string
-	step [4]int // distance in run, release, sender and coordinate
+	step [4]int // distances between the two draws in run, release, sender and coordinate
 }
 
 func pairings(releases, senders, dim int) []pairing {
@@ -147,7 +149,7 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1. If step is 0, it
+// firsts yields the first index i of disjoint pairs (i, i+step) in 0..n-1. If step is 0, it
 // yields all indices.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {

@@ -9,8 +9,9 @@ import (
 	"fedpvi/sim"
 )
 
-// partsStudy has one client whose records are dealt to two parts. Everybody reads the noisy sum of
-// the parts' changes in two rounds. The prior dwarfs the noise, so that q stays proper.
+// partsStudy has one client whose records are divided into two parts. Everybody can read the
+// noisy sum of the parts' changes in two rounds. The precision of the prior is far above the
+// noise, so that q stays proper.
 const partsStudy = columns + "bounds = [-1e6, 1e6]" + linearModel + `[prior]
 sd = 0.01
 [inference]
@@ -26,13 +27,13 @@ clip = 0.7
 max_records = 100
 `
 
-// A partsCase is a bookkeeping of factors under one adjacency.
+// A partsCase is a test case with one kind of factors under one adjacency.
 type partsCase struct {
 	partitioned, factors string
 	adjacency            accountant.Adjacency
 }
 
-// partsCases has every scheme, each with one of its bookkeepings.
+// partsCases has a case for each scheme for the parts of records.
 var partsCases = []partsCase{
 	{"virtual", "exact", accountant.AddRemove},
 	{"averaged", "exact", accountant.AddRemove},
@@ -43,9 +44,10 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack returns an attack that tests whether a client has one record more. Without that record
-// the change of its part goes as far along the first coordinate as the clip allows. With the record
-// it goes as far in the opposite direction. Under replace-one the replacement changes nothing.
+// attack returns an attack that tests whether a client has one more record. Without the record,
+// the change of its part goes as far along the first coordinate as the clip allows. With the
+// record it goes as far in the opposite direction. Under replace-one, the replacement record
+// changes nothing.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {
@@ -53,7 +55,7 @@ func (c partsCase) attack() (attack, error) {
 	}
 	event := accountant.Repeated{Event: protocol.Method().(method.Single).Mechanism().Event(), Times: protocol.Releases()}
 	begin := func(seed uint64, world int) (*sim.Federation, error) {
-		others := copies(12, 0.01, 1e4) // enough for every part to have one
+		others := copies(12, 0.01, 1e4) // enough records for every part to have one
 		return newPlay(protocol, seed, appendRecord(others, world, c.adjacency, []float64{0.01, -1e6}, []float64{0, 0}))
 	}
 	return playAttack(c.name(), event, begin, func(_ *sim.Federation, o *pvi.Outcome) []float64 {

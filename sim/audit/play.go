@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim"
 )
 
-// columns declares the two columns of all studies, up to the bounds of the outcome.
+// columns declares the two columns of all studies, except for the bounds of the outcome.
 const columns = `
 [study]
 version = 1
@@ -26,7 +26,7 @@ name = "y"
 type = "numeric"
 `
 
-// linearModel has one coefficient, so a change of natural parameters has two elements.
+// linearModel has one coefficient, so changes of natural parameters have two elements.
 const linearModel = `
 [model]
 family = "linear"
@@ -40,8 +40,8 @@ noise_sd = 1.0
 // slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
 
-// A study with a binary outcome begins with binaryColumns, the family of its model, and
-// binaryModel. The event is an outcome of 1.
+// binaryColumns and binaryModel are the parts of a study with a binary outcome before and after
+// the model's family. The event is an outcome of 1.
 const (
 	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
 	binaryModel   = `
@@ -53,8 +53,8 @@ standardise = "none"
 `
 )
 
-// set returns a setting of a study. The value is a string, an integer, or a float that is written
-// with two decimals.
+// set returns a setting of a study. The value may be a string, an integer, or a float, which is
+// written with two decimals.
 func set(key string, value any) study.Override {
 	format := "%#v"
 	if _, ok := value.(float64); ok {
@@ -78,7 +78,7 @@ func newProtocol(text string, clients int, settings ...study.Override) (*pvi.Pro
 
 func clientID(m int) pvi.ClientID { return pvi.ClientID(fmt.Sprintf("client-%d", m+1)) }
 
-// newPlay begins a run in which each client has the given records.
+// newPlay begins a run. The argument records holds the records of each client.
 func newPlay(p *pvi.Protocol, seed uint64, records ...*shard.Records) (*sim.Federation, error) {
 	holders := make([]sim.Holder, len(records))
 	for m, r := range records {
@@ -108,14 +108,16 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome: the given number of other records
-// without a gradient, and the protected record. Its replacement has the opposite outcome.
+// binaryRecords returns records of a study with a binary outcome. There are others records
+// without a gradient, and the protected record or its replacement. The replacement has the
+// opposite outcome.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack on federations that are played to the end. The observer sees the
-// features that see returns for every outcome, and the sums of a last round if the study has one.
+// playAttack returns an attack on federations that run to their end. The observer sees the
+// features that see returns for every outcome, and the sums of a last round if the study has
+// one.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),
@@ -148,12 +150,12 @@ func asFloats(sum []int64) []float64 {
 	return out
 }
 
-// runSeed returns a seed for a run, independent of the seeds of other runs.
+// runSeed returns the seed of a run. The seeds of different runs are independent.
 func runSeed(seed uint64, purpose string, world, run int) uint64 {
 	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
 }
 
-// collect plays runs of the null world and returns the noise of all runs.
+// collect simulates runs of the null world and returns the noise of all runs.
 func collect(ctx context.Context, runs int, seed uint64, purpose string, play func(seed uint64) ([][][]float64, error)) (noises, error) {
 	z := make(noises, runs)
 	for run := range z {
@@ -168,7 +170,8 @@ func collect(ctx context.Context, runs int, seed uint64, purpose string, play fu
 	return z, nil
 }
 
-// messages plays to the end and returns every client's message of every round, in the given unit.
+// messages runs a federation to its end. It returns every client's message in every round, in
+// the given unit.
 func messages(play *sim.Federation, unit float64) (rounds [][][]float64, err error) {
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {
 		round := make([][]float64, len(play.Sites))

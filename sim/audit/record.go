@@ -7,8 +7,8 @@ import (
 	"fedpvi/sim"
 )
 
-// recordStudy is one client's release of its records' sufficient statistics, readable by
-// everybody.
+// recordStudy has one client, which releases the sufficient statistics of its records. Everybody
+// can read them.
 const recordStudy = slopeStudy + `[inference]
 rounds = 1
 [privacy]

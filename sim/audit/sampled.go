@@ -9,37 +9,39 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A descent is a case of a private local solver, which releases in every step the noisy sum of the
-// clipped gradients of a random batch. The gradient of record 0, the canary, far exceeds the clip.
-// In the null world record 0 is absent, or its gradient is zero or the opposite.
+// A descent is a test case of a private local solver. In every step the solver releases the
+// noisy sum of the clipped gradients of a random batch. The gradient of record 0, the canary, is
+// far longer than the clip. In the null world record 0 is absent, or its gradient is zero or has
+// the opposite sign.
 type descent struct {
 	name      string
 	sampling  dpmech.Sampling
-	rate      float64 // probability that a record takes part in a step
+	rate      float64 // probability that a record is in the batch of a step
 	records   int
 	steps     int
-	noise     float64 // multiplier
+	noise     float64 // noise multiplier
 	adjacency accountant.Adjacency
 
 	// crowd is the component of the other records' gradients along the canary, in units of the
-	// clip. If a batch has a fixed size, leaving out record 0 admits another record, so the
-	// worst case has other records like record 0.
+	// clip. In batches of a fixed size, another record takes the place of an absent record 0. In
+	// the worst case the other records are then like record 0.
 	crowd float64
 
-	// adds returns the function that adds up the gradients.
+	// adds returns the mechanism that adds up the gradients.
 	adds func(d descent, records int) (steps, error)
 }
 
 const descentDim = 4
 
-// descentClip is C, in the units of the gradients.
+// descentClip is the clip C, in the unit of the gradients.
 const descentClip = 2
 
-// canary is the gradient of record 0, in two blocks of equal length, each ten times the clip.
+// canary is the gradient of record 0. It has two blocks of equal length, which is ten times the
+// clip.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
-// releases returns the releases of one run, in units of the clip. The function gradient writes the
-// gradient of a record to v.
+// releases returns the releases of one run in units of the clip. The function gradient writes
+// the gradient of a record to v.
 func (d descent) releases(m steps, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	released := make([][]float64, d.steps)
 	for t := range released {
@@ -56,11 +58,12 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 	return released, nil
 }
 
-// attack returns an attack that observes the component of the releases along the canary.
+// attack returns an attack whose observations are the components of the releases along the
+// canary.
 func (d descent) attack() (attack, error) {
-	missing := [2]int{} // records, by world
+	missing := [2]int{} // number of missing records in each world
 	if d.adjacency == accountant.AddRemove {
-		missing[0] = 1 // record 0; the others keep their gradients
+		missing[0] = 1 // record 0 is missing, and the other records keep their gradients
 	}
 	var worlds [2]steps
 	for world := range worlds {
@@ -100,8 +103,9 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics: the likelihood ratio of the sampler, with the measured spread of
-// the steps, and the linear statistic, which gives each step its own weight.
+// learn returns two statistics. The first is the likelihood ratio for the sampling, with the
+// measured spread of the steps. The second is the linear statistic, which has a weight for each
+// step.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {
@@ -113,7 +117,7 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// Sampling of the record adds q(1−q) times its square.
+		// The sampling of the record adds q(1−q) times the square of its effect to the variance.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd
@@ -123,8 +127,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps in an epoch, where a record is in exactly one step of each
-// epoch. It returns 1 if steps are independent.
+// epoch returns the number of steps in an epoch, in which each record is in exactly one step. It
+// returns 1 if steps are independent.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -135,8 +139,8 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across returns the component of the other records' gradients orthogonal to the canary, in units
-// of the clip. It is 1 if they have no component along the canary, and 0 otherwise.
+// across returns the component of the other records' gradients orthogonal to the canary, in
+// units of the clip. It is 1 if their component along the canary is 0, and 0 otherwise.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

@@ -10,9 +10,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies tests whether a sampler draws records as often as the accountant assumes. It counts
-// how often each record is in each step of an epoch, how often two records meet in a batch, how
-// often a record returns in the next epoch, and the sizes of batches.
+// frequencies tests whether records are drawn as often as the accountant assumes. It counts how
+// often each record is in each step of an epoch, how often two records are in the same batch,
+// how often a record returns in the next epoch, and the sizes of batches.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
@@ -29,7 +29,7 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 // epochs is the number of epochs that frequencies observes.
 const epochs = 4000
 
-// frequenciesOf tests the batches that next returns, in epochs of the given number of steps.
+// frequenciesOf tests batches that next returns. An epoch has the given number of steps.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -46,12 +46,12 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// A law holds the probabilities that a sampler promises.
+// A law holds the probabilities that a kind of sampling promises.
 type law struct {
 	record float64   // probability that a given record is in a given step
-	pair   float64   // probability that two records meet in an epoch
-	again  float64   // probability that a record is in a given step of an epoch and in the same step of the next
-	sizes  []float64 // probabilities of the size of an epoch's first batch
+	pair   float64   // probability that two given records are in the same batch in an epoch
+	again  float64   // probability that a record is in a given step of an epoch and in the same step of the next epoch
+	sizes  []float64 // probability of each size of an epoch's first batch
 }
 
 func (d descent) law() law {
@@ -75,24 +75,24 @@ func (d descent) law() law {
 	case dpmech.WithoutReplacement:
 		q := float64(s.Batch) / float64(n)
 		return law{q, together(s.Batch), q * q, fixed(s.Batch)}
-	case dpmech.RandomAllocation: // one record
+	case dpmech.RandomAllocation: // one record in each step
 		q := 1 / float64(s.Steps)
 		return law{q, q, q, binomial(q)}
-	case dpmech.Permutation: // in batches of equal size
+	case dpmech.Permutation: // batches of equal size
 		size := n / s.Batches
 		return law{1 / float64(s.Batches), float64(s.Batches) * together(size), 1 / float64(s.Batches), fixed(size)}
 	}
-	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite uses only these samplers
+	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable, because suite uses no other sampling
 }
 
 // counts holds the numbers that [descent.frequencies] counts.
 type counts struct {
 	records, steps int
-	record         []float64 // by record and step of the epoch
-	pair           []float64 // epochs in which two records meet
-	again          []float64 // by record, of disjoint pairs of epochs
-	sizes          []float64 // sizes of first batches
-	last, now      []bool    // the records of each step, by record and step
+	record         []float64 // number of epochs, by record and step of the epoch
+	pair           []float64 // number of epochs in which two records are in the same batch
+	again          []float64 // number of disjoint pairs of epochs, by record
+	sizes          []float64 // number of epochs, by size of the first batch
+	last, now      []bool    // whether a record is in a step, by record and step
 }
 
 func newCounts(records, steps int) *counts {
@@ -108,7 +108,7 @@ func newCounts(records, steps int) *counts {
 	}
 }
 
-// add counts a batch, and reports whether a record occurs in it twice.
+// add counts a batch. It reports whether a record occurs in the batch twice.
 func (c *counts) add(step int, batch []uint32) (twice bool) {
 	if step == 0 {
 		c.sizes[min(len(batch), c.records)]++

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linear returns Fisher's discriminant, the statistic wᵀx that best separates two Gaussians with
-// the same covariance. It estimates the means and the covariance from the given runs.
+// linear returns Fisher's discriminant. This is the statistic wᵀx that best separates two
+// Gaussians with the same covariance. Means and covariance are estimated from the given runs.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)
@@ -28,7 +28,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}
 	var covariance mat.SymDense
 	covariance.SymOuterK(1/float64(len(null)+len(other)-2), centred)
-	// A feature without variance would make the matrix singular. A ridge keeps it invertible.
+	// A feature without variance would make the matrix singular, so a ridge is added.
 	ridge := 1e-9*mat.Trace(&covariance)/float64(n) + math.SmallestNonzeroFloat64
 	for i := range n {
 		covariance.SetSym(i, i, covariance.At(i, i)+ridge)
@@ -51,15 +51,15 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns the linear statistic alone. It is the learn function of many attacks.
+// linearOnly returns only the linear statistic. Many attacks use it to learn.
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err
 }
 
-// mixture returns the log likelihood ratio of independent steps. In each step of the other world
-// the record takes part with probability rate: the step is N(with, sd²) if it does and N(0, sd²)
-// if not. The null world has N(without, sd²) instead of N(with, sd²).
+// mixture returns the log likelihood ratio of independent steps. In each step the record takes
+// part with probability rate. If it does, the step is N(with, sd²) in the other world and
+// N(without, sd²) in the null world. If not, the step is N(0, sd²).
 func mixture(rate, with, without, sd float64) statistic {
 	ratio := func(x, c float64) float64 {
 		odds := (c*x - c*c/2) / (sd * sd)
@@ -77,9 +77,9 @@ func mixture(rate, with, without, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of epochs of the given number of steps. In the other
-// world one step, drawn at random, is N(with, sd²); in the null world it is N(without, sd²). All
-// other steps are N(0, sd²).
+// allocation returns the log likelihood ratio of epochs of the given number of steps. In each
+// epoch one step, drawn at random, is N(with, sd²) in the other world and N(without, sd²) in the
+// null world. All other steps are N(0, sd²).
 func allocation(steps int, with, without, sd float64) statistic {
 	ratio := func(epoch []float64, c float64) float64 {
 		odds := make([]float64, len(epoch))

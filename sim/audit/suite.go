@@ -8,7 +8,7 @@ import (
 	"fedpvi/dpmech"
 )
 
-// suite returns the questions of an audit, the fastest first.
+// suite returns the questions of an audit. The fastest come first.
 func suite() ([]question, error) {
 	quick := []question{
 		single("gate", "norms", norms),
@@ -22,7 +22,7 @@ func suite() ([]question, error) {
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	for _, c := range []struct { // the sound bookkeepings, each under one adjacency
+	for _, c := range []struct { // kinds of factors whose accounting is sound, each under one adjacency
 		factors, coordinates string
 		adjacency            accountant.Adjacency
 	}{
@@ -59,8 +59,8 @@ func suite() ([]question, error) {
 	return append(quick, long...), nil
 }
 
-// lazily returns a question that tests a claimed privacy profile by an attack. It sets up the
-// attack and computes the claim when the question is first asked.
+// lazily returns a question that tests a claimed privacy profile by an attack. The attack and
+// the claim are computed when the question is first run.
 func lazily(about string, set func() (attack, error)) question {
 	attack := sync.OnceValues(set)
 	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {
@@ -72,7 +72,8 @@ func lazily(about string, set func() (attack, error)) question {
 	})
 }
 
-// descents has a case for each sampling under one adjacency, and for Poisson sampling under two.
+// descents has a test case for each kind of sampling. There are two cases for Poisson sampling,
+// under two adjacencies.
 var descents = []descent{
 	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
 	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},

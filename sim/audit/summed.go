@@ -13,11 +13,11 @@ import (
 	"fedpvi/sim"
 )
 
-// A summed is a case of clients whose gradients are opened only as a sum. The observer knows the
-// messages of the last clients, who collude and have no gradient. Only the noise shares of the
-// remaining clients protect, and their number is the least that the study assumes.
+// A summed is a test case of clients whose gradients are opened only as a sum. The observer
+// knows the messages of the last clients, who collude and have no gradient. Only the noise
+// shares of the other clients protect the record. There are as few of them as the study assumes.
 type summed struct {
-	mode      string // of the gradients
+	mode      string // kind of gradients
 	rate      float64
 	adjacency accountant.Adjacency
 }
@@ -46,7 +46,7 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// play begins a run in which the first client has the given records, and the others have records
+// play begins a run. The first client has the given records, and the other clients have records
 // without a gradient.
 func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
 	records := []*shard.Records{first}
@@ -69,7 +69,7 @@ func (s summed) attack() (attack, error) {
 	return playAttack(s.name(), protocol.Method().(method.Stepped).Sampled().Event(), begin, seeHonest), nil
 }
 
-// seeHonest returns an opened sum less the messages of the colluders.
+// seeHonest returns an opened sum minus the messages of the colluders.
 func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	seen := make([]float64, len(o.Sum))
 	for i, n := range o.Sum {
@@ -81,9 +81,9 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the real messages of clients without gradients. These messages are the clients'
-// noise shares. By the claim, the shares of the clients who do not collude add up to noise with the
-// study's noise multiplier.
+// messages collects the real messages of clients without gradients, which consist of noise
+// shares only. The accountant assumes that the shares of the honest clients add up to noise with
+// the study's noise multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	protocol, err := s.protocol()

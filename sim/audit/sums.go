@@ -10,17 +10,17 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// steps is a mechanism that releases in each step the noisy sum of the vectors of a random batch of
-// records.
+// steps is a mechanism that releases a noisy sum in each step. The sum is over the vectors of a
+// random batch of records.
 type steps interface {
 	Event() accountant.Event
 
-	// play takes all steps and writes each release to released. The function vector writes the
-	// vector of a record to v.
+	// play computes all steps and writes each release to released. The function vector writes
+	// the vector of a record to v.
 	play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error
 }
 
-// integers adds up vectors as integers.
+// integers adds up vectors in integer arithmetic.
 type integers struct{ *dpmech.SampledSum }
 
 func newIntegers(d descent, records int) (steps, error) {
@@ -54,8 +54,8 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// products adds up vectors by products of float matrices, as the gradients of two layers with one
-// input and two outputs each. It adds the records of a batch after the first ones one by one.
+// products adds up vectors by products of float matrices, like the gradients of two layers with
+// one input and two outputs each. Records beyond the first ones of a batch are added one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -97,7 +97,7 @@ func (m products) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// pairs returns a vector as two products, one for each half.
+// pairs returns a vector as two pairs, one for each half.
 func pairs(v []float64) []dpmech.Pair {
 	var all []dpmech.Pair
 	for half := range 2 {
@@ -111,7 +111,7 @@ func pairs(v []float64) []dpmech.Pair {
 }
 
 // productNorms tests whether any vector moves a sum of products by more than the accounted
-// sensitivity. It compares releases with and without the vector under the same noise.
+// sensitivity. It compares releases with and without the vector, under the same noise.
 func productNorms(_ context.Context, t task) (Check, error) {
 	const vectors = 500
 	d := descent{sampling: dpmech.FullBatch{}, records: 1, steps: 1, noise: 0x1p-6, adjacency: accountant.AddRemove}
@@ -120,7 +120,7 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		return Check{}, err
 	}
 	m := all.(products)
-	// The noise is far below the clip, so that single precision can represent the sum of both.
+	// The noise is far below the clip, so single precision can represent the sum of both.
 	allowed := m.Sensitivity() * (1 + 0x1p-20)
 	r := rand.New(seeded.Stream(t.seed, "norms of products"))
 	var largest float64

@@ -8,30 +8,30 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// An Accounting holds the privacy cost of a run for every image, the cost that the d3p paper
-// states for the same noise, and the cost that is proved for it.
+// An Accounting holds the privacy cost of a run for each image. It also holds the cost that the
+// d3p paper states for the same noise, and the cost that is proved for it.
 type Accounting struct {
-	Epsilon     float64 `json:"epsilon"` // of all steps, an upper bound
+	Epsilon     float64 `json:"epsilon"` // upper bound on the ε of all steps
 	Delta       float64 `json:"delta"`
 	Adjacency   string  `json:"adjacency"`
 	Sampling    string  `json:"sampling"`
-	Numeric     string  `json:"numeric"`     // how the gradients are added
-	Sensitivity float64 `json:"sensitivity"` // clip plus rounding
+	Numeric     string  `json:"numeric"`     // arithmetic with which the gradients are added
+	Sensitivity float64 `json:"sensitivity"` // clip plus a bound on the rounding
 	Sigma       float64 `json:"sigma"`       // standard deviation of the noise
 
-	// Published and PublishedReplace are values of ε that d3p states for batches of a fixed
-	// size drawn without replacement. Published is the value for the adjacency relation in
-	// its paper, and PublishedReplace is the value by its function approximate_sigma.
+	// Published and PublishedReplace are values of ε that d3p states for batches of a fixed size
+	// drawn without replacement. Published is for the adjacency in its paper. PublishedReplace
+	// is from its function approximate_sigma.
 	Published        float64 `json:"published"`
 	PublishedReplace float64 `json:"published_replace"`
 
-	// Proved is the proved ε of batches of a fixed size drawn without replacement, under
+	// Proved is the proved ε for batches of a fixed size drawn without replacement, under
 	// add-remove adjacency.
 	Proved float64 `json:"published_proved"`
 }
 
-// mechanism returns the mechanism that releases the sums of the images' gradients, for images
-// of the given number of pixels.
+// mechanism returns the mechanism that releases sums of the images' gradients. Images have the
+// given number of pixels.
 func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	shape := vae.Shape{Pixels: pixels, Hidden: s.Hidden, Latent: s.Latent}
 	return dpmech.NewProductSum(dpmech.ProductConfig{
@@ -41,8 +41,8 @@ func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	})
 }
 
-// Account returns the privacy cost of the run, or nil for a run without privacy. It takes no
-// step.
+// Account returns the privacy cost of the run without running it. It returns nil for a run
+// without privacy.
 func (s *Spec) Account(pixels int) (*Accounting, error) {
 	if s.Privacy == nil {
 		return nil, nil

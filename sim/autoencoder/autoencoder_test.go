@@ -35,7 +35,7 @@ clip = 2.0
 delta = 1e-3
 `
 
-// idx returns an IDX file of n images of 6 by 5 pixels. Each image has one vertical or one
+// idx returns an IDX file with n images of 6 by 5 pixels. Each image shows one vertical or one
 // horizontal bar.
 func idx(n int) []byte {
 	b := binary.BigEndian.AppendUint32(nil, idxImages)
@@ -103,8 +103,8 @@ func play(t *testing.T, dir string, workers int, settings ...string) (*Run, *Res
 	return run, result
 }
 
-// A run writes its results, which do not depend on the number of workers. The loss with privacy
-// is larger than without.
+// The test checks that a run writes its results, and that they do not depend on the number of
+// workers. The loss must be larger with privacy than without.
 func TestRun(t *testing.T) {
 	dir := folder(t)
 	run, private := play(t, dir, 1)
@@ -139,15 +139,15 @@ func TestRun(t *testing.T) {
 	if err != nil || picture.Bounds().Dx() != 10*(5*3+2)+2 {
 		t.Errorf("the picture: %v", err)
 	}
-	// The saved file describes the same experiment.
+	// The saved file must describe the same experiment.
 	spec, err := Load(filepath.Join(out, "autoencoder.toml"), nil)
 	if err != nil || spec.Privacy == nil || *spec.Privacy != *run.Spec.Privacy {
 		t.Errorf("the saved file: %v", err)
 	}
 }
 
-// The test compares the cost of d3p's experiment with known values of ε: the value by d3p's
-// claim, the value by d3p's function, and the proved value for its batches. Two other
+// The test compares the cost of d3p's experiment with known values of ε. They are the value that
+// d3p claims, the value of d3p's function, and the proved value for its batches. Two other
 // accountants give 0.535, 1.012 and 1.983.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
@@ -174,7 +174,8 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// Noise and rate follow from the public number of images, not from the number in the file.
+// The test checks that noise and rate depend on the public number of images, and not on the
+// number in the file.
 func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))

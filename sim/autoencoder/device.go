@@ -9,20 +9,20 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is the largest number of steps in a plan. Progress is shown after each plan, so
+// mostPlanned is the maximum number of steps in a plan. Progress is shown after each plan, so
 // plans must be short.
 const mostPlanned = 512
 
-// onDevice holds a device and the planner of its steps.
+// onDevice holds a device and a function that plans its steps.
 type onDevice struct {
 	name   string
 	failed func(error) error
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use makes the first of the devices, if there is one, take all steps. The processor draws the
-// batches exactly. The privacy cost of the run is the same, but the same seed gives other draws
-// than a run on the processor.
+// Use makes the first of the devices, if there is one, compute all steps. The processor draws
+// the batches exactly, so the privacy cost of the run is the same. The same seed gives other
+// draws than in a run on the processor.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -48,7 +48,8 @@ func (r *Run) Use(devices *sim.Devices) error {
 	return nil
 }
 
-// unfit returns an error if no device can take the steps. It depends on nothing private.
+// unfit returns an error if no device can compute the steps. The error does not depend on
+// private data.
 func (r *Run) unfit() error {
 	if r.Spec.Privacy == nil {
 		return nil
@@ -60,7 +61,7 @@ func (r *Run) unfit() error {
 	return m.Plannable()
 }
 
-// planner returns the function that plans steps.
+// planner returns a function that plans the given number of steps.
 func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	s, records := r.Spec, len(r.train.Pixels)
 	streams, draws := seeded.Streams(r.seed, purposePlans), seeded.Stream(r.seed, purposePlans, 1)
@@ -87,8 +88,8 @@ func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	}, nil
 }
 
-// planned plans steps and takes them, on the device or, once the device has failed, on the
-// processor.
+// planned plans at most the given number of steps and computes them on the device. Once the
+// device has failed, the processor computes them. It returns the number of computed steps.
 func (r *Run) planned(steps int) (int, error) {
 	plan, err := r.device.plan(steps)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *Run) planned(steps int) (int, error) {
 		if err := r.device.failed(err); err != nil {
 			return 0, err
 		}
-		// The device has failed already, so an error of Detach is ignored.
+		// An error of Detach is ignored, because the device has already failed.
 		_ = r.trainer.Detach()
 		r.device.name += ", then the processor"
 		plan.Reclaim()

@@ -1,4 +1,4 @@
-// Package autoencoder trains a variational autoencoder of images on one machine from an
-// experiment file, with or without privacy of every image. It states the cost by two
-// accountings and draws images from the trained network. It is for simulations only.
+// Package autoencoder trains a variational autoencoder of images on one machine, with or without
+// privacy of every image. It reads an experiment file, states the cost by two accountings, and
+// draws images from the trained network. It is only for simulations.
 package autoencoder

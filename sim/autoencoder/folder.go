@@ -19,7 +19,7 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// ErrExists means that the folder of results exists already.
+// ErrExists is the error for a folder of results that already exists.
 var ErrExists = errors.New("the folder exists")
 
 // CheckFolder returns an error if the folder of results exists already.
@@ -34,7 +34,7 @@ func CheckFolder(path string) error {
 	return err
 }
 
-// Write writes the results to a folder that must not exist: result.json, losses.csv,
+// Write writes the results to a new folder. The folder contains result.json, losses.csv,
 // images.png, the weights of every layer as NumPy arrays, and the experiment file.
 func (r *Run) Write(path string, result *Result) error {
 	if err := CheckFolder(path); err != nil {
@@ -92,7 +92,7 @@ func (r *Result) writeLosses(w io.Writer) error {
 // writeArray writes a matrix in NumPy's format, version 1.0.
 func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, columns)
-	const before = 10 // bytes of the magic string, the version and the length of the head
+	const before = 10 // length of the magic string, the version and the length field
 	pad := (64 - (before+len(head)+1)%64) % 64
 	head += strings.Repeat(" ", pad) + "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
@@ -102,14 +102,14 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// columns is the number of images in a row of the picture. The first row has the first
-// images of the test set, the second row their reconstructions, and all further rows
-// images drawn from the network.
+// columns is the number of images in a row of the picture. The first row shows the first images
+// of the test set, and the second row their reconstructions. All further rows show images drawn
+// from the network.
 const (
 	columns   = 10
-	made      = 4 // rows of drawn images
+	made      = 4 // number of rows with drawn images
 	magnified = 3
-	gap       = 2 // pixels of the picture
+	gap       = 2 // width of a gap in pixels
 )
 
 func (r *Run) picture() image.Image {
@@ -136,7 +136,7 @@ func greys(probabilities []float32) []byte {
 	return image
 }
 
-// tableau arranges images in rows of ten, with a wider gap after the first two rows.
+// tableau arranges images in rows of ten. The gap after the first two rows is wider.
 func tableau(images [][]byte, height, width int) image.Image {
 	cellHeight, cellWidth := height*magnified+gap, width*magnified+gap
 	rows := (len(images) + columns - 1) / columns

@@ -13,18 +13,18 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// Images are greyscale images of one size, a byte for each pixel, row by row.
+// Images are greyscale images of one size, with a byte for each pixel, row by row.
 type Images struct {
 	Height, Width int
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of bytes in three dimensions, in the format of LeCun's
-// MNIST.
+// idxImages is the first word of a file of images in the idx format of LeCun's MNIST. It means
+// bytes in three dimensions.
 const idxImages = 0x00000803
 
-// ReadImages reads a file of at most most images in the idx format. The file is compressed if
-// its name ends in .gz.
+// ReadImages reads the images in an idx file and returns an error for more than most images. A
+// name that ends in .gz means a compressed file.
 func ReadImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 		return nil, fmt.Errorf("has images of %d by %d pixels; at most %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
-	for i := range head.Count { // memory grows with the images read, not with the count in the head
+	for i := range head.Count { // memory grows with the images read, because the count in the header may be false
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
 			return nil, fmt.Errorf("ends within image %d of %d: %w", i+1, head.Count, err)

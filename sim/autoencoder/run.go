@@ -11,7 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Result is the result of a run.
+// Result describes a finished run.
 type Result struct {
 	Name       string  `json:"name"`
 	Seed       uint64  `json:"seed"`
@@ -21,17 +21,17 @@ type Result struct {
 	Steps      int     `json:"steps"`
 	Epochs     []Epoch `json:"epochs"`
 
-	// TestLoss is −ELBO of an image of the test set, in nats, after the last epoch.
+	// TestLoss is the mean −ELBO of an image of the test set after the last epoch, in nats.
 	TestLoss float64     `json:"test_loss"`
 	Privacy  *Accounting `json:"privacy,omitempty"` // nil without privacy
 
-	// ComputedOn names the device that took the steps; empty for the processor. A device has
-	// other draws than the processor for the same seed.
+	// ComputedOn is the name of the device that computed the steps. It is empty for the
+	// processor. The same seed gives other draws on a device.
 	ComputedOn string `json:"computed_on,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 }
 
-// An Epoch holds the loss after an epoch.
+// An Epoch holds the losses after an epoch.
 type Epoch struct {
 	Epoch    int     `json:"epoch"`
 	TestLoss float64 `json:"test_loss"`
@@ -49,7 +49,7 @@ type Run struct {
 	device      *onDevice // nil for the processor
 }
 
-// Purposes of seeded streams.
+// Purposes of the seeded streams.
 const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"
@@ -59,7 +59,7 @@ const (
 	purposePictures = "autoencoder/pictures"
 )
 
-// New reads the images and prepares the run. The caller must close it.
+// New reads the images and prepares a run. The caller must close the run.
 func New(s *Spec, seed uint64, workers int) (*Run, error) {
 	r := &Run{Spec: s, seed: seed}
 	if err := r.read(); err != nil {
@@ -104,7 +104,7 @@ func (r *Run) read() error {
 	return nil
 }
 
-// sums returns the sums of gradients and the largest size of a batch.
+// sums returns the mechanism for the sums of gradients, and the maximum size of a batch.
 func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
 	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
 	if err != nil {
@@ -125,8 +125,9 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 // Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train takes all steps. After a step or a plan of several steps it calls progress with the
-// latest loss of the test set. The loss is computed after every epoch. The test set is public.
+// Train computes all steps. After each step, or after each plan of several steps, it calls
+// progress with the latest loss of the test set. The loss is computed after every epoch, and the
+// test set is public.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{
@@ -156,7 +157,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps takes at most left steps and returns the number taken.
+// steps computes at most left steps and returns the number of computed steps.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))
@@ -164,7 +165,7 @@ func (r *Run) steps(left int) (int, error) {
 	return 1, r.trainer.Step()
 }
 
-// loss returns −ELBO of the test set. Every call uses the same draws.
+// loss returns the mean −ELBO of the test set. Every call uses the same draws.
 func (r *Run) loss() float64 {
 	r.trainer.Sync()
 	return r.network.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))

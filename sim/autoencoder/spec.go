@@ -13,17 +13,17 @@ import (
 // Version is the version of the file format.
 const Version = 1
 
-// A Spec is a checked experiment file.
+// A Spec is an experiment file that was read and checked.
 type Spec struct {
 	Name, Title    string
 	Hidden, Latent int
-	Train, Test    string // files of images
-	Records        int    // the public number of images to learn from
-	Batch          int    // expected size
+	Train, Test    string // paths of files of images
+	Records        int    // public number of training images
+	Batch          int    // expected size of a batch
 	Epochs         int
 	StepSize       float64
 	Seed           uint64
-	Privacy        *Privacy // nil for a run without privacy
+	Privacy        *Privacy // nil without privacy
 
 	path   string
 	source []byte
@@ -37,7 +37,7 @@ type Privacy struct {
 // NonPrivate is the setting that turns privacy off.
 const NonPrivate = `privacy={unit = "none"}`
 
-// Load reads a file. Settings of the form key=value replace entries of the file.
+// Load reads an experiment file. Settings of the form key=value replace values in the file.
 func Load(path string, settings []string) (*Spec, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -125,8 +125,8 @@ func (s *Spec) readPrivacy(t *document.Table) {
 	}
 }
 
-// number returns the integer at key, which must be from 1 to most, or byDefault if the key is
-// missing.
+// number returns the integer at key, or byDefault if the key is missing. It reports an error
+// unless the integer is between 1 and most.
 func number(t *document.Table, key string, byDefault, most int) int {
 	n, ok := t.Int(key)
 	if !ok {
@@ -139,8 +139,8 @@ func number(t *document.Table, key string, byDefault, most int) int {
 	return n
 }
 
-// positive returns the number at key, which must be positive, or byDefault if the key is
-// missing.
+// positive returns the number at key, or byDefault if the key is missing. It reports an error
+// unless the number is positive.
 func positive(t *document.Table, key string, byDefault float64) float64 {
 	x, ok := t.Float(key)
 	if !ok {
@@ -153,18 +153,18 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// StepsPerEpoch returns the number of whole batches of the expected size in the records.
+// StepsPerEpoch returns the number of batches of the expected size that fit into the records.
 func (s *Spec) StepsPerEpoch() int { return s.Records / s.Batch }
 
-// Steps returns the number of all steps.
+// Steps returns the number of steps of the whole run.
 func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 
-// Rate returns the probability with which an image is in a batch.
+// Rate returns the probability that an image is in a batch.
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
-// together returns the number of images of a batch that are added as floats: the mean plus six
-// standard deviations plus twelve. Fewer than one in 10^9 batches is larger. The further
-// images of such a batch are added one by one.
+// together returns the number of images of a batch whose gradients are added together as floats.
+// It is the mean size plus six standard deviations plus twelve. Fewer than one in 10^9 batches
+// are larger. The gradients of further images are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

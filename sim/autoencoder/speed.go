@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// The network of [Examine]: d3p's autoencoder of MNIST, on made-up images.
+// Sizes of the network of [Examine]. It is d3p's autoencoder of MNIST, on made-up images.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -25,7 +25,7 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed is a report of a machine's speed with the rates of an autoencoder's steps added.
+// A Speed is a report of a machine's speed that also has the speed of an autoencoder's steps.
 // Its fields replace those of the same name in the report.
 type Speed struct {
 	*speed.Report
@@ -35,18 +35,18 @@ type Speed struct {
 	GPUs      []GPUSpeed     `json:"gpus,omitempty"`
 }
 
-// ProcessorSpeed holds the speed of the processor.
+// ProcessorSpeed describes the speed of the processor.
 type ProcessorSpeed struct {
 	speed.Processor
-	// Network is the number of private steps a second of the autoencoder, on all cores.
+	// Network is the number of private steps of the autoencoder per second, on all cores.
 	Network float64 `json:"network_steps_per_second"`
 }
 
-// GPUSpeed holds the speed of a GPU. All rates are zero if Failed is not empty.
+// GPUSpeed describes the speed of a GPU. If Failed is not empty, all rates are zero.
 type GPUSpeed struct {
 	speed.GPU
-	// Network is the number of private steps a second of the autoencoder, Plain that of
-	// steps without privacy.
+	// Network is the number of private steps of the autoencoder per second, and Plain the number
+	// of steps without privacy.
 	Network float64 `json:"network_steps_per_second,omitempty"`
 	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
 }
@@ -75,7 +75,7 @@ func Examine() (*Speed, error) {
 	return s, nil
 }
 
-// Lines returns the report in words.
+// Lines describes the report in words.
 func (s *Speed) Lines() []speed.Line {
 	all := append(s.Report.Lines(), speed.Line{
 		Check: "autoencoder", Found: fmt.Sprintf("all cores take %s private steps a second (%s)", speed.Count(s.Processor.Network), s.Network),
@@ -90,7 +90,7 @@ func (s *Speed) Lines() []speed.Line {
 	return all
 }
 
-// measure takes the GPU of the ordinal into use and measures the autoencoder on it.
+// measure opens the GPU with the given ordinal and measures the autoencoder on it.
 func (g *GPUSpeed) measure(ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
@@ -104,7 +104,7 @@ func (g *GPUSpeed) measure(ordinal int) (err error) {
 	return err
 }
 
-// processorRate returns how many private steps the processor takes a second.
+// processorRate returns the number of private steps per second on the processor.
 func processorRate() (float64, error) {
 	sums, most, err := newSpeedRun()
 	if err != nil {
@@ -114,7 +114,7 @@ func processorRate() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = t.Close() }() // it fails only with a device
+	defer func() { _ = t.Close() }() // Close returns errors only for a device
 	return speed.Rate(func(steps int) error {
 		for range steps {
 			if err := t.Step(); err != nil {
@@ -125,8 +125,8 @@ func processorRate() (float64, error) {
 	})
 }
 
-// deviceRate returns how many steps a device takes a second, planned together. The planning by
-// the processor is part of the time.
+// deviceRate returns the number of steps per second on a device, with several steps in a plan.
+// The time includes the planning by the processor.
 func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	run, most, err := newSpeedRun()
 	if err != nil {
@@ -156,8 +156,8 @@ func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	})
 }
 
-// newSpeedTrainer returns a trainer of the network on all cores. It takes single steps if sums
-// is not nil, and plans otherwise.
+// newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the trainer
+// computes plans, and otherwise single steps.
 func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	src := dpmech.NewStream()
 	n, err := vae.NewNetwork(speedShape, src)
@@ -176,7 +176,7 @@ func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: speedBatch, Workers: runtime.NumCPU()}, src)
 }
 
-// newSpeedRun returns a run of the mechanism for private steps, and the largest size of a batch.
+// newSpeedRun returns a run of the mechanism for private steps, and the maximum size of a batch.
 func newSpeedRun() (*dpmech.ProductRun, int, error) {
 	sampler, err := speedSampling.Sampler(speedImages)
 	if err != nil {

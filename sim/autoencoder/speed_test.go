@@ -10,7 +10,8 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// The processor takes a private step of the network whose speed is measured.
+// The test checks that the processor can compute a private step of the network whose speed is
+// measured.
 func TestSpeedStep(t *testing.T) {
 	sums, most, err := newSpeedRun()
 	if err != nil {
@@ -26,8 +27,8 @@ func TestSpeedStep(t *testing.T) {
 	}
 }
 
-// The report as JSON has the autoencoder's rates beside the others, and in words a line for each
-// machine that could be measured.
+// The test checks that the JSON report contains the autoencoder's rates beside the others, and
+// that the report in words has a line for each measured machine.
 func TestSpeedReport(t *testing.T) {
 	r := &speed.Report{
 		Problem: "p", Processor: speed.Processor{Cores: 2, Steps: 7},

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// For any expected size, fewer than one of 10^9 batches is larger than the number that is added
-// together, by the Poisson distribution, whose upper tail is heavier than the binomial one.
+// The test checks that fewer than one of 10^9 batches is larger than the number of records added
+// together, for any expected size. It uses the Poisson distribution, whose upper tail is heavier
+// than that of the binomial distribution.
 func TestFewBatchesAreLarger(t *testing.T) {
 	for batch := 1; batch <= 3600; batch++ {
 		s := &Spec{Batch: batch}

@@ -14,15 +14,15 @@ import (
 	"fedpvi/sim"
 )
 
-// A Cost is the privacy loss of a record through a baseline, as ε at the study's δ.
+// A Cost is the privacy cost of a record in a baseline, as ε at the study's δ.
 type Cost struct {
 	Claimed float64
-	Proven  float64 // NaN if nothing is proven
+	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline named by the play's study on the records of its one client. The play
-// adopts the result, a Gaussian with independent coordinates, as its posterior. The seed
-// determines noise and chains.
+// Play runs the baseline that the play's study names, on the records of the only client. The
+// result is a Gaussian with independent coordinates, which becomes the posterior of the play.
+// The seed determines noise and chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	switch p.Federation.Protocol.Study().Simulation.Baseline {
 	case study.EP, study.SEP:
@@ -60,7 +60,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 	return cost, nil
 }
 
-// records holds all records of a study, with the program of its model that computes log densities.
+// records holds all records of a study, and the compiled log density of its model.
 type records struct {
 	play    *sim.Play
 	fit     *fit.Model
@@ -92,7 +92,8 @@ func (r *records) start() []float64 {
 	return theta
 }
 
-// costOf returns the cost of all steps of a mechanism, from the event of the mechanism that ran.
+// costOf returns the cost of all steps of a mechanism. It uses the event of the mechanism that
+// ran.
 func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	profile, err := accountant.Account(m.Event())
 	if err != nil {
@@ -102,10 +103,11 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	return Cost{epsilon.Upper, epsilon.Upper}, err
 }
 
-// purpose names the seeded streams of a baseline.
+// purpose is the name of the seeded streams of a baseline.
 const purpose = "baseline"
 
-// normals fills a slice with standard normal numbers that protect nobody.
+// normals returns a function that fills a slice with standard normal numbers. These can be
+// predicted and protect nobody.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := newRand(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

@@ -56,8 +56,8 @@ synthetic.truth.x = 1.0
 	return p
 }
 
-// exact returns mean and standard deviation of the posterior with the likelihood to the power w
-// and its log terms at least −bound, by quadrature.
+// exact returns the mean and standard deviation of a tempered posterior by quadrature. In it the
+// likelihood has the power w, and the log likelihood of each record is at least −bound.
 func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	s := p.Federation.Shards[0]
 	var total, first, second float64
@@ -67,18 +67,18 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 			x, y := s.Record(i)
 			log += w * max(-bound, -math.Log1p(math.Exp(-(2*y-1)*theta*x[0])))
 		}
-		q := math.Exp(log + 100*w) // the likelihood is around e^-100 at most
+		q := math.Exp(log + 100*w) // the likelihood is at most about e^-100
 		total, first, second = total+q, first+q*theta, second+q*theta*theta
 	}
 	mean = first / total
 	return mean, math.Sqrt(second/total - mean*mean)
 }
 
-// With hardly any noise and small steps the samples are from the posterior. A chain of 20,000
-// steps of η = 0.02 around a precision Λ of about 10 has an autocorrelation time of 2/(ηΛ) = 10
-// steps, so its last half is worth 500 independent samples. The standard error of their mean is
-// .045 sds, and the standard error of their sd is 3.2 %. The bounds are four standard errors, plus
-// 3 % for the step size.
+// The test checks that with little noise and small steps the samples are from the posterior. A
+// chain of 20,000 steps with η = 0.02 at a precision Λ of about 10 has an autocorrelation time
+// of 2/(ηΛ) = 10 steps. Its last half is therefore worth 500 independent samples. The standard
+// error of their mean is .045 sds, and that of their sd is 3.2 %. The bounds are four standard
+// errors, plus 3 % for the step size.
 func TestLangevinSamplesThePosterior(t *testing.T) {
 	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
 	if _, err := Play(p, 3); err != nil {
@@ -92,14 +92,14 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// If records are clipped to nothing, the chain is an autoregression around the prior with
-// coefficient 1 − η/2. Its variance follows from the variance of a step, which is η, or η²/4 times
-// the variance of the noisy sums if that product is larger. 10,000 steps are worth at least
-// 10,000·η/2/2 independent samples.
+// If the clip removes the effect of the records, the chain is an autoregression around the prior
+// with coefficient 1 − η/2. The test compares its variance with the variance that follows from a
+// step. The variance of a step is the larger one of η and η²/4 times the variance of the noisy
+// sums. 10,000 steps are worth at least 10,000·η/2/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
-		{1e-9, 0.2, 0.2},            // the privacy noise is negligible: all of it is added
-		{1e-9 + 3, 0.2, 0.01 * 900}, // sd 30 of a sum: a step has variance η²/4·900
+		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so all noise is added
+		{1e-9 + 3, 0.2, 0.01 * 900}, // the sum has sd 30, so a step has variance η²/4·900
 	} {
 		p := play(t, 1, fmt.Sprintf("steps = 20000\nstep_size = %g\nstep_decay = 1.0\naverage = 0.5", c.eta),
 			fmt.Sprintf("noise_multiplier = 10.0\nclip = %g", c.clip), "dp-sgld")
@@ -109,13 +109,14 @@ func TestLangevinVariance(t *testing.T) {
 		forget := 1 - c.eta/2
 		want := c.step / (1 - forget*forget)
 		got := 1 / p.Posterior()[1]
-		if math.Abs(got/want-1) > 0.16 { // about 500 independent samples: sd of a variance 6.3 %
+		if math.Abs(got/want-1) > 0.16 { // a variance from about 500 independent samples has sd 6.3 %
 			t.Errorf("clip %g: variance %g, want %g", c.clip, got, want)
 		}
 	}
 }
 
-// Langevin steps cost as much as the same number of steps of variational inference.
+// The test checks that Langevin steps cost as much as the same number of steps of variational
+// inference.
 func TestLangevinCost(t *testing.T) {
 	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
 	cost, err := Play(p, 1)
@@ -127,9 +128,9 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// The weight is calibrated so that an exact sample from the tempered posterior has a given pure ε.
-// For a few values of θ the test computes the exact ε, which may not exceed the given one and must
-// come close to it, under both adjacencies.
+// The weight is chosen so that an exact sample from the tempered posterior has a given pure ε.
+// The test computes the exact ε for a few values of θ, under both adjacencies. It must not
+// exceed the given ε and must be close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -137,10 +138,10 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// There are two values of θ, one of them rare. The prior includes the likelihood of the other
-			// records.
+			// θ has two values, one of which is rare. The prior includes the likelihood of the
+			// other records.
 			prior := []float64{r.Float64() * 1e-3, 1}
-			said := [2][2]float64{} // log likelihoods of the record, and of its replacement
+			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both θ
 			for i := range said {
 				for j := range said[i] {
 					said[i][j] = -bound * math.Round(r.Float64())
@@ -160,7 +161,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// ratio returns the largest log ratio of the probability of a θ.
+// ratio returns the maximum over θ of the log ratio of the probabilities of θ.
 func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	var p [2][2]float64
 	for i := range p {
@@ -176,9 +177,9 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
 }
 
-// The last states of chains with different seeds are samples of the tempered posterior. The mean of
-// 40 samples has a standard error of .16 sds, and their sd has a standard error of 11 %. The bounds
-// are four standard errors.
+// The test checks that the last states of chains with different seeds are samples of the
+// tempered posterior. The mean of 40 samples has a standard error of .16 sds, and their sd has a
+// standard error of 11 %. The bounds are four standard errors.
 func TestOneSample(t *testing.T) {
 	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
 	mean, sd := exact(p, 0.5, 1)

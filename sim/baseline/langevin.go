@@ -10,17 +10,17 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// langevin is stochastic gradient Langevin dynamics with the noise of differential
-// privacy (Wang, Fienberg and Smola, "Privacy for Free: Posterior Sampling and
-// Stochastic Gradient Monte Carlo", 2015, algorithm 2), with the clip, the batches, the
-// noise and hence the cost of the study's private gradient steps. A step of size η is
+// langevin runs stochastic gradient Langevin dynamics with differential privacy (Wang, Fienberg
+// and Smola, "Privacy for Free: Posterior Sampling and Stochastic Gradient Monte Carlo", 2015,
+// algorithm 2). It uses the clip, the batches and the noise of the study's private gradient
+// steps, so it has the same cost. A step of size η is
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
-// where G is the noisy sum of clipped gradients, divided by the sampling rate, and e
-// raises the variance of the noise of G to η. It returns mean and
-// standard deviation of θ over the last steps, the share of them that the study
-// averages: the samples' spread is wider than the posterior's by the noise of G.
+// where G is the noisy sum of clipped gradients divided by the sampling rate, and e raises the
+// variance of the noise of G to η. The result is the mean and standard deviation of θ over the
+// last steps. Their share is the share of steps that the study averages. Because of the noise of
+// G, the samples are spread more widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -39,10 +39,10 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	query := func(batch []uint32, sum *dpmech.Accumulator) error {
 		rows = solver.AppendBatch(rows[:0], batch)
 		s.Sum = sum
-		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s) // the gate clips
+		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s) // the mechanism clips
 	}
 	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}
-	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // sd of each element of G
+	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // standard deviation of the noise in each element of G
 	unit := mechanism.Lattice().Step() / descent.Rate
 	sample := newMoments(d)
 	for t := range descent.Total {
@@ -66,7 +66,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	return mean, sd, cost, err
 }
 
-// mechanism returns the mechanism that the study's private steps would use for sums of gradients.
+// mechanism returns the mechanism for sums of gradients in the study's private steps.
 func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	p := r.play.Federation.Protocol
 	descent := p.Method().(method.Stepped).Steps()
@@ -80,10 +80,10 @@ func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	})
 }
 
-// moments accumulates samples.
+// moments accumulates the moments of samples.
 type moments struct {
 	n             float64
-	mean, squares []float64 // Welford's
+	mean, squares []float64 // mean and sum of squared differences from it, by Welford's recurrence
 }
 
 func newMoments(d int) *moments {
@@ -107,5 +107,5 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD stands for a standard deviation of zero, on the model's scale.
+// pointSD is used in place of a standard deviation of zero, on the model's scale.
 const pointSD = 1e-6

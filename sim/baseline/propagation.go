@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	sitesHeld = 1 << 26 // most numbers in the factors of all records, half a gigabyte
-	sepPasses = 400     // of one factor for all records, times the number of coordinates that move together
+	sitesHeld = 1 << 26 // maximum number of numbers in the factors of all records, half a gigabyte
+	sepPasses = 400     // number of passes with one factor for all records, for each coordinate that moves together with others
 )
 
-// epOptions are options with which expectation propagation converges even if the sites of records
+// epOptions are options for which expectation propagation converges even if the sites of records
 // conflict.
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
-// propagate makes the play adopt the fixed point of expectation propagation without privacy, or of
-// its stochastic form.
+// propagate runs expectation propagation without privacy, or its stochastic form. The fixed
+// point becomes the posterior of the play.
 func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
 	protocol := p.Federation.Protocol
@@ -51,8 +51,9 @@ func propagate(p *sim.Play) (Cost, error) {
 	return nothing, nil
 }
 
-// tie finds one factor for all records. In a diagonal family the step of each coordinate assumes
-// that the other coordinates do not move. The damping allows all coordinates to move together.
+// tie finds one common factor for all records. In a diagonal family the step of each coordinate
+// assumes that the other coordinates do not move. The damping corrects for coordinates that move
+// together.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

@@ -15,15 +15,16 @@ import (
 
 func newRand(s *dpmech.Stream) *rand.Rand { return rand.New(s) }
 
-// weight returns the power to which the likelihood is raised so that one exact sample
-// from the posterior has pure ε. With a record's log likelihood kept within [−B, 0],
+// weight returns the power w of the likelihood for which one exact sample from the tempered
+// posterior has pure ε. With the log likelihood of each record clipped to [−B, 0], the density
+// is
 //
-//	density(θ) ∝ prior(θ) · exp(w Σ_i max(ℓ_i(θ), −B)),
+//	density(θ) ∝ prior(θ) · exp(w Σ_i max(ℓ_i(θ), −B)).
 //
-// adding a record multiplies the density by a number in [e^(−wB), 1] and the normaliser
-// by another, so that ε = wB; replacing one, both numbers are in [e^(−wB), e^(wB)], and
-// ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, whose 4B is for |ℓ| ≤ B). The
-// likelihood itself is enough: w is at most 1.
+// Adding a record multiplies the density by a number in [e^(−wB), 1], and the normaliser by
+// another such number, so that ε = wB. If a record is replaced, both numbers are in [e^(−wB),
+// e^(wB)], and ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, which has 4B for |ℓ| ≤ B). The
+// power w is at most 1, which is the likelihood itself.
 func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	if adjacency == accountant.ReplaceOne {
 		epsilon /= 2
@@ -31,13 +32,13 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	return min(1, epsilon/bound)
 }
 
-// links is the number of states, called links, of the Markov chain.
+// links is the number of states of the Markov chain. A state is called a link.
 const links = 5000
 
-// oneSample returns the last link of a long Metropolis chain that targets the tempered posterior.
-// The chain starts at the mean of the pooled fit, and its proposals use the curvature at that mean.
-// An exact sample would be private. The distance between the distribution of the last link and the
-// tempered posterior is unknown, so nothing is proven.
+// oneSample returns the last link of a long Metropolis chain for the tempered posterior. The
+// chain starts at the mean of the pooled fit, and its proposals use the curvature there. An
+// exact sample would be private. No privacy is proven for the last link, because the distance of
+// its distribution from the tempered posterior is unknown.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()
@@ -56,7 +57,7 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	uniform := newRand(seeded.Stream(seed, purpose, 4))
 	density := r.tempered(w, target.Clip)
 	now := density(theta)
-	scale := 2.38 / math.Sqrt(float64(d)) // Roberts, Gelman and Gilks 1997
+	scale := 2.38 / math.Sqrt(float64(d)) // step size of Roberts, Gelman and Gilks 1997
 	for range links {
 		normal(z.RawVector().Data)
 		if err := step.SolveVec(proposal, z); err != nil {
@@ -83,7 +84,7 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 		r.program.LogDensities(each, theta, r.table)
 		var sum float64
 		for _, l := range each {
-			if !(l >= -bound) { // a value that is not finite counts as the lowest
+			if !(l >= -bound) { // a value that is not finite counts as −bound
 				l = -bound
 			}
 			sum += l
@@ -92,8 +93,8 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	}
 }
 
-// proposal returns U with UᵀU the precision of the prior and the tempered curvature of
-// the log likelihood at a point.
+// proposal returns an upper triangular U with UᵀU = P. P is the precision of the prior plus the
+// tempered curvature of the log likelihood at a point.
 func (r *records) proposal(at []float64, w float64) (*mat.TriDense, error) {
 	packed := make([]float64, len(at)*(len(at)+1)/2)
 	if err := r.all.Hessian(packed, at, nil); err != nil {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Answer holds a question with all its values filled in, and the bounds for them. The
-// JSON names of the fields are stable. A vacuous bound is null, and Vacuous is true.
+// An Answer holds a question with all its values, and the bounds for them. The JSON names of the
+// fields are stable. A vacuous bound is null, and then Vacuous is true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -21,38 +21,38 @@ type Answer struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Rate            float64              `json:"q"`
 	Steps           int                  `json:"steps"`
-	Solved          string               `json:"solved"` // the field that was computed
+	Solved          string               `json:"solved"` // name of the value that was computed
 	Risk            Risk                 `json:"risk"`
 	Compare         *Compare             `json:"compare,omitempty"`
 
-	// Profile is the privacy profile from which the bounds were computed.
+	// Profile is the privacy profile from which the bounds follow.
 	Profile accountant.Profile `json:"-"`
 }
 
-// Risk describes the success of an attacker who sees all releases and wants to know from
-// which of two adjacent inputs they came.
+// Risk describes the success of an attacker. The attacker sees all releases and wants to know
+// from which of two adjacent inputs they came.
 type Risk struct {
-	Advantage     float64  `json:"advantage"`       // upper bound on true-positive minus false-positive rate
-	AdvantageLow  float64  `json:"advantage_lower"` // lower bound, for the best attack
-	Accuracy      float64  `json:"accuracy"`        // upper bound, if both inputs are equally likely
+	Advantage     float64  `json:"advantage"`       // upper bound on the true-positive rate minus the false-positive rate
+	AdvantageLow  float64  `json:"advantage_lower"` // lower bound on the same difference, for the best attack
+	Accuracy      float64  `json:"accuracy"`        // upper bound on the accuracy, if both inputs are equally likely
 	AccuracyLow   float64  `json:"accuracy_lower"`
 	Rates         []Rate   `json:"true_positive_rates"`
 	Prior         float64  `json:"prior"`
-	Exception     float64  `json:"odds_exception"`  // probability with which OddsFactor may fail
-	LogOddsFactor *float64 `json:"log_odds_factor"` // log of the largest factor for the odds otherwise
-	Odds          *float64 `json:"posterior_odds"`  // odds after the releases, for Prior
+	Exception     float64  `json:"odds_exception"`  // probability that the bound by LogOddsFactor does not hold
+	LogOddsFactor *float64 `json:"log_odds_factor"` // log of the maximum factor by which the odds change
+	Odds          *float64 `json:"posterior_odds"`  // odds after the releases, from the prior probability Prior
 	Group         Group    `json:"group"`
 }
 
-// Rate is the largest true-positive rate of an attack with the false-positive rate FPR.
+// Rate is the maximum true-positive rate of an attack with the false-positive rate FPR.
 type Rate struct {
 	FPR       float64 `json:"fpr"`
 	TPR       float64 `json:"tpr_upper"`
 	TPRLow    float64 `json:"tpr_lower"`
-	Posterior float64 `json:"posterior"` // upper bound on the probability that a record was used if the attack says so
+	Posterior float64 `json:"posterior"` // upper bound on the probability that a record was used, if the attack says so
 }
 
-// Group is the guarantee for groups of records.
+// Group is the privacy guarantee for groups of records.
 type Group struct {
 	Size         int      `json:"size"`
 	EpsilonUpper *float64 `json:"epsilon_upper"`
@@ -60,14 +60,13 @@ type Group struct {
 	Vacuous      bool     `json:"vacuous"`
 }
 
-// Compare holds the bounds by other methods and for other adjacencies.
+// Compare holds bounds by other methods and under other adjacencies.
 type Compare struct {
 	Methods     []Compared `json:"methods"`
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is ε by one method under one adjacency. If there is no bound, Reason gives the
-// cause.
+// Compared is the ε by one method under one adjacency. If there is no bound, Reason says why.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -78,7 +77,7 @@ type Compared struct {
 	Reason       string               `json:"reason,omitempty"`
 }
 
-// finite returns nil for numbers that JSON cannot represent.
+// finite returns a pointer to x, or nil if JSON cannot represent x.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil
@@ -86,8 +85,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Ask answers a question. If Ask computes a value for a target (ε, δ), it accounts for
-// that value and makes sure that it meets the target.
+// Ask answers a question. If it computes a value for a target (ε, δ), it also checks that the
+// accounted cost of this value meets the target.
 func Ask(q Question) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -128,8 +127,7 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets ε and δ of the answer. It returns the δ at which the other bounds are
-// computed.
+// promise sets ε and δ of the answer. It returns the δ for the other bounds.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {
@@ -139,7 +137,7 @@ func (a *Answer) promise(q Question) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A δ below 1e-300 is replaced by 1e-300.
+		// JSON and logarithms need a positive δ, so values below 1e-300 become 1e-300.
 		delta = max(b.Upper, 1e-300)
 		a.Method, a.Certified, a.Vacuous = b.Method, b.Certified, b.Vacuous
 		if b.Vacuous || delta >= 1 {

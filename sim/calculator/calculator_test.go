@@ -10,8 +10,8 @@ import (
 
 func of[T any](x T) *T { return &x }
 
-// For every kind of unknown, the computed value meets the target, and computing the
-// target from that value gives the same numbers.
+// The test checks, for every kind of unknown value, that the computed value meets the target.
+// Computing the target from this value must give the same numbers.
 func TestSolveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -58,7 +58,7 @@ func TestSolveRoundTrip(t *testing.T) {
 	}
 }
 
-// The JSON of an answer has no NaN or infinity.
+// The test checks that answers with extreme values have no NaN or infinity in their JSON.
 func TestExtremesEncode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

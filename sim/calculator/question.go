@@ -1,6 +1,6 @@
-// Package calculator computes the privacy of a planned series of noisy releases without a
-// study. It computes the cost of the releases, the noise, sampling rate or number of
-// steps for a target, and the success of an attacker.
+// Package calculator computes the privacy of a planned series of noisy releases without a study.
+// It computes the cost of the releases and the success of an attacker. For a target it computes
+// the noise, the sampling rate or the number of steps.
 package calculator
 
 import (
@@ -11,45 +11,45 @@ import (
 	"fedpvi/accountant"
 )
 
-// Sampling is the rule by which records are chosen for a step.
+// A Sampling is a rule by which records are chosen for a step.
 type Sampling string
 
 const (
-	// Everything takes all records in every step.
+	// Everything uses all records in every step.
 	Everything Sampling = "none"
-	// Poisson takes every record independently with probability q.
+	// Poisson draws every record independently with probability q.
 	Poisson Sampling = "poisson"
-	// WithoutReplacement draws a fraction q of the records in every step.
+	// WithoutReplacement draws a fixed fraction q of the records in every step.
 	WithoutReplacement Sampling = "without-replacement"
-	// RandomAllocation takes every record in one of the 1/q steps of an epoch, drawn
-	// independently for each record.
+	// RandomAllocation puts every record into one of the 1/q steps of an epoch, independently
+	// for each record.
 	RandomAllocation Sampling = "random-allocation"
-	// Permutation takes every record in one of the 1/q steps of an epoch, by a partition
-	// into batches of equal size.
+	// Permutation divides the records at random into 1/q batches of equal size, one for each
+	// step of an epoch.
 	Permutation Sampling = "permutation"
 )
 
-// A Question describes a series of releases. Each is a sum of vectors of L2 norm at most
-// 1 with Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil,
-// and [Ask] computes it. Without sampling the rate is 1 and may be nil as well.
+// A Question describes a series of releases. Each release is a sum of vectors of L2 norm at most
+// 1, plus Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil, and
+// [Ask] computes it. Without sampling the rate is 1, and may also be nil.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
 	NoiseMultiplier *float64
-	Rate            *float64 // q
+	Rate            *float64 // sampling rate q
 	Steps           *int
 	Epsilon, Delta  *float64
 
 	FPRs    []float64 // false-positive rates of attacks
-	Prior   float64   // the attacker's prior probability that the record was used
+	Prior   float64   // attacker's prior probability that the record was used
 	Group   int       // number of records in a group
-	Compare bool      // compute other methods and adjacencies too
+	Compare bool      // also compute bounds by other methods and under other adjacencies
 }
 
-// maxSteps is the largest number of steps that is searched.
+// maxSteps is the maximum number of steps in a search.
 const maxSteps = 10_000_000
 
-// unknown returns the JSON name of the value to compute.
+// unknown returns the JSON name of the value that must be computed.
 func (q Question) unknown() (string, error) {
 	var missing []string
 	for _, p := range []struct {
@@ -112,7 +112,7 @@ func (q Question) check() error {
 	return errors.Join(err, q.Adjacency.Check())
 }
 
-// event returns the event of the releases.
+// event returns the accounting event of all releases.
 func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) (accountant.Event, error) {
 	repeated := func(e accountant.Event) (accountant.Event, error) {
 		return accountant.Repeated{Event: e, Times: steps}, nil

@@ -1,3 +1,3 @@
-// Package chain draws from the exact posterior of records in one place, without privacy, by a
-// Markov chain. Approximations are compared with its moments.
+// Package chain draws from the exact posterior of pooled records by a Markov chain, without
+// privacy. Its moments serve to judge approximations.
 package chain

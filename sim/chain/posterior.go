@@ -13,19 +13,19 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Links is the number of states, called links, of the Markov chain of [Posterior].
+// Links is the number of states of the Markov chain of [Posterior]. A state is called a link.
 const Links = 20000
 
-// leastAccepted is the smallest share of proposals that must be accepted. If a proposal is
-// accepted with probability a, each link is worth a/(2 − a) independent draws. With this share the
-// chain is worth about 1,000 independent draws.
+// leastAccepted is the minimum share of proposals that must be accepted. If proposals are
+// accepted with probability a, a link is worth a/(2 − a) independent draws. With the minimum
+// share the chain is worth about 1,000 independent draws.
 const leastAccepted = 0.1
 
-// Posterior returns mean and covariance of the posterior of θ given all records. The log posterior
-// must be concave at the given point, which should be near its maximum. The first fifth of the
-// links is dropped. For a nearly normal posterior the relative error of sds is about 1 %: 1/√(2n)
-// for n independent links. Posterior returns an error if hardly any proposal is accepted, as with
-// very many coefficients.
+// Posterior returns the mean and covariance of the posterior of θ given all records. The log
+// posterior must be concave at the given point, which should be near its maximum. The first
+// fifth of the links is dropped. For a nearly normal posterior the relative error of an sd is
+// about 1 %, from 1/√(2n) for n independent links. Posterior returns an error if hardly any
+// proposal is accepted, as with very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {
@@ -69,7 +69,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 	return s.mean, s.covariance(), nil
 }
 
-// records holds the records of all shards in the form in which package gpu evaluates them.
+// records holds the records of all shards in the form that package gpu evaluates.
 type records struct {
 	fit  *fit.Model
 	each []gpu.Evaluator
@@ -92,8 +92,8 @@ func load(m *fit.Model, shards []*shard.Shard) (*records, error) {
 	return r, nil
 }
 
-// logPosterior returns the log density of θ up to a constant. It returns −∞ if the log density of a
-// record is not finite.
+// logPosterior returns the log density of θ up to a constant. It returns −∞ if the log density
+// of a record is not finite.
 func (r *records) logPosterior(theta []float64) (float64, error) {
 	sum := r.fit.Program().LogPrior(theta, nil)
 	r.draw.Draws[0] = theta
@@ -110,7 +110,7 @@ func (r *records) logPosterior(theta []float64) (float64, error) {
 	return sum, nil
 }
 
-// curvature returns the sum of the records' Hessians, packed by rows.
+// curvature returns the sum of the records' Hessians of the log likelihood, packed by rows.
 func (r *records) curvature(at []float64) ([]float64, error) {
 	sum, one := make([]float64, len(at)*(len(at)+1)/2), make([]float64, len(at)*(len(at)+1)/2)
 	for _, e := range r.each {
@@ -124,12 +124,12 @@ func (r *records) curvature(at []float64) ([]float64, error) {
 	return sum, nil
 }
 
-// ErrNotConcave is returned if the log posterior is not concave at the point around which the
-// chain should move.
+// ErrNotConcave is returned if the log posterior is not concave at the starting point of the
+// chain.
 var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain is for models where it is")
 
-// Precision returns U with UᵀU the precision of the prior less the given Hessian of the log likelihood, packed by
-// rows, times a weight.
+// Precision returns an upper triangular U with UᵀU = P. P is the precision of the prior minus a
+// weighted Hessian of the log likelihood, which is packed by rows.
 func Precision(m *fit.Model, hessian []float64, weight float64) (*mat.TriDense, error) {
 	d := m.Dim()
 	precision := mat.NewSymDense(d, nil)
