@@ -8,26 +8,26 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2
-// norm at most 1 with independent N(0, Sigma²) noise on every element. Every record takes
-// part in Picks of the releases, drawn at random and independently of the other records.
-// Sigma is the noise multiplier.
+// RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2 norm
+// at most 1 with independent N(0, Sigma²) noise on every element. Every record takes part in
+// Picks of the releases, drawn at random and independently of the other records. Sigma is the
+// noise multiplier.
 //
-// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k
-// = Steps dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random
-// Allocation", 2025). With Y_i independent and lognormal, log Y_i ~ N(−1/2σ², 1/σ²), and
-// S their sum,
+// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k =
+// Steps dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random
+// Allocation", 2025). With Y_i independent and lognormal, log Y_i ~ N(−1/2σ², 1/σ²), and S their
+// sum,
 //
 //	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
 //
-// Both are convex in S, so moving the mass of Y to a grid without moving its mean can
-// only raise them. Several picks cost no more than Picks epochs of ⌊Steps/Picks⌋ steps
-// with one pick each. If the noise is too small for the grid, each pick is accounted as
+// Both functions are convex in S. Therefore δ can only grow when the mass of Y moves to a grid
+// without a change of the mean. Several picks cost no more than Picks epochs of ⌊Steps/Picks⌋
+// steps with one pick each. If the noise is too small for the grid, each pick is accounted as
 // one release without amplification. There is no lower bound on the cost.
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
-	Adjacency    Adjacency // add-remove or zero-out
+	Adjacency    Adjacency // AddRemove or ZeroOut
 }
 
 func (e RandomAllocation) addTo(t *tally, times float64) error {
@@ -52,13 +52,14 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// Below the noise multiplier leastAllocated, the lognormal is too wide for the grid.
+// leastAllocated is the least noise multiplier for which the lognormal is narrow enough for the
+// grid.
 const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass of one Y that is left out
-	allocationSpan = 13    // standard deviations of S that are kept
+	allocationTail = 1e-14 // mass of each Y that is left out
+	allocationSpan = 13    // number of standard deviations of S that are kept
 )
 
 func (e RandomAllocation) laws() (upper, lower directions, err error) {
@@ -73,16 +74,16 @@ type allocation struct {
 
 	width      float64
 	sums       []float64 // values of S
-	mass       []float64 // of them
-	lostNull   float64   // mass under N(0) that is not in it
-	lostRecord float64   // mass under the mixture
+	mass       []float64 // probability of each value of S
+	lostNull   float64   // mass under N(0, σ²I) that sums does not cover
+	lostRecord float64   // mass under the mixture that sums does not cover
 }
 
 // compose computes the distribution of S. It takes the k-th power of the Fourier
 // transform of the distribution of Y.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // the mass of Y beyond is at most allocationTail, also under the shifted law
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // The mass of Y above most is at most allocationTail, also under N(1, σ²).
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -92,8 +93,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// m is the mass of the cell under N(0), first its mass under N(1), which is the
-		// mean of Y over the cell.
+		// m is the mass of the cell under N(0, σ²). first is its mass under N(1, σ²), which
+		// equals the integral of Y over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -128,9 +129,9 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen merges the cells of S. The new cells are narrow compared with the spread of S
-// near its mean, and grow with the distance from it. The mass between the ends of a new
-// cell is split between them so that the mean stays the same.
+// coarsen merges the cells of S. The new cells are narrow near the mean of S and become wider
+// with the distance from it. The mass inside a new cell is split between the two ends of the
+// cell so that the mean stays the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)
@@ -158,7 +159,7 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // differences of small numbers keep their digits
+			u, v = -v, -u // the difference of two small numbers is more accurate
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}
@@ -169,8 +170,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the mass of S outside of (low, high): under N(0),
-// and under the mixture, whose density is S/k times that of N(0).
+// outside returns Chernoff bounds on the mass of S outside of (low, high). null is the bound
+// under N(0, σ²I). record is the bound under the mixture, whose density is S/k times that of
+// N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -203,8 +205,8 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the law of the loss: of log S/k under the mixture if remove is true, of
-// −log S/k under N(0) otherwise.
+// law returns the law of the privacy loss. For removal the loss is log S/k under the mixture.
+// For addition it is −log S/k under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// twoSteps returns the exact profile for one pick of two steps: given Y₁, the expectation
-// over Y₂ is a lognormal option price in closed form. The integral over Y₁ is smooth.
+// twoSteps returns the exact profile for one pick of two steps. Given Y₁, the expectation over
+// Y₂ is a lognormal option price in closed form. The integral over Y₁ is numerical.
 func twoSteps(sigma, epsilon float64) (remove, add float64) {
-	call := func(strike float64) (call, put float64) { // E(Y − strike)₊ and E(strike − Y)₊
+	call := func(strike float64) (call, put float64) { // returns E(Y − strike)₊ and E(strike − Y)₊
 		if strike <= 0 {
 			return 1 - strike, 0
 		}
@@ -34,7 +34,7 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	for _, c := range []struct{ sigma, loose, mass float64 }{
 		{3, 1e-3, 1e-9},
 		{1, 1e-2, 1e-4},
-		{0.7, 0.2, 1}, // the grid is coarse compared with one lognormal, and the bound still holds
+		{0.7, 0.2, 1}, // The grid is coarse compared with one lognormal, but the bound still holds.
 	} {
 		sigma := c.sigma
 		upper, _, err := RandomAllocation{2, 1, sigma, AddRemove}.laws()
@@ -86,8 +86,8 @@ func TestAllocationBySimulation(t *testing.T) {
 	}
 }
 
-// Random allocation costs about as much as a Poisson sample of the same rate, and never
-// more than releases without amplification.
+// The test checks that random allocation costs about as much as a Poisson sample of the same
+// rate, and never more than releases without amplification.
 func TestAllocationBetweenItsNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		steps  int
@@ -112,7 +112,8 @@ func TestAllocationEdges(t *testing.T) {
 			t.Errorf("%+v costs %g, %+v costs %g", a, x, b, y)
 		}
 	}
-	// If there is only one step, or if every step is picked, there is no random choice.
+	// If there is only one step, or if every step is picked, nothing is random, and the cost is
+	// the cost of plain Gaussian releases.
 	same(RandomAllocation{1, 1, 2, ZeroOut}, Gaussian{1, 2, ZeroOut})
 	same(RandomAllocation{9, 9, 2, ZeroOut}, Repeated{Gaussian{1, 2, ZeroOut}, 9})
 	same(RandomAllocation{10, 3, 2, ZeroOut}, Repeated{RandomAllocation{3, 1, 2, ZeroOut}, 3})

@@ -13,7 +13,7 @@ func headline(b *testing.B) Profile {
 	return p
 }
 
-// The goal is 2 ms.
+// The benchmark should take at most 2 ms per operation.
 func BenchmarkEpsilonByContour(b *testing.B) {
 	p := headline(b)
 	for b.Loop() {
@@ -23,7 +23,7 @@ func BenchmarkEpsilonByContour(b *testing.B) {
 	}
 }
 
-// The goal is 20 ms.
+// The benchmark should take at most 20 ms per operation.
 func BenchmarkEpsilonCertified(b *testing.B) {
 	p := headline(b)
 	b.ReportAllocs()
@@ -34,7 +34,7 @@ func BenchmarkEpsilonCertified(b *testing.B) {
 	}
 }
 
-// The goal is 200 ms.
+// The benchmark should take at most 200 ms per operation.
 func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	for b.Loop() {
 		if _, err := CalibrateNoise(Target{1, 1e-5}, func(sigma float64) (Event, error) {
@@ -45,7 +45,7 @@ func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	}
 }
 
-// The goal is 1 ms, for the orders that dp_accounting uses.
+// The benchmark should take at most 1 ms for all orders that dp_accounting uses.
 func BenchmarkRenyiCurve(b *testing.B) {
 	p := headline(b)
 	var orders []float64

@@ -21,17 +21,17 @@ func (t Target) Check() error {
 	return errors.Join(positive("epsilon", t.Epsilon), err)
 }
 
-// A Calibration is a parameter of a mechanism that meets a target.
+// A Calibration is the value of a mechanism's parameter for which the mechanism meets a target.
 type Calibration struct {
-	Value float64 // value of the parameter
+	Value float64 // noise multiplier, sampling rate or count that was found
 	Cost  Bound   // ε at the target's δ; Cost.Upper does not exceed the target's ε
-	Left  float64 // target's ε − Cost.Lower: the most that a better value could still gain
+	Left  float64 // target's ε − Cost.Lower: the largest ε that a better value could gain
 }
 
 // CalibrateNoise returns the smallest noise multiplier for which the event that mechanism
-// returns meets the target. It is accurate to a few parts in 10⁴, and to one in 10⁹ if
-// all releases are Gaussian. The cost must fall as the noise grows. The result always
-// meets the target, because it is checked with [Account].
+// returns meets the target. It is accurate to a few parts in 10⁴, or to one part in 10⁹ if all
+// releases are Gaussian. The cost must fall as the noise grows. The result always meets the
+// target, because [Account] confirms it.
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -43,8 +43,8 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 	return c, nil
 }
 
-// CalibrateRate returns the largest sampling rate in [10⁻⁹, 1], accurate to a few parts
-// in 10⁴, for which the event meets the target. The cost must grow with the rate.
+// CalibrateRate returns the largest sampling rate in [10⁻⁹, 1] for which the event meets the
+// target. It is accurate to a few parts in 10⁴. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -79,7 +79,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.Epsilon(target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// The mechanism may return an error for values far from the solution, but not for the
+	// The mechanism may return an error for values far from the solution, but not at the
 	// solution.
 	gaussian := true
 	var refusal error
@@ -101,12 +101,11 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if !gaussian {
 		goal = tolerance
 	}
-	// Newton's method on the logarithm of the certified cost, which is nearly a line,
-	// aims a little below the target. From the second point on the slope is that of the
-	// last two points.
+	// Newton's method on the logarithm of the certified cost, which is nearly linear, aims a
+	// little below the target. After the first point, the slope comes from the last two points.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // values of x that meet and miss the target
+	met, missed := high, low // values of x at which the target is met and missed
 	at := x
 	var previous, previousExcess float64
 	for try := range 60 {
@@ -151,12 +150,13 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	return Calibration{}, fmt.Errorf("no value meets epsilon %g at delta %g: at %g the cost is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
-// estimateRoot returns approximately the least x in [low, high] with cost(x) ≤ goal, for
-// a falling cost, and the slope of −log cost there. It returns high if there is no such
-// x.
+// estimateRoot returns approximately the least x in [low, high] at which the falling function
+// cost is at most goal. It returns high if there is no such x. slope is the slope of −log cost
+// at the root.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
-	// The search goes outwards from 0, because extreme events take long to account for.
+	// The search starts as close to 0 as possible and moves outwards, because extreme events
+	// take long to account for.
 	from, to := low, high
 	x := min(max(0, low), high)
 	a, b := math.NaN(), math.NaN()
@@ -207,7 +207,8 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns a fast approximation of ε(δ), which is never much too low.
+// estimate returns a fast approximation of ε(δ). The approximation is never far below the true
+// value.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -220,9 +221,9 @@ func (p Profile) estimate(delta float64) float64 {
 	return b.Upper
 }
 
-// CalibrateTimes returns the largest number n in [0, most] of steps, rounds or releases
-// for which the event meets the target, accurate to one part in 10⁴. The cost must grow
-// with n.
+// CalibrateTimes returns the largest number n in [0, most] of steps, rounds or releases for
+// which the event meets the target. The relative error is at most 10⁻⁴. The cost must grow with
+// n.
 func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
 	c, err := calibrateCount(target, most, mechanism)
 	if err != nil {
@@ -268,7 +269,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 	}
 	high = min(high, most+1)
-	// narrow halves [low, high) until it is at most width wide. low meets the target.
+	// narrow halves the interval [low, high) until it is at most width wide. The target is met
+	// at low.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2
@@ -287,8 +289,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimate may be too high if only Rényi divergences are available. So the search
-	// first goes up, and then down to a value that is certified.
+	// The estimate may be too high if only Rényi divergences are available. So the search goes
+	// up first, and then down until the certified cost meets the target.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

@@ -61,7 +61,7 @@ func TestCalibrateErrors(t *testing.T) {
 	if _, err := CalibrateNoise(Target{1, 1e-5}, func(float64) (Event, error) { return nil, never }); !errors.Is(err, never) {
 		t.Errorf("a mechanism that always returns an error: %v", err)
 	}
-	// An error far from the solution does not prevent a calibration.
+	// CalibrateNoise succeeds although picky returns errors far from the solution.
 	picky := func(sigma float64) (Event, error) {
 		if sigma < 3 || sigma > 100 {
 			return nil, never
@@ -76,8 +76,8 @@ func TestCalibrateErrors(t *testing.T) {
 	}
 }
 
-// Calibrations always meet the target, and are within one part in a thousand of the exact
-// solution.
+// The test checks that calibrated values meet the target, and are within one part in a thousand
+// of the exact solution in the reference file.
 func TestCalibrationVectors(t *testing.T) {
 	var cases []struct {
 		ID, Kind     string

@@ -2,14 +2,16 @@ package accountant
 
 import "math"
 
-// The largest distance between certified bounds, relative to ε and to δ.
+// tolerance and deltaTolerance are the largest relative distances between the certified lower
+// and upper bounds on ε and on δ.
 const (
 	tolerance      = 3e-4
 	deltaTolerance = 8e-4
 )
 
-// tiltNats is the distance of the tilt from the saddle, in the exponent. A tilt at this
-// distance gives equally good bounds and less weight to rare events.
+// tiltNats is the amount by which the exponent of the integrand at the tilt exceeds that at the
+// saddle. A tilt at this distance gives equally good bounds, and it gives rare events less
+// weight.
 const tiltNats = 2
 
 // side selects the bounds to compute. There is no value for a lower bound alone, because
@@ -21,9 +23,9 @@ const (
 	fromAbove
 )
 
-// refine calls read with finer and finer grids. It stops when the two bounds are close to
-// each other (for fromAbove: close to the bound of the grid before), or when read returns
-// an error because the grid is too fine.
+// refine calls read with finer and finer grids. It stops when the two bounds are close to each
+// other, or when read returns an error because the grid is too fine. With fromAbove, it compares
+// the upper bounds of two successive grids instead.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -53,9 +55,8 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 	return lower, upper
 }
 
-// certifiedEpsilon returns bounds on ε(δ) that hold in spite of all errors of
-// discretisation, truncation and rounding. If the transform would be too large, Rényi
-// divergences give the upper bound.
+// certifiedEpsilon returns bounds on ε(δ) that include all errors of discretisation, truncation
+// and rounding. If the transform would be too large, Rényi divergences give the upper bound.
 func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
 	case !(rest > 0):
@@ -74,7 +75,8 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// windowEpsilon returns bounds on ε(δ) that it computes with a window.
+// windowEpsilon returns bounds on ε(δ) from the discretised composition, without the help of
+// Rényi divergences.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
@@ -107,8 +109,8 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (
 	}
 }
 
-// certifiedDelta returns bounds on δ(ε) that hold in spite of the same errors as the
-// bounds of certifiedEpsilon.
+// certifiedDelta returns bounds on δ(ε) that include the same errors as the bounds of
+// certifiedEpsilon.
 func (c *composition) certifiedDelta(epsilon float64, s side) (lower, upper float64) {
 	if c.length() == 1 {
 		delta := c.steps[0].law.single(epsilon)
@@ -154,15 +156,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns the width of a grid for which each bound is expected to be about a
-// quarter of gap away from the true value: In every step, cells of width h change the
-// variance of the tilted loss by about h²/6, and ε by (θ+½)/2 times this change.
+// width returns a width of the grid for which each bound should be about a quarter of gap away
+// from the true value. In every step, cells of width h change the variance of the tilted loss by
+// about h²/6, and ε by (θ+½)/2 times this change.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the least number of grid points for which the window contains all losses
-// within reach of the mean, and its ends change δ(ε) by at most blur.
+// size returns the least number of grid points for which the window contains all losses within
+// reach of the mean and the mass outside the window changes δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width
@@ -179,11 +181,11 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // the largest transform; the bounds charge what it leaves out
+				return n, nil // Even the largest transform leaves mass out. The bounds include this mass.
 			}
 			return 0, errWindow
 		}
-		// 2, 3, 4, 6, 8, ... times a power of two
+		// The sizes are 2, 3, 4, 6, 8, 12, ... times a power of two.
 		if n&(n-1) == 0 {
 			n += n / 2
 		} else {

@@ -2,11 +2,11 @@ package accountant
 
 import "math"
 
-// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism.
-// They are looser than [Account]. Use them for mechanisms without an event, and for
-// comparison with older work. Arguments are not checked: ε ≥ 0, 0 ≤ δ < 1, k ≥ 1
-// releases, and every other argument named delta in (0, 1). Results are raised by more
-// than their rounding error.
+// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. They
+// are looser than [Account]. Use them for mechanisms without an event, and for comparison with
+// older work. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ < 1, k ≥ 1
+// releases, and every other argument named delta in (0, 1). Results are raised by more than
+// their rounding error.
 
 // raised is the factor that covers the rounding errors of a closed form of a few
 // operations.
@@ -18,9 +18,9 @@ func BasicComposition(epsilon, delta float64, k int) (eps, del float64) {
 	return up(float64(k) * epsilon), min(1, up(float64(k)*delta))
 }
 
-// AdvancedComposition returns the guarantee (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of
-// k releases that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and
-// Differential Privacy", 2010, theorem III.3). For ε of 1 or more its ε is above the ε of
+// AdvancedComposition returns the guarantee (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of k
+// releases that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and Differential
+// Privacy", 2010, theorem III.3). If ε is 1 or more, the resulting ε is larger than that of
 // [BasicComposition].
 func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps, del float64) {
 	n := float64(k)
@@ -28,12 +28,11 @@ func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps
 	return eps * raised, min(1, up(n*delta+deltaPrime)*raised)
 }
 
-// Amplify returns the guarantee (log(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on
-// a random sample of the records: under [AddRemove] each record is in the sample
-// independently with probability q, and under [ReplaceOne] the sample is a fraction q of
-// the records, drawn without replacement (Balle, Barthe, Gaboardi, "Privacy Amplification
-// by Subsampling", 2018, theorems 8 and 9). The release must be private under the same
-// adjacency. 0 ≤ q ≤ 1.
+// Amplify returns the guarantee (log(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on a
+// random sample of the records, for 0 ≤ q ≤ 1. Under [AddRemove] each record is in the sample
+// independently with probability q. Under [ReplaceOne] the sample is a fraction q of the
+// records, drawn without replacement (Balle, Barthe, Gaboardi, "Privacy Amplification by
+// Subsampling", 2018, theorems 8 and 9). The release must be private under the same adjacency.
 func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	del = min(1, up(q*delta))
 	if q == 0 {
@@ -42,21 +41,21 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	if epsilon < 700 {
 		return min(epsilon, math.Log1p(q*math.Expm1(epsilon))*raised), del
 	}
-	// e^ε overflows here, or nearly so, and the −1 is negligible.
+	// e^ε overflows or nearly overflows, and the −1 is negligible.
 	x := epsilon + math.Log(q)
 	eps = max(0, x) + math.Log1p(math.Exp(-math.Abs(x)))
 	return min(epsilon, eps+epsilon*0x1p-50), del
 }
 
-// RenyiEpsilon returns an ε at which a release with a Rényi divergence of at most renyi
-// at an order α > 1 is (ε, δ)-private, for 0 < δ < 1:
+// RenyiEpsilon returns an ε for which a release is (ε, δ)-private, if its Rényi divergence at an
+// order α > 1 is at most renyi, for 0 < δ < 1:
 //
 //	max(0, R + log((α−1)/α) − (log δ + log α)/(α−1))
 //
-// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
-// proposition 12; Balle et al., "Hypothesis Testing Interpretations and Rényi
-// Differential Privacy", 2020, theorem 21). It returns 0 if the total variation distance,
-// which is at most √(1 − e^(−R)) by the inequality of Bretagnolle and Huber, is below δ.
+// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020, proposition
+// 12; Balle et al., "Hypothesis Testing Interpretations and Rényi Differential Privacy", 2020,
+// theorem 21). It returns 0 if the total variation distance, which is at most √(1 − e^(−R)) by
+// the inequality of Bretagnolle and Huber, is below δ.
 func RenyiEpsilon(order, renyi, delta float64) float64 {
 	if insideVariation(renyi, delta) {
 		return 0
@@ -73,15 +72,15 @@ func insideVariation(divergence, delta float64) bool {
 	return delta*delta > -math.Expm1(-divergence)*raised
 }
 
-// RenyiBudget returns the largest Rényi divergence at an order α > 1 for which
-// [RenyiEpsilon] is at most ε at δ. The result is positive, but very small if another
-// order fits the target much better.
+// RenyiBudget returns the largest Rényi divergence at an order α > 1 for which [RenyiEpsilon] at
+// δ is at most ε. The result is always positive. It is very small if another order fits the
+// target much better.
 func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }
 
-// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is
-// none. tooMuch must be monotone.
+// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is no such
+// x. tooMuch must change from false to true at most once as x grows.
 func largest(tooMuch func(float64) bool) float64 {
 	if tooMuch(0) {
 		return 0

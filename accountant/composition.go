@@ -7,17 +7,17 @@ import "math"
 // or the reverse.
 type composition struct {
 	steps []step
-	// cut is the P-mass, of the outputs with the largest losses, that the search for a
-	// saddle and the contour leave out in every step. Without the cut, outputs that are
-	// too rare to affect δ would dominate the moments.
+	// cut is the P-mass of the outputs with the largest losses that are left out of every step.
+	// Only the search for a saddle and the contour use it. Without the cut, outputs that are too
+	// rare to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadratures that cumulant made last. They serve for orders up to
-	// made.
+	// rules are the quadratures that the last call of cumulant made. They are accurate for
+	// orders up to made.
 	rules []*moments
 	made  float64
 }
 
-// A step is an event that happens a number of times.
+// A step is the law of an event, and the number of times that the event happens.
 type step struct {
 	law   law
 	times float64
@@ -33,7 +33,7 @@ func (c *composition) infinite() float64 {
 	return -math.Expm1(log)
 }
 
-// length returns the number of steps.
+// length returns the number of steps, counting repetitions.
 func (c *composition) length() float64 {
 	var n float64
 	for _, s := range c.steps {
@@ -42,11 +42,11 @@ func (c *composition) length() float64 {
 	return n
 }
 
-// cumulant returns K(order) = log E e^(order·L) of the finite part of the composed
-// loss, and its first two derivatives.
+// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. L is the finite
+// part of the composed loss.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // a little above the order, for the calls that follow
+		c.made = order + min(order, 8) // A rule for a little more than order also serves the next calls.
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -71,11 +71,11 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	return k, mean, variance
 }
 
-// A saddle is a point c > 0 of the integral for δ(ε) (see [composition.contour]) at which
-// the integrand is least along the real line. The other fields are the leading order of
-// the integral there.
+// A saddle is a point c > 0 of the integral for δ(ε) (see [composition.contour]). Along the real
+// line, the integrand is least at c. The other fields are the leading order of the integral
+// there.
 type saddle struct {
-	order    float64 // c
+	order    float64 // the point c
 	epsilon  float64
 	logDelta float64
 	spread   float64 // standard deviation of the loss tilted by e^(cL)
@@ -84,7 +84,7 @@ type saddle struct {
 // maxOrder is the largest order at which a saddle is searched.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at order, with the ε that it belongs to.
+// saddleAt returns the saddle at order, with the corresponding ε.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -97,8 +97,8 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which beyond is true, to one part in
-// a thousand. beyond must be monotone. ok is false if there is no such saddle.
+// saddleWhere returns the saddle of least order for which beyond is true. The order is accurate
+// to one part in a thousand. beyond must be monotone. ok is false if there is no such saddle.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -130,7 +130,7 @@ func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) 
 	return c.saddleAt(high), true
 }
 
-// setCut sets the field cut to a mass that is negligible beside delta.
+// setCut sets the field cut to a mass that is negligible compared with delta.
 func (c *composition) setCut(delta float64) {
 	c.cut = delta * 1e-15 / c.length()
 	c.rules = nil
@@ -143,7 +143,7 @@ func (c *composition) saddleForDelta(delta float64) (saddle, bool) {
 	return c.saddleWhere(func(s saddle) bool { return s.logDelta <= goal })
 }
 
-// saddleForEpsilon returns the saddle for ε.
+// saddleForEpsilon returns the saddle of the integral for δ(epsilon).
 func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	beyond := func(s saddle) bool { return s.epsilon >= epsilon }
 	c.setCut(0)
@@ -155,10 +155,10 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point left of the saddle s. At this point rare events of large loss,
-// which may determine the position of the saddle, have less weight. The integrand there
-// is at most e^nats times its value at the saddle, and the order is at least half of the
-// saddle's.
+// before returns a point of lower order than the saddle s. Rare events of large loss, which may
+// determine the position of the saddle, have less weight at this point. The integrand there is
+// at most e^nats times its value at the saddle, and the order is at least half of the saddle's
+// order.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -6,11 +6,11 @@ import (
 	"math/cmplx"
 )
 
-// errContour is returned if the integrand falls too slowly along the contour, as for few
-// steps with rare samples.
+// errContour is returned if the integrand falls too slowly along the contour. This happens for
+// few steps with rare samples.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
-// maxContour is the largest number of points on the contour, maxContourWork the largest
+// maxContour is the largest number of points on the contour. maxContourWork is the largest
 // product of that number and the number of points of the quadrature.
 const (
 	maxContour     = 1 << 14
@@ -28,16 +28,16 @@ const (
 type contour struct {
 	order, step float64
 	logs        []complex128 // K(c+it) − K(c) − log s(s+1), t = 0, step, 2·step, ...
-	cumulant    float64      // K(c)
+	cumulant    float64      // K(c), the cumulant at the real part of the line
 	infinite    float64
 }
 
 // contour evaluates the moment generating function along a line left of the saddle. The
-// trapezoid rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all
-// integers k instead of δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of
-// δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the
-// saddle. nats is the logarithm of the ratio of the integrand on the line to the
-// integrand at the saddle. The result loses digits in proportion to nats.
+// trapezoid rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all integers k
+// instead of δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this
+// follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the saddle. nats is the
+// logarithm of the ratio of the integrand on the line to the integrand at the saddle. The
+// accuracy decreases as nats grows.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -57,8 +57,8 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand along the line up to a frequency, and reports whether the
-// integrand has become negligible at that frequency.
+// walk evaluates the integrand along the line up to a frequency. It reports whether the
+// integrand is negligible at that frequency.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -89,8 +89,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 
 // along adds times·(K(c+it) − K(c)) for t = 0, step, 2·step, ... to dst.
 //
-// From one t to the next, the complex weight of each loss is rotated by an angle. Half
-// angles avoid cancellation in 1 − cos.
+// Each step of t rotates the complex weight of each loss by an angle. Half angles avoid
+// cancellation in 1 − cos.
 func (m *moments) along(dst []complex128, c, step, times float64) {
 	k, _, _ := m.cumulant(c)
 	n := len(m.loss)
@@ -108,10 +108,10 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// The mean of the tilted loss is computed without cancellation. So e^(itL) is split
-	// into 1 + itL and a remainder.
+	// e^(itL) is split into 1 + itL and a remainder, because the mean of the tilted loss is
+	// known without cancellation.
 	_, mean, _ := m.cumulant(c)
-	var dropped float64 // the mean of the weights that were kept
+	var dropped float64 // mean of the tilted loss over the weights that were kept
 	for i, l := range loss {
 		dropped += weight[i] * l
 	}
@@ -138,7 +138,7 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 	}
 }
 
-// delta returns δ(ε) by the trapezoid rule.
+// delta returns δ(ε), which it computes with the trapezoid rule.
 func (l *contour) delta(epsilon float64) float64 {
 	sum := -0.5 * math.Exp(real(l.logs[0]))
 	for j, v := range l.logs {
@@ -147,8 +147,9 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error, which is the difference from
-// the result along a second line. For a single step it integrates the density directly.
+// contourEpsilon returns ε(δ) and an estimate of its error. The estimate is the difference from
+// the result along a second line. For a single step contourEpsilon integrates the density
+// directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)
@@ -173,11 +174,11 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	if err != nil {
 		return 0, 0, err
 	}
-	// δ falls with ε about as e^(−cε).
+	// δ falls with ε approximately like e^(−cε).
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error, which is the difference from
+// contourDelta returns δ(ε) and an estimate of its error. The estimate is the difference from
 // the result along a second line.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
@@ -200,9 +201,8 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling returns the argument at which the falling positive function f has the
-// value goal, to full precision, or 0 if that argument is negative. The search begins at
-// guess.
+// solveFalling returns the argument at which the falling positive function f has the value goal,
+// to full precision. It returns 0 if that argument is negative. The search begins at guess.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0
@@ -231,7 +231,7 @@ func solveFalling(f func(float64) float64, goal, guess, width float64) (float64,
 	if !(atLow >= goal && atHigh <= goal) {
 		return 0, errContour
 	}
-	// False position on the logarithm, which is nearly a line (Illinois rule).
+	// The method is false position (Illinois rule) on the logarithm, which is nearly linear.
 	value := func(delta float64) float64 {
 		if delta <= 0 {
 			return -800

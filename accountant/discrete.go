@@ -35,13 +35,13 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma keeps (k/s)²/s², the ratio of the next term to the one that is
-// charged, below 2⁻⁸ for |k| ≤ 64s.
+// minDiscreteSigma is the least σ of a vector release. Above it, the first omitted term of the
+// log ratio is below 2⁻⁸ of the charged term for |k| ≤ 64s: their ratio is (k/s)²/s².
 const minDiscreteSigma = 1024
 
-// The lower bound adds N(0, smoothing) to the discrete Gaussian. The sum is N(0, s² +
-// smoothing) up to max divergence 4e^(−2π²·smoothing) (Poisson summation), and adding
-// noise is post-processing.
+// smoothing is the variance of a Gaussian that the lower bound adds to the discrete Gaussian.
+// The sum is N(0, s² + smoothing) up to max divergence 4e^(−2π²·smoothing) (Poisson summation),
+// and adding noise is post-processing. smoothingDivergence bounds this divergence.
 const (
 	smoothing           = 4
 	smoothingDivergence = 0x1p-110
@@ -74,8 +74,8 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// laws returns the losses of a single integer: those of the pair (Y, Y + sensitivity),
-// where Y is the sum of the shares.
+// laws returns the laws of the privacy loss of a single integer. They belong to the pair (Y, Y +
+// sensitivity), where Y is the sum of the noise shares.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -84,7 +84,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // raised by at most a third of slack
+	for i, mass := range masses { // The masses and losses from atoms are raised by at most a third of slack.
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})

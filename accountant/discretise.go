@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// masses is a discrete distribution of the loss, on the multiples of a width, with a mass
-// at infinity. An index may occur more than once.
+// masses is a discrete distribution of the loss. Its values are multiples of the width of a
+// grid, and infinity. An index may occur more than once.
 type masses struct {
 	index    []int
 	mass     []float64
 	infinite float64
-	cut      bool // the law is incomplete, because it had more than maxCells cells
+	cut      bool // true if the distribution is incomplete because the law had more than maxCells cells
 }
 
 // maxCells is the largest number of cells of one law.
 const maxCells = 1 << 19
 
-// full reports whether there are too many cells, and records this in the field cut.
+// full reports whether the law has too many cells, and records this in the field cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -30,14 +30,13 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid holds the ends of cells. The ends are multiples of width. They are one width
-// apart where the tilted loss has most of its mass, and further apart in the tails. The
-// error of ε due to discretisation grows as the mass of a cell times the square of its
-// width, so the cells double in width whenever the mass beyond has fallen by a factor of
-// 2^2.5.
+// A grid holds the ends of cells. The ends are multiples of width. They are one width apart
+// where the tilted loss has most of its mass, and further apart in the tails. The error of ε due
+// to discretisation grows with the mass of a cell and with the square of its width. So the cells
+// double in width whenever the mass beyond has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
-	left, right []float64 // losses beyond which cells are 2, 4, 8, ... widths
+	left, right []float64 // losses beyond which the cells are 2, 4, 8, ... widths wide
 }
 
 // newGrid makes the grid for the law tilted by e^(order·L).
@@ -86,7 +85,7 @@ func newGrid(l law, order, width, cut float64) grid {
 	return g
 }
 
-// after returns the end of the cell that begins at index.
+// after returns the index at which the cell that begins at index ends.
 func (g grid) after(index int) int {
 	from := float64(index) * g.width
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -143,7 +142,7 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the P-mass left of the interval that reach returns. The interval
+// belowReach bounds the P-mass to the left of the interval that reach returns. The interval
 // begins span standard deviations below the mean.
 const belowReach = 1e-22
 
@@ -152,7 +151,7 @@ const belowReach = 1e-22
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change on the scale smooth, and faster in the tails.
+	// The densities change on the length scale smooth, and faster in the tails.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -175,12 +174,12 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	return mass * width, excess * width
 }
 
-// merge returns a distribution on the grid that l dominates. It replaces each cell of
-// outputs by one output, which is post-processing. The cells are chosen so that the loss
-// of the merged output, the logarithm of P-mass over Q-mass, is on the grid. A cell that
-// begins at a gets the loss of a grid point above the loss at a, and ends where the
-// merged output has that loss. The losses of atoms, and of the last cell, are rounded
-// down to the grid. P-mass of at most cut is left out.
+// merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
+// one output, which is post-processing. The loss of the merged output is the logarithm of P-mass
+// over Q-mass, and the cells are chosen so that this loss is on the grid. A cell whose first
+// loss is a gets the loss of a grid point above a, and ends where the merged output has that
+// loss. The losses of atoms, and of the last cell, are rounded down to the grid. P-mass of at
+// most cut is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -198,7 +197,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := int(math.Floor(p.loss(lo)/g.width)) + 1
-	var shift float64 // relative distance of the end of the last cell from the mirror image of its beginning
+	var shift float64 // The end of a cell lies about as far above at as its beginning lies below. shift is the relative deviation from this for the last cell.
 	for begin := lo; !m.full(); {
 		at := float64(index) * g.width
 		reach := at - p.loss(begin)
@@ -227,7 +226,7 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 // estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// ∫ (p − e^at·q) from begin falls up to the output whose loss is at, and rises from
+	// ∫ (p − e^at·q) from begin decreases up to the output whose loss is at, and increases from
 	// there on.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
@@ -256,6 +255,6 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeError bounds the distance between the loss of a merged cell and its grid point, in
-// widths of the grid.
+// mergeError bounds the distance between the loss of a merged cell and its grid point, in units
+// of the grid width.
 const mergeError = 1e-9

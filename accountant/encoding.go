@@ -41,8 +41,8 @@ const (
 // ErrEventForm is returned for bytes that are not the encoding of an event.
 var ErrEventForm = errors.New("not the encoding of an event: the bytes were changed, cut short, or written by another program")
 
-// MarshalEvent returns the encoding of an event. It returns an error for an event that
-// cannot be accounted, is too large, or is nested too deeply.
+// MarshalEvent returns the encoding of e. It returns an error for an event that cannot be
+// accounted, is too large, or is nested too deeply.
 func MarshalEvent(e Event) ([]byte, error) {
 	if _, err := tallyOf(e); err != nil {
 		return nil, fmt.Errorf("write event: %w", err)
@@ -135,7 +135,7 @@ func (w *eventWriter) event(e Event, depth int) {
 	}
 }
 
-// An eventReader decodes an event. After the first failure it reads nothing more.
+// An eventReader decodes an event. After the first error it reads nothing more.
 type eventReader struct {
 	b      []byte
 	failed bool
@@ -144,15 +144,15 @@ type eventReader struct {
 func (r *eventReader) take(n int) []byte {
 	if r.failed || n > len(r.b) {
 		r.failed = true
-		return make([]byte, n) // n is at most 8
+		return make([]byte, n) // n is at most 8.
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]
 	return taken
 }
 
-// float reads a number. It refuses −0, because MarshalEvent writes −0 as 0.
-// UnmarshalEvent checks the range of the number when it checks the whole event.
+// float reads a number. It refuses −0, because MarshalEvent writes −0 as 0. UnmarshalEvent
+// checks the range of the number later, with the whole event.
 func (r *eventReader) float() float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
 	if x == 0 && math.Signbit(x) {
@@ -192,7 +192,7 @@ func adjacencyCode(a Adjacency) byte {
 	case ZeroOut:
 		return 3
 	}
-	return 0 // unreachable: an event that can be accounted has one of the three
+	return 0 // unreachable: every event that can be accounted has one of the three adjacencies
 }
 
 func (r *eventReader) event(depth int) Event {
@@ -230,8 +230,8 @@ func (r *eventReader) event(depth int) Event {
 	return nil
 }
 
-// composed reads a Composed event. It allocates at most in proportion to the bytes that
-// are left, because an event takes at least one byte.
+// composed reads a Composed event. The memory that it allocates is proportional to the number of
+// bytes left, because an event takes at least one byte.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// oneOfEach has every kind of event, with its encoding written by hand from the format in
-// encoding.go.
+// oneOfEach lists an event of every kind with its encoding, which is written by hand from the
+// format in encoding.go.
 var oneOfEach = []struct {
 	event    Event
 	encoding string
@@ -105,7 +105,7 @@ func TestMarshalEventErrors(t *testing.T) {
 	}
 }
 
-// An event that was encoded and decoded has the same cost.
+// The test checks that an event has the same cost after it was encoded and decoded.
 func TestEventsKeepTheirCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvent(t)
@@ -126,7 +126,8 @@ func TestEventsKeepTheirCost(t *testing.T) {
 	})
 }
 
-// A quote equals the cost of the charge that follows, and does not change the filter.
+// The test checks that a quote equals the cost of the next charge, and that Quote does not
+// change the filter.
 func TestQuoteEqualsCharge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFilter(t)

@@ -6,22 +6,22 @@ import (
 	"math"
 )
 
-// An Event describes one release, or several, for the accountant: the noise, the sample,
-// the sensitivity and the adjacency. Other packages cannot add events. The events are
-// [Gaussian], [DiscreteGaussian], [Poisson], [WithoutReplacement], [RandomAllocation],
-// [Permutation], [Laplace], [Approximate], [Repeated] and [Composed].
+// An Event describes one or several releases: the noise, the sample, the sensitivity and the
+// adjacency. Other packages cannot define events. The events are [Gaussian], [DiscreteGaussian],
+// [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation], [Laplace], [Approximate],
+// [Repeated] and [Composed].
 type Event interface {
-	// addTo adds the event to t, times times.
+	// addTo adds the event to t. It counts the event times times.
 	addTo(t *tally, times float64) error
 }
 
 // A tally is the sum of the events of a composition.
 type tally struct {
-	adjacency  Adjacency // "" for a composition of nothing
-	muSquared  float64   // Σ μ² of the Gaussian releases
-	leastMu    float64   // lower bound on √Σ μ²: the true μ may be smaller than the accounted one
-	divergence float64   // max divergence, in both directions, between the true and the accounted release
-	samples    []counted // all events that are not Gaussian, in order of appearance
+	adjacency  Adjacency // "" for an empty composition
+	muSquared  float64   // Σ μ² of the Gaussian releases, rounded up
+	leastMu    float64   // lower bound on √Σ μ², because the true μ may be smaller than the accounted μ
+	divergence float64   // bound on the max divergence, in both directions, between the true and the accounted release
+	samples    []counted // all events that are not Gaussian, in order of first appearance
 }
 
 // counted is an event that is not Gaussian, and the number of times that it occurs.
@@ -30,8 +30,7 @@ type counted struct {
 	times float64
 }
 
-// lossy is an event that is not a Gaussian release. Values of type lossy can be compared
-// with ==.
+// lossy is an event that is not a Gaussian release. Values of type lossy are comparable with ==.
 type lossy interface {
 	Event
 	// laws returns distributions of the privacy loss that bound the cost from above and,
@@ -40,9 +39,9 @@ type lossy interface {
 }
 
 // directions are the distributions of the privacy loss for the two orders of two adjacent
-// inputs: the input with the record against the input without, and the reverse. If the
-// inputs play equal roles, both laws are the same. The zero law is the law of an empty
-// release.
+// inputs. remove compares the input with the record to the input without it, and add is the
+// reverse. If the inputs play equal roles, both laws are the same. The zero law is the law of an
+// empty release.
 type directions struct {
 	remove, add law
 	equal       bool
@@ -50,7 +49,7 @@ type directions struct {
 	removeFirst bool
 }
 
-// same returns directions with the law l in both orders.
+// same returns directions in which both orders have the law l.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 // tallyOf returns the tally of an event.
@@ -87,7 +86,7 @@ func (t *tally) gaussian(least, most, times float64) {
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
 }
 
-// sample adds an event that is not Gaussian to the tally, times times.
+// sample adds e to the tally. It counts e times times.
 func (t *tally) sample(e lossy, times float64) {
 	if times == 0 {
 		return
@@ -101,8 +100,8 @@ func (t *tally) sample(e lossy, times float64) {
 	t.samples = append(t.samples, counted{e, times})
 }
 
-// Gaussian is a release of a real vector of L2 sensitivity Sensitivity with independent
-// N(0, Sigma²) noise on every element. Sigma is in the units of Sensitivity.
+// Gaussian is a release of a real vector of L2 sensitivity Sensitivity with independent N(0,
+// Sigma²) noise on every element. Sensitivity and Sigma have the same unit.
 type Gaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -150,8 +149,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is any (Epsilon, Delta)-private step about which nothing else is known.
-// Delta may be 0. There is no lower bound on its cost, because the step may reveal
+// Approximate is an (Epsilon, Delta)-private step of which the accountant uses no other
+// property. Delta may be 0. There is no lower bound on its cost, because the step may reveal
 // nothing.
 type Approximate struct {
 	Epsilon   float64
@@ -178,8 +177,8 @@ func (e Approximate) laws() (upper, lower directions, err error) {
 	return same(l), directions{equal: true}, nil
 }
 
-// Repeated is an event that happens Times times. Each time, it may be chosen with
-// knowledge of the earlier releases.
+// Repeated is an event that happens Times times. Each repetition may depend on the earlier
+// releases.
 type Repeated struct {
 	Event Event
 	Times int
@@ -195,8 +194,7 @@ func (e Repeated) addTo(t *tally, times float64) error {
 	return e.Event.addTo(t, times)
 }
 
-// Composed is a sequence of events, each of which may be chosen with knowledge of the
-// earlier releases.
+// Composed is a sequence of events. Each event may depend on the earlier releases.
 type Composed []Event
 
 func (c Composed) addTo(t *tally, times float64) error {
@@ -211,8 +209,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns the next float64 above x. If x is the rounded result of an operation, up(x)
-// is at least the exact result. up returns 0 for 0, which it takes as exact.
+// up returns the next float64 above x. If x is the rounded result of an operation, up(x) is at
+// least the exact result. up(0) is 0, because a zero is exact.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

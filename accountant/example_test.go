@@ -26,10 +26,10 @@ func ExampleAccount() {
 	// at δ = 1e-5, ε ≤ 1.828 and ε ≥ 1.828, certified true
 }
 
-// Different releases under one adjacency are composed with Composed.
+// This example composes different releases under one adjacency.
 func ExampleComposed() {
 	profile, err := accountant.Account(accountant.Composed{
-		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // a scale, once
+		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // one release of the scale
 		accountant.Repeated{
 			Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
 			Times: 1000,
@@ -70,7 +70,7 @@ func ExampleCalibrateNoise() {
 	// noise multiplier 1.415, ε ≤ 1.000
 }
 
-// A budget for a lifetime refuses the release that would exceed it.
+// This example shows a lifetime budget that refuses the release that would exceed it.
 func ExampleFilter() {
 	budget, err := accountant.NewGaussianFilter(accountant.Target{Epsilon: 1, Delta: 1e-5}, accountant.AddRemove)
 	if err != nil {

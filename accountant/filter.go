@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// A Filter is the lifetime privacy budget of one client. It admits releases while all of
-// them together keep a target (ε, δ) that was fixed at the start, and refuses the first
-// release that would exceed it.
+// A Filter is the lifetime privacy budget of one client. It admits releases as long as all of
+// them together meet a target (ε, δ) that was fixed at the start. It refuses a release that
+// would exceed the target.
 //
-// The target holds under full adaptivity: whether there is a next release, which one, and
-// with how much noise, may depend on all earlier releases. Therefore a filter adds up
-// costs in a unit that is fixed when the budget is made, and compares only their sum with
-// the budget. It never compares the ε of an intermediate state with the target.
+// The target holds under full adaptivity: the existence of the next release, its kind and its
+// noise may depend on all earlier releases. Therefore a filter adds up costs in a unit that is
+// fixed when the budget is made, and compares only their sum with the budget. It never compares
+// the ε of an intermediate state with the target.
 //
-// A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not
-// be copied.
+// A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not be
+// copied.
 type Filter struct {
 	mu sync.Mutex
 	filterState
@@ -39,9 +39,9 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. main is μ² or a Rényi divergence.
-// divergence is used by a Gaussian filter. It is the max divergence between the release
-// and the exact Gaussian release.
+// filterCost is the cost of a release, or a budget. main is μ² or a Rényi divergence. divergence
+// is the max divergence between the release and an exact Gaussian release. Only a Gaussian
+// filter uses it.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that
@@ -79,13 +79,12 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	}}, nil
 }
 
-// NewRenyiFilter returns a filter for all releases, also subsampled ones, for which
-// [Renyi] has a divergence at the given order α > 1. It admits them while the sum of
-// divergences is at most [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting
-// via a Rényi Filter", 2021; Lécuyer, "Practical Privacy Filters and Odometers with Rényi
-// Differential Privacy", 2021). The order cannot be changed later. A good order minimises
-// [RenyiEpsilon] for the expected releases; for Gaussian ones it is near 1 + 2
-// log(1/δ)/ε.
+// NewRenyiFilter returns a filter for all releases, also subsampled ones, for which [Renyi] has
+// a divergence at the given order α > 1. It admits them while the sum of divergences is at most
+// [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021;
+// Lécuyer, "Practical Privacy Filters and Odometers with Rényi Differential Privacy", 2021). The
+// order cannot be changed later. A good order minimises [RenyiEpsilon] for the expected
+// releases. For Gaussian releases it is near 1 + 2 log(1/δ)/ε.
 func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter, error) {
 	var err error
 	if !(order > 1) || math.IsInf(order, 0) {
@@ -111,11 +110,10 @@ func stable(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) of a release that is within max divergence r of a Gaussian
-// release with parameter μ, where c.main is μ² and c.divergence is r. If P and Q are (ε,
-// δ)-close, then P′ and Q′ within r of them are (ε + 2r, e^r δ)-close, and for ε < 2r the
-// difference costs at most e^{2r} − 1. The bound is raised to cover rounding, as the
-// bounds of a [Profile] are.
+// filterDelta bounds δ(ε) of a release that is within max divergence r of a Gaussian release
+// with parameter μ. c.main is μ² and c.divergence is r. If P and Q are (ε, δ)-close and P′ and
+// Q′ are within r of them, P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r the bound adds the
+// difference, which is at most e^{2r} − 1. The result is raised to cover rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)
@@ -125,17 +123,17 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 	return min(1, delta*(1+0x1p-40+mu*mu*0x1p-51))
 }
 
-// Charge admits the event e and adds its cost to the spending, or returns an error and
-// adds nothing. The caller must call Charge, and store the new state durably, before it
-// releases any number of e. Charge returns a [*BudgetError] if the cost of e exceeds the
-// rest of the budget. It returns a different error if e is malformed, has another
-// adjacency than the filter, or has no finite cost.
+// Charge admits the event e and adds its cost to the spending, or returns an error and adds
+// nothing. Before the caller releases any result of e, it must call Charge and store the new
+// state durably. Charge returns a [*BudgetError] if the cost of e exceeds the rest of the
+// budget. It returns a different error if e is malformed, has another adjacency than the filter,
+// or has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
 }
 
-// Admit does the same as Charge, and returns by how much [Filter.Spent] rose.
+// Admit does the same as Charge, and returns the increase of [Filter.Spent].
 func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,7 +176,7 @@ func (s *filterState) cost(e Event) (filterCost, error) {
 // addUp returns a + b, rounded up.
 func addUp(a, b float64) float64 {
 	sum := a + b
-	// Knuth's error term is exact.
+	// The rounding error of a sum is computed exactly (Knuth's two-sum).
 	part := sum - a
 	if lost := (a - (sum - part)) + (b - part); lost > 0 {
 		return math.Nextafter(sum, math.Inf(1))
@@ -216,9 +214,8 @@ func (f *Filter) Spent() float64 {
 	return f.spent.main
 }
 
-// SpentDivergence returns how much of the max divergence that a Gaussian filter reserves
-// for noise that is not exactly Gaussian has been spent, rounded up. SpentDivergence is 0
-// for a Rényi filter.
+// SpentDivergence returns the max divergence, rounded up, that the releases so far used of the
+// reserve for noise that is not exactly Gaussian. It is 0 for a Rényi filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -234,10 +231,9 @@ func (f *Filter) Left() float64 {
 
 func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget)) }
 
-// Epsilon returns the ε, at the target's δ, of the releases so far if their sequence had
-// been fixed in advance. It is for information only. If releases depend on earlier
-// releases, the guarantee is the whole [Filter.Target], even if little of the budget has
-// been spent.
+// Epsilon returns the ε of the releases so far, at the target's δ, as if their sequence had been
+// fixed in advance. It is for information only. If releases depend on earlier releases, the
+// guarantee is the whole [Filter.Target], even if little of the budget has been spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +248,7 @@ func (f *Filter) Epsilon() float64 {
 
 // A BudgetError is the error for a release that costs more than the rest of a budget.
 type BudgetError struct {
-	Unit   string  // unit of the numbers
+	Unit   string  // unit of Asked, Left and Budget
 	Asked  float64 // cost of the release
 	Left   float64 // rest of the budget, below Asked
 	Budget float64 // whole budget

@@ -12,7 +12,7 @@ import (
 
 var testTarget = Target{Epsilon: 1, Delta: 1e-5}
 
-// filters returns one filter of each kind for the target.
+// filters returns a Gaussian and a Rényi filter for the target.
 func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []*Filter {
 	t.Helper()
 	g, err := NewGaussianFilter(target, adjacency)
@@ -59,8 +59,8 @@ func drawEvent(t *rapid.T) Event {
 	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
 }
 
-// The profile of all releases that a full Gaussian filter admitted meets the target. The
-// profile would exceed the target if the filter admitted noticeably more.
+// The test checks that the profile of all releases that a full Gaussian filter admitted meets
+// the target, and that the filter leaves no noticeable part of the target unused.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{
@@ -73,8 +73,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// Because of rounding, an event can cost slightly more than its part of the
-			// remaining budget.
+			// Rounding can make the cost of an event slightly larger than part of the remaining
+			// budget.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -109,8 +109,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 	})
 }
 
-// A full Rényi filter converts to the target, and the Gaussian releases that it admits
-// cost no more than the target by their exact profile.
+// The test checks that a full Rényi filter meets the target, and that the exact profile of the
+// Gaussian releases that it admitted meets the target too.
 func TestRenyiFilterMeetsTarget(t *testing.T) {
 	for _, order := range []float64{1.5, 8, 24, 64} {
 		f, err := NewRenyiFilter(testTarget, order, ZeroOut)
@@ -130,7 +130,7 @@ func TestRenyiFilterMeetsTarget(t *testing.T) {
 		} else if got, _ := p.Epsilon(testTarget.Delta); got.Upper > testTarget.Epsilon {
 			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got.Upper)
 		}
-		// Even the best order loses a few percent of ε, and so of √n.
+		// At the best order, a Rényi filter admits at least 70% of the exact number of releases.
 		if exact := math.Pow(GaussianMu(1, 1e-5)*100, 2); order == 24 && float64(n) < .7*exact {
 			t.Errorf("order %g admits %d releases, where %g are possible", order, n, exact)
 		}
@@ -234,7 +234,7 @@ func TestFilterRefusals(t *testing.T) {
 		} {
 			before := f.filterState
 			err := f.Charge(c.event)
-			if f.kind == "" { // the zero filter has no budget and returns an error
+			if f.kind == "" { // The zero filter has no budget and returns an error.
 				if err == nil {
 					t.Errorf("the zero filter admits %+v", c.event)
 				}
@@ -253,8 +253,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// If the noise is too coarse for the reserve, the error has the unit of the divergence. A
-// full filter returns an error that the budget is spent. An empty event costs nothing.
+// The test checks the errors of both filters. If the noise is too coarse for the reserve, the
+// error has the unit of the divergence. A full filter returns an error that the budget is spent.
+// An empty event costs nothing.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError
@@ -306,7 +307,8 @@ func TestNewFilterErrors(t *testing.T) {
 	}
 }
 
-// If many goroutines charge the last unit, one succeeds.
+// The test checks that, if many goroutines charge the last part of the budget, exactly one
+// succeeds.
 func TestFilterRace(t *testing.T) {
 	for _, f := range filters(t, testTarget, 20, ZeroOut) {
 		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}
@@ -346,8 +348,8 @@ func TestAddUp(t *testing.T) {
 		{1, 2, 3},
 		{1, 0x1p-60, 1 + 0x1p-52},
 		{0x1p-60, 1, 1 + 0x1p-52},
-		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // a tie that rounding raises
-		{1, 0x1p-53, 1 + 0x1p-52},           // a tie that rounding does not raise
+		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // a tie that rounds up
+		{1, 0x1p-53, 1 + 0x1p-52},           // a tie that rounds down, so the result is raised
 		{1, -0x1p-60, 1},
 		{0x1p-60, -1, -1 + 0x1p-53},
 		{math.MaxFloat64, math.MaxFloat64, math.Inf(1)},

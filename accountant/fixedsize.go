@@ -2,18 +2,17 @@ package accountant
 
 import "math"
 
-// fixedSize bounds the Rényi divergence, of an integer order α ≥ 2, of a Gaussian release
-// on a sample of a fixed size, under replace-one, for noise σ in units of the L2 distance
-// by which one record can move the sum (twice the clip norm). It is theorem 27 of Wang,
-// Balle, Kasiviswanathan ("Subsampled Rényi Differential Privacy and Analytical Moments
-// Accountant", 2019),
+// fixedSize bounds the Rényi divergence of a Gaussian release on a sample of a fixed size, under
+// replace-one, at an integer order α ≥ 2. The unit of the noise σ is the L2 distance by which
+// one record can move the sum (twice the clip norm). The bound is theorem 27 of Wang, Balle,
+// Kasiviswanathan ("Subsampled Rényi Differential Privacy and Analytical Moments Accountant",
+// 2019),
 //
 //	e^((α−1)R) ≤ 1 + γ²·C(α,2)·min{4(e^ε(2) − 1), 2e^ε(2)}
 //	  + Σ_{j≥3} γ^j·C(α,j)·min{4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))},
 //
-// ε(j) = j/2σ² and B(l) = E[(e^u − 1)^l] for u the privacy loss under N(0, σ²). It is
-// used only for comparison, because the law of the loss of WithoutReplacement gives
-// smaller bounds.
+// ε(j) = j/2σ² and B(l) = E[(e^u − 1)^l] for u the privacy loss under N(0, σ²). It is used only
+// for comparison, because the law of the loss of WithoutReplacement gives smaller bounds.
 type fixedSize struct {
 	rate, sigma float64
 	moments     []float64 // log B(0), log B(2), log B(4), ...
@@ -35,7 +34,7 @@ func (f fixedSize) renyi(order int) float64 {
 		}
 		total.add(term + float64(j)*math.Log(f.rate) + logBinomial(order, j))
 	}
-	// log(1 + x), also for very small x.
+	// Log1p is accurate also for very small x.
 	if x := total.value(); x > 30 {
 		return (x + math.Exp(-x)) / float64(order-1)
 	}
@@ -67,8 +66,8 @@ func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
 	return least, nil
 }
 
-// evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most. It uses quadrature, because
-// the terms of the alternating sum would cancel.
+// evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most. It uses quadrature, because the
+// closed form is an alternating sum, which loses digits by cancellation.
 func evenMoments(sigma float64, most int) []float64 {
 	m := mixture{1, sigma}
 	step := min(sigma/8, sigma*sigma/6)

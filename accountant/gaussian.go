@@ -29,8 +29,8 @@ func GaussianEpsilon(mu, delta float64) float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return GaussianDelta(mu, epsilon) }, delta)
 }
 
-// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ for a decreasing deltaOf,
-// rounded up, or +Inf if there is none.
+// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ for a decreasing deltaOf, rounded
+// up. It returns +Inf if there is no such ε.
 func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	if deltaOf(0) <= delta {
 		return 0
@@ -39,7 +39,7 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 		return math.Inf(1)
 	}
 	low, high := 0.0, 1.0
-	for !(deltaOf(high) <= delta) { // true also for NaN
+	for !(deltaOf(high) <= delta) { // The loop also continues if deltaOf returns NaN.
 		low, high = high, 2*high
 		if math.IsInf(high, 0) {
 			return high
@@ -67,7 +67,7 @@ func GaussianMu(epsilon, delta float64) float64 {
 // bisect narrows [low, high] to two neighbouring float64s, so that holds is false for the
 // lower and true for the upper one. low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
-	// Non-negative floats have the same order as their bits, read as integers.
+	// Non-negative floats have the same order as their bits do as integers.
 	l, h := math.Float64bits(low), math.Float64bits(high)
 	for h-l > 1 {
 		middle := l + (h-l)/2
@@ -81,15 +81,15 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 }
 
 // GaussianGuess returns the largest probability with which an observer of a μ-Gaussian-DP
-// release can guess from which of two adjacent inputs it came, if both are equally likely
-// a priori: (1 + δ(0))/2 = Φ(μ/2).
+// release can guess from which of two adjacent inputs it came. Both inputs are equally likely a
+// priori. The probability is (1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns the logarithm of the largest factor by which an observer of a
-// μ-Gaussian-DP release can change the odds between two adjacent inputs, except with the
-// given probability. The privacy loss is N(μ²/2, μ²). The result is larger than the ε for
-// which δ(ε) is the given probability, because δ also depends on by how much the loss
-// exceeds ε.
+// GaussianOdds returns the logarithm of a factor. With the given probability at most, an
+// observer of a μ-Gaussian-DP release can change the odds between two adjacent inputs by more
+// than this factor. The privacy loss is N(μ²/2, μ²). The result is larger than the ε at which
+// δ(ε) is the given probability, because δ also depends on the amount by which the loss exceeds
+// ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

@@ -33,8 +33,7 @@ func TestGaussianDeltaByQuadrature(t *testing.T) {
 	}
 }
 
-// The test compares GaussianMu with values from Balle and Wang 2018 and from a table of
-// the project's notes.
+// The test compares GaussianMu with values from Balle and Wang 2018 and with tabulated values.
 func TestGaussianMu(t *testing.T) {
 	for _, c := range []struct{ epsilon, mu float64 }{
 		{.3, .0890}, {.5, .1422}, {1, .2681}, {2, .5016}, {4, .9249}, {5.5, 1.216}, {10, 2.00},
@@ -86,8 +85,8 @@ func TestGaussianGuess(t *testing.T) {
 	}
 }
 
-// The privacy loss, which is N(μ²/2, μ²), exceeds the result with the stated probability.
-// The result is at least the ε whose δ is that probability.
+// The test checks that the privacy loss, which is N(μ²/2, μ²), exceeds the result with the given
+// probability, and that the result is at least the ε whose δ is that probability.
 func TestGaussianOdds(t *testing.T) {
 	for _, mu := range []float64{.01, .5, 2, 10} {
 		for _, probability := range []float64{1e-12, 1e-5, .1} {

@@ -7,36 +7,37 @@ import (
 	"math/bits"
 )
 
-// A discreteSum is the law P of the sum of n independent samples of the discrete Gaussian
-// N_Z(0, σ²), on the integers −reach ... reach. It is the noise in the sums that secure
-// aggregation releases. The listed masses are not exact. A mass of at most rest in total
-// is missing, and each listed mass has a relative error of at most err.
+// A discreteSum is the law P of the sum of n independent samples of the discrete Gaussian N_Z(0,
+// σ²), on the integers −reach ... reach. It is the noise in the sums that secure aggregation
+// releases. The listed masses are approximate: a mass of at most rest in total is missing, and
+// each listed mass has a relative error of at most err.
 type discreteSum struct {
-	half []float64 // at 0, 1, ..., reach; the law is symmetric
+	half []float64 // masses at 0, 1, ..., reach; the law is symmetric
 	rest float64
 	err  float64
 }
 
 const (
-	// For X with law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of Σ_k
-	// e^(−(k−sσ²)²/2σ²) to Σ_k e^(−k²/2σ²), and this ratio is at most 1 (Canonne, Kamath,
-	// Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So the sum
-	// exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
+	// tailExponent is the t of a tail bound. For X with law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2)
+	// times the ratio of Σ_k e^(−(k−sσ²)²/2σ²) to Σ_k e^(−k²/2σ²), and this ratio is at most 1
+	// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So the
+	// sum exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
 	tailExponent = 686
 
-	// Masses below leastMass are not listed, so that no listed mass is subnormal.
+	// leastMass is the smallest mass that is listed. It keeps listed masses out of the subnormal
+	// range.
 	leastMass = 0x1p-1000
 
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest nσ². At 10⁷ computing a law takes seconds and a
-	// megabyte.
+	// maxSumVariance is the largest nσ². Computing a law of this variance takes seconds and a
+	// megabyte of memory.
 	maxSumVariance = 1e7
 )
 
-// newDiscreteSum returns the law of the sum of n samples of the discrete Gaussian with
-// parameter variance = σ², for σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
+// newDiscreteSum returns the law of the sum of n samples of the discrete Gaussian with σ² =
+// variance, for σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
 func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if err := errors.Join(
 		atLeast("variance", variance, 0x1p-20),
@@ -47,8 +48,7 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if v := variance * float64(n); v > maxSumVariance {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// For σ² ≥ 4.5 the sum is distributed as one discrete Gaussian up to a negligible
-	// distance.
+	// If σ² ≥ 4.5, the law of the sum is one discrete Gaussian up to a negligible distance.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -79,7 +79,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // every later term is charged as the first of them
+	const listed = 10_000 // The bound counts every later term as large as the first term after these.
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -91,14 +91,14 @@ func sharesDistance(sigma float64, n int) float64 {
 	return 10 * sum * (1 + 0x1p-41)
 }
 
-// sumReach returns the largest integer that is listed for a sum of n samples.
+// sumReach returns the largest integer whose mass is listed for a sum of n samples.
 func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish removes masses that are too small from the end of half and adds a bound on them
-// to missing. If half was cut at the end of its range, finish also adds a bound on the
-// mass beyond.
+// finish removes masses that are too small from the end of half and adds a bound on their sum to
+// missing. If half ends at the largest integer that can be listed, finish also adds a bound on
+// the mass beyond.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -125,12 +125,13 @@ func discreteGaussianLaw(variance float64, n int) discreteSum {
 	for k := range half {
 		half[k] /= total.value()
 	}
-	// Exponential, correction, sum and quotient have an error of at most two units each.
+	// Exponential, correction, sum and quotient each have an error of at most two units in the
+	// last place.
 	return finish(half, 0, 16*unitRoundoff, variance, n)
 }
 
-// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which
-// would cause an error of hundreds of units for large exponents.
+// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which for large
+// exponents would cause an error of hundreds of units in the last place.
 func expSquare(k int, variance float64, n int) float64 {
 	square, twice := float64(k)*float64(k), 2*float64(n)
 	divisor := twice * variance
@@ -140,12 +141,12 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the law of the sum of two independent variables with law s. The result
-// is a sum of n samples.
+// doubled returns the law of the sum of two independent variables with law s. This sum consists
+// of n samples.
 //
-// P is log-concave, as convolutions of log-concave laws are, so P(x)P(z−x) falls on both
-// sides of x = z/2. Once it has fallen to 2⁻⁷⁰ of the sum after m terms, all later terms
-// add less than m/48 of the last one.
+// P is log-concave, because convolutions of log-concave laws are log-concave. So P(x)P(z−x)
+// falls on both sides of x = z/2. Once it has fallen to 2⁻⁷⁰ of the sum after m terms, all later
+// terms together are less than m/48 of the last one.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -186,7 +187,7 @@ func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum 
 	return finish(half, s.rest+one.rest, relative, variance, n)
 }
 
-// pmf returns the listed mass at k.
+// pmf returns the listed mass at k, or 0 if none is listed.
 func (s discreteSum) pmf(k int) float64 {
 	if k = max(k, -k); k < len(s.half) {
 		return s.half[k]
@@ -194,12 +195,12 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the law, under the noise, of the privacy loss log P(k)/P(k−shift) of the
-// noise against the noise shifted by an integer. Losses and masses are raised by more
-// than their error. rest is at least the mass of the losses that are not listed, because
+// atoms returns the law of the privacy loss log P(k)/P(k−shift) under P, where P is the law of
+// the noise and P(k−shift) that of the noise shifted by an integer. Losses and masses are raised
+// by more than their error. rest is at least the mass of the losses that are not listed, because
 // they are infinite or not known accurately.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // the missing mass is negligible beside it
+	least := max(s.rest*0x1p60, 0x1p-900) // The missing mass is negligible compared with least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {
@@ -215,8 +216,8 @@ func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	return losses, masses, min(1, (unlisted.value()*(1+e)+s.rest)*raised)
 }
 
-// compensated is a sum of non-negative numbers with a relative error below two units, for
-// any number of terms (Neumaier 1974).
+// compensated is a sum of non-negative numbers with a relative error below two units in the last
+// place, for any number of terms (Neumaier 1974).
 type compensated struct{ sum, lost float64 }
 
 func (c *compensated) add(x float64) {

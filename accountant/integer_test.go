@@ -36,7 +36,7 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 		for _, at := range c.Pmf {
 			got := law.pmf(at.K)
 			worst = max(worst, relative(got, at.P))
-			if r := relative(got, at.P); r > 1e-13 { // decimal numbers such as 0.05 are rounded too
+			if r := relative(got, at.P); r > 1e-13 { // The tolerance includes the rounding of decimal parameters such as 0.05.
 				t.Errorf("%s: mass at %d is %.17g, want %.17g (%.1e, claimed %.1e)", c.ID, at.K, got, at.P, r, law.err)
 			}
 		}
@@ -54,10 +54,10 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	t.Logf("worst relative errors: pmf %.1e, tails %.1e", worst, worstTail)
 }
 
-// brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and
-// both are within 1e-11 of it. It returns the larger relative error. An atom whose loss
-// is ε itself counts in the upper bound with its whole rounding error, and δ may be as
-// small as 10⁻⁴ of this error.
+// brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and both
+// bounds are within 1e-11 of want. It returns the larger relative error. The tolerance is wide,
+// because an atom whose loss is ε itself adds its whole rounding error to the upper bound, and δ
+// may be as small as 10⁻⁴ of this error.
 func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -103,9 +103,9 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	var worst, worstVariance, worstPmf, worstTau, worstSingle float64
 	for _, c := range cases {
 		if c.ID == "sum_discrete_gaussian-107" {
-			// The reference has 1.00416217...e-44, which is wrong from the seventh digit
-			// on. Convolution in 80 digits gives the value below. It equals that of one
-			// share to 23 digits, as the distance of 7e-17 implies.
+			// The reference file has 1.00416217...e-44, which is wrong from the seventh digit
+			// on. A convolution in 80 digits gives the value below. It equals the value for one
+			// share to 23 digits, in agreement with the distance of 7e-17.
 			c.Delta = 1.0041612548411407934e-44
 		}
 		law := discreteSumOf(t, c.Sigma2, c.K)
@@ -129,8 +129,7 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	t.Logf("worst relative errors: delta %.1e, variance %.1e, pmf0 %.1e, tau %.1e, one share %.1e", worst, worstVariance, worstPmf, worstTau, worstSingle)
 }
 
-// naiveSum returns the law of the sum by n − 1 convolutions over the whole support,
-// without any shortcut.
+// naiveSum returns the law of the sum. It does n − 1 full convolutions over the whole support.
 func naiveSum(variance float64, n int) map[int]float64 {
 	reach := int(38 * math.Sqrt(variance))
 	one := map[int]float64{}
@@ -174,8 +173,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The listed masses add up to one. The computation is also fast for many shares and for
-// wide shares.
+// The test checks that the listed masses add up to one. Many shares and wide shares check that
+// the computation is fast.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64
@@ -207,8 +206,8 @@ func TestDiscreteSumErrors(t *testing.T) {
 	}
 }
 
-// The test checks corollary 12 of Kairouz, Liu and Steinke: the sum is within max
-// divergence τ of one discrete Gaussian.
+// The test checks sharesDistance (corollary 12 of Kairouz, Liu and Steinke): the sum is within
+// this max divergence of one discrete Gaussian.
 func TestSharesDistanceCovers(t *testing.T) {
 	for _, variance := range []float64{.25, .3, .5, 1, 2, 4} {
 		for _, n := range []int{2, 3, 8, 33} {
@@ -235,8 +234,7 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The divergence that is computed from the atoms equals the divergence that is computed
-// directly.
+// The test compares the divergence from the atoms with the divergence from a direct sum.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))
@@ -296,7 +294,7 @@ func BenchmarkDiscreteSum(b *testing.B) {
 // the noise and the noise shifted by an integer, for ε ≥ 0. By symmetry it is the
 // same in the other direction.
 func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
-	const mostEpsilon = 650 // δ falls with ε, and e^ε must leave room for products
+	const mostEpsilon = 650 // δ falls with ε, and e^ε must not overflow in products.
 	factor := math.Exp(min(epsilon, mostEpsilon))
 	e := 1.001*s.err + 8*unitRoundoff
 	var low, high compensated

@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// A law is the distribution of the privacy loss L = log P/Q of one event, for an output
-// drawn from P. It consists of parts with a density, atoms, and a mass at infinity, where
-// Q is zero.
+// A law is the distribution of the privacy loss L = log P/Q of one event, for an output drawn
+// from P. It consists of parts with a density, atoms, and a mass at infinity. The mass at
+// infinity is the P-mass of the outputs at which Q is zero.
 type law struct {
-	mu       float64 // parameter of a Gaussian release, whose moments are known; otherwise 0
+	mu       float64 // μ of a Gaussian release, whose moments have a closed form; otherwise 0
 	parts    []part
 	atoms    []atom
 	infinite float64
@@ -24,7 +24,7 @@ type part struct {
 
 type atom struct{ loss, mass float64 }
 
-// whole returns the law of a pair on the whole line.
+// whole returns the law of p on the whole line.
 func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
 
 // gaussianLaw returns the law of a Gaussian release with parameter μ.
@@ -52,13 +52,13 @@ func approximateLaw(epsilon, delta float64) law {
 	}
 }
 
-// replacedLaw returns a law that dominates one step of sampling without replacement at
-// rate γ under replace-one, for noise σ in units of the clip norm. Its profile is the
-// profile of (1−γ)N(0)+γN(2) against N(0) for ε ≥ 0, and the profile of the reverse pair
-// for ε < 0 (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
-// Characteristic Function", 2022, proposition 30). With the shift as the unit and r the
-// density ratio of that mixture, r(½) = 1: the law has loss log r with the mixture's mass
-// right of ½, loss −log r with the mass of N(0) there, and the rest at zero.
+// replacedLaw returns a law that dominates one step of sampling without replacement at rate γ
+// under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 its profile is that of
+// (1−γ)N(0)+γN(2) against N(0), and for ε < 0 that of the reverse pair (Zhu, Dong, Wang,
+// "Optimal Accounting of Differential Privacy via Characteristic Function", 2022, proposition
+// 30). Let the shift be the unit, and r the density ratio of that mixture, so that r(½) = 1. The
+// law has the loss log r with the mixture's mass right of ½, the loss −log r with the mass of
+// N(0) there, and the rest of the mass at zero.
 func replacedLaw(rate, sigma float64) law {
 	m := mixture{rate, sigma / 2}
 	return law{
@@ -107,8 +107,8 @@ func (l law) single(epsilon float64) float64 {
 
 func first(a, _ float64) float64 { return a }
 
-// singleError bounds the relative error of [law.single]. Its integrand loses digits where
-// ε is near the loss.
+// singleError bounds the relative error of [law.single]. The integrand of law.single loses
+// digits where the loss is near ε.
 const singleError = 1e-9
 
 // A rule is a Gauss-Legendre rule on [0, 1].
@@ -122,7 +122,7 @@ func newRule(n int) rule {
 
 var rule3, rule5, rule10, rule16 = newRule(3), newRule(5), newRule(10), newRule(16)
 
-// each calls f with the nodes and weights on [lo, lo+width].
+// each calls f with the nodes and weights of the rule on [lo, lo+width].
 func (r rule) each(lo, width float64, f func(x, weight float64)) {
 	for i, node := range r.nodes {
 		f(lo+width*node, width*r.weights[i])

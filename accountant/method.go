@@ -9,14 +9,14 @@ import (
 type Method string
 
 const (
-	// Tightest is Exact if all releases are Gaussian. Otherwise it is LossDistribution,
-	// or RenyiDP if that is not possible.
+	// Tightest selects Exact if all releases are Gaussian. Otherwise it selects
+	// LossDistribution, or RenyiDP if LossDistribution does not apply.
 	Tightest Method = "tightest"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
 	Exact Method = "exact Gaussian"
-	// LossDistribution composes discretised privacy loss distributions. It returns
-	// certified lower and upper bounds.
+	// LossDistribution composes discretised privacy loss distributions. Its lower and upper
+	// bounds are certified.
 	LossDistribution Method = "privacy loss distribution"
 	// Contour inverts the moment generating function numerically. It is accurate to a
 	// dozen digits but not certified.
@@ -26,23 +26,24 @@ const (
 	// FixedSize uses the bound of Wang, Balle, Kasiviswanathan (2019) on Rényi
 	// divergences under sampling without replacement.
 	FixedSize Method = "Rényi DP of fixed-size samples"
-	// Moments is the moments accountant as it was published (Abadi et al. 2016).
+	// Moments is the moments accountant in its published form (Abadi et al. 2016).
 	Moments Method = "moments accountant"
-	// Advanced is advanced composition with amplification by sampling, as in the paper on
-	// DP variational inference.
+	// Advanced is advanced composition with amplification by sampling (Jälkö, Dikmen, Honkela,
+	// "Differentially Private Variational Inference for Non-conjugate Models", 2017).
 	Advanced Method = "advanced composition"
-	// Basic adds ε and δ.
+	// Basic adds the ε and the δ of all releases.
 	Basic Method = "basic composition"
 )
 
-// Methods returns the methods that can be compared, the tightest first.
+// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest, the tightest
+// first.
 func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers holds the functions by which a method computes bounds on ε and δ. They return
-// an upper bound for the argument low and a lower bound for high. low and high differ
-// only by the max divergence of discrete noise.
+// answers holds the functions by which a method computes bounds on ε and δ. The upper bound
+// belongs to the argument low and the lower bound to high. low and high differ only if the noise
+// is discrete, by its max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -84,7 +85,7 @@ func epsilonOnly(Profile, float64, float64) (Bound, error) {
 	return Bound{}, errors.New("the method computes ε only")
 }
 
-// tightest returns the method that Tightest stands for.
+// tightest returns the method that Tightest selects for p.
 func (p Profile) tightest() Method {
 	if p.Gaussian() {
 		return Exact
@@ -140,14 +141,15 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for δ, or on δ for ε: the upper bound for low and the
-// lower bound for high.
+// certified returns bounds on ε for a δ, or on δ for an ε. The upper bound belongs to the
+// argument low and the lower bound to high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// Removal is usually the worse direction, and a Rényi bound on addition is cheap: if
-	// it is below the lower bound so far, addition need not be computed.
+	// covered reports whether a direction cannot change the result. Removal is usually the worse
+	// direction. A Rényi bound on addition is cheap, and if it is below the lower bound so far,
+	// addition need not be computed.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -214,9 +216,8 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems, which need a composition
-// with one kind of step: μ of the step before sampling, the sampling rate, and the number
-// of steps.
+// sampledAlike returns the arguments of the classical theorems, which need a composition with
+// one kind of step: μ of the step without sampling, the sampling rate, and the number of steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing

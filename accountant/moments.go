@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// moments is a quadrature rule for expectations under the law of a loss. It is accurate
-// for functions that grow no faster than e^(cL), where c is the order that it was made
-// for, or oscillate no faster than e^(itL), where t is the frequency that it was made
-// for.
+// moments is a quadrature rule for expectations under the law of a loss. It is made for an order
+// c and a frequency t. It is accurate for functions that grow no faster than e^(cL) and
+// oscillate no faster than e^(itL).
 type moments struct {
 	loss      []float64
 	logWeight []float64 // logarithm of the P-mass
@@ -21,12 +20,12 @@ type moments struct {
 // are never useful.
 const maxNodes = 1 << 18
 
-// moments returns the rule, without the outputs of P-mass cut that have the largest
-// losses. On the whole line the rule is the trapezoid rule, which converges exponentially
-// for analytic functions. Its step h keeps the error e^(−2πa/h) below 10⁻¹⁵, also for
-// oscillating integrands, where a is the distance to the nearest singularity. On other
-// intervals it is the composite Gauss-Legendre rule. moments returns nil if the rule
-// would take more than maxNodes points.
+// moments returns the quadrature rule for l. The rule leaves out the outputs with the largest
+// losses, up to a P-mass of cut. On the whole line it is the trapezoid rule, which converges
+// exponentially for analytic functions. Its step h keeps the error e^(−2πa/h) below 10⁻¹⁵, also
+// for oscillating integrands, where a is the distance to the nearest singularity. On other
+// intervals it is the composite Gauss-Legendre rule. moments returns nil if the rule would need
+// more than maxNodes points.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -101,13 +100,13 @@ func (m *moments) add(loss, logWeight float64) {
 	m.drop = append(m.drop, drop)
 }
 
-// cumulant returns K(c) = log E e^(cL), for the finite part of L, and its first two
-// derivatives: mean and variance of the loss tilted by e^(cL). They are NaN for a nil
+// cumulant returns K(c) = log E e^(cL), for the finite part of L, and its first two derivatives,
+// which are the mean and the variance of the loss tilted by e^(cL). All three are NaN for a nil
 // rule.
 //
-// E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The
-// terms of this expectation are non-negative, so the result is accurate even for rare
-// samples, where it is tiny, and stays accurate over millions of steps.
+// E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The terms of
+// this expectation are non-negative. So the result is accurate even for rare samples, where it
+// is tiny, and stays accurate over millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -122,7 +121,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	var excess, first, second float64
 	for i, l := range m.loss {
 		x := c * l
-		var grown float64 // e^x − 1
+		var grown float64 // e^x − 1 for the current x
 		if math.Abs(x) < 0.3 {
 			grown = math.Expm1(x)
 		} else {
@@ -138,7 +137,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant is like cumulant, for c at which e^(cL) would overflow.
+// bigCumulant does the same as cumulant. It works for c at which e^(cL) overflows.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

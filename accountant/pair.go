@@ -7,16 +7,16 @@ import "math"
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
-	lossAndLog(x float64) (loss, logDensity float64) // logDensity is log p, also where p underflows
-	at(loss float64) float64                         // inverse of loss; ∓Inf if the loss is below or above the range
-	tail(x float64) float64                          // mass of p right of x
+	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), also where p underflows
+	at(loss float64) float64                         // x at which the privacy loss is loss; ∓Inf if loss is below or above the range
+	tail(x float64) float64                          // mass of p to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
-	reach(order float64) (lo, hi float64)            // where p, q and p·(p/q)^order are not negligible
-	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance of the line from the next singularity of the loss
+	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
+	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance from the line to the nearest singularity of the loss
 }
 
-// span is the number of standard deviations that are kept. A normal distribution has a
-// mass of 10⁻²³ beyond.
+// span is the number of standard deviations that are kept. A normal distribution has a mass of
+// about 10⁻²³ outside.
 const span = 10
 
 // mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that
@@ -82,8 +82,8 @@ func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*ma
 // mixture.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// The modes of p·(p/q)^c solve x = (1+c)·share(x). Iterating from above converges to the
-// largest mode and never goes below it.
+// reach solves x = (1+c)·share(x) for the mode of p·(p/q)^c. The iteration from above converges
+// to the largest mode and never goes below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -94,8 +94,8 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 	})
 }
 
-// falls returns the point between from and to at which the decreasing logarithm f of a
-// density has fallen by span²/2.
+// falls returns the point between from and to at which f has fallen by span²/2 from its value at
+// from. f is the decreasing logarithm of a density.
 func falls(from, to float64, f func(float64) float64) float64 {
 	goal := f(from) - span*span/2
 	for range 30 {
@@ -109,15 +109,15 @@ func falls(from, to float64, f func(float64) float64) float64 {
 }
 
 func (m mixture) scale(float64) (smooth, analytic float64) {
-	if m.rate == 1 { // the loss is a line
+	if m.rate == 1 { // At rate 1 the loss is linear in x.
 		return m.sigma, m.sigma
 	}
 	return m.sigma, m.sigma * m.sigma
 }
 
-// opposed is one step of the Gaussian mechanism on a Poisson sample, where the record is
-// replaced by its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²)
-// (Lebeda, Regehr, Kamath, Steinke 2024, proposition 13).
+// opposed is one step of the Gaussian mechanism on a Poisson sample, in which the record is
+// replaced by its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²) (Lebeda,
+// Regehr, Kamath, Steinke 2024, proposition 13).
 type opposed struct{ rate, sigma float64 }
 
 func (o opposed) exponents(x float64) (plus, minus float64) {
@@ -142,13 +142,13 @@ func (o opposed) loss(x float64) float64 {
 	return softLoss(o.rate, plus) - softLoss(o.rate, minus)
 }
 
-// at solves (1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² − l/2).
+// at solves the equation (1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² − l/2) for x.
 func (o opposed) at(loss float64) float64 {
 	s2 := o.sigma * o.sigma
 	half := math.Abs(loss) / 2
 	y := half
 	if o.rate < 1 && half > 0 {
-		// The logarithm of (1−q)/q·e^(1/2σ²)·sinh(half).
+		// v is the logarithm of (1−q)/q·e^(1/2σ²)·sinh(half).
 		v := math.Log((1-o.rate)/o.rate) + 1/(2*s2)
 		if half < 1 {
 			v += math.Log(math.Sinh(half))
@@ -183,8 +183,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with p and q exchanged and the line reflected: the record is
-// removed rather than added.
+// reversed is the mixture with p and q exchanged and the line reflected. It describes adding the
+// record instead of removing it.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -200,8 +200,8 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// The logarithm of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and p·(p/q)^c
-// falls at least as fast as p.
+// reach uses that the logarithm of p·(p/q)^c is concave. The mode solves x = c·share(−x), and
+// p·(p/q)^c falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {

@@ -8,19 +8,19 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is the composition on a grid of losses, with every step tilted by e^(θL): the
-// masses of the step are multiplied by that factor and normalised. The tail of the
-// composed loss that determines δ(ε) becomes the bulk of the tilted distribution, so
-// rounding errors are relative to δ instead of 1.
+// A tilting is a composition on a grid of losses, in which every step is tilted by e^(θL).
+// Tilting multiplies the masses of the step by this factor and normalises them. The tail of the
+// composed loss that determines δ(ε) becomes the bulk of the tilted distribution. So rounding
+// errors are relative to δ instead of 1.
 type tilting struct {
-	upper bool    // upper bounds rather than lower ones
-	width float64 // width of the grid
-	order float64 // θ
+	upper bool    // true for upper bounds, false for lower bounds
+	width float64 // distance of the grid points
+	order float64 // θ, the strength of the tilt
 	laws  []tilted
-	logM  float64 // Σ log of the sum of the masses before they were normalised
+	logM  float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean  float64 // mean of the composed grid index
-	shift float64 // sum of the moved of all steps: each step is moved to near zero before the transform
-	added float64 // mass at infinity
+	shift float64 // sum of the field moved over all steps
+	added float64 // upper bound on the mass at infinity
 	steps float64
 }
 
@@ -28,16 +28,16 @@ type tilting struct {
 type tilted struct {
 	masses
 	times float64
-	mean  float64 // of the index
-	moved int     // mean, rounded
+	mean  float64 // mean grid index
+	moved int     // mean rounded to an integer; the step is moved by −moved before the transform
 }
 
 const unit = 0x1p-53
 
-// quadratureError bounds the relative error of the mass of a cell.
+// quadratureError bounds the relative error of the mass of each cell.
 const quadratureError = 5e-14
 
-// tilting discretises the composition and tilts it. It removes P-mass of at most cut from
+// tilting discretises the composition and tilts it. It removes a P-mass of at most cut from
 // every step. It returns an error if the grid would have too many cells.
 func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
@@ -78,8 +78,9 @@ func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, 
 	return t, nil
 }
 
-// outside returns Chernoff bounds on the tilted mass at losses that are more than reach
-// above the mean of the composed loss, and more than reach below it.
+// outside returns Chernoff bounds on tilted masses. above is the mass at losses that are more
+// than reach above the mean of the composed loss, and below is the mass at losses that are more
+// than reach below it.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -88,7 +89,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // the mass underflowed, and e may overflow
+				if l.mass[i] == 0 { // The mass underflowed to 0, and e may overflow.
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -98,7 +99,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// If the sum overflowed, there is no bound.
+		// There is no bound if the sum overflowed.
 		if rise < up {
 			up = rise
 		}
@@ -109,7 +110,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 	return min(1, math.Exp(up)), min(1, math.Exp(down))
 }
 
-// margin bounds the relative error of δ due to quadrature and rounding.
+// margin bounds the relative error of δ from quadrature and rounding.
 func (t *tilting) margin() float64 {
 	margin := (t.order + 2) * (quadratureError + 4*unit)
 	if !t.upper {
@@ -118,20 +119,20 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the distribution of the composed loss near its tilted mean. It gives a
-// bound on δ(ε) for every ε in the window. The bound accounts for the mass beyond the cut
-// of a step, the mass that wraps around the window, and the rounding of the transform.
+// A window is the distribution of the composed loss near its tilted mean. It gives a bound on
+// δ(ε) for every ε in the window. The bound includes the mass that is cut off each step, the
+// mass that wraps around the window, and the rounding of the transform.
 type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of the lowest entry
-	lowest int     // entries below would overflow
-	centre float64 // loss at which exponents are zero
+	lowest int     // lowest entry that is read; the sums over lower entries would overflow
+	centre float64 // loss at which the exponents of the sums are zero
 	scale  float64 // log M − θ·centre
-	start  int     // position of entry 0 in the row
-	noise  float64 // bounds the error of a mass in the row
-	// Bounds on the tilted mass beyond the ends, and on the amount that the mass above
-	// may add to δ·e^(−scale).
+	start  int     // index in the row of the window's entry 0
+	noise  float64 // bound on the error of each mass in the row
+	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass
+	// above the window may add to δ·e^(−scale).
 	wrapped, lost float64
 }
 
@@ -154,14 +155,14 @@ type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // sums of a window, at every block-th entry
+	sums     [][2]float64 // sums over the entries from every block-th entry on
 	// These fields are used only if the composition has several laws.
 	total     []complex128
 	amplified []float64
 }
 
 // workspaces holds the workspaces that are not in use.
-var workspaces sync.Pool // of *workspace
+var workspaces sync.Pool // a pool of *workspace
 
 func newWorkspace(n int) *workspace {
 	ws, _ := workspaces.Get().(*workspace)
@@ -172,7 +173,7 @@ func newWorkspace(n int) *workspace {
 		ws.plan.Reset(n)
 	}
 	if cap(ws.row) < n {
-		*ws = workspace{plan: ws.plan} // frees the old memory before the new is allocated
+		*ws = workspace{plan: ws.plan} // The assignment frees the old memory before the new memory is allocated.
 		ws.row = make([]float64, n)
 		ws.spectrum = make([]complex128, n/2+1)
 		ws.sums = make([][2]float64, n/block+2)
@@ -185,7 +186,7 @@ func newWorkspace(n int) *workspace {
 // afterwards.
 func (w *window) release() { workspaces.Put(w.workspace) }
 
-// window returns the composition on n grid points.
+// window returns the distribution of the composed loss on n grid points.
 func (t *tilting) window(n int) *window {
 	w := &window{tilting: t, workspace: newWorkspace(n)}
 	middle := int(math.Round(t.mean))
@@ -214,12 +215,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// A window stores its sums at every block-th entry.
+// block is the distance between the entries at which a window stores its sums.
 const block = 64
 
-// sum adds the entries from (inclusive) up to to (exclusive) to sums, the sums over all
-// entries from to on: Σ mass·e^(−θ(l−centre)), and Σ mass·e^(−θ(l−centre))·e^(entry−l),
-// where entry is the loss of the lowest entry.
+// sum returns the two sums over all entries at or above from. sums are the same sums for to.
+// They are Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where entry is the
+// loss of the lowest entry.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -244,7 +245,7 @@ func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// from returns the sums over all entries from i on.
+// from returns the sums over all entries at or above i.
 func (w *window) from(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
@@ -257,12 +258,12 @@ func (w *window) from(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed distribution to the row of the workspace. Its indices are
-// moved by −shift and taken modulo the size of the transform. It returns a bound on the
-// error of each mass.
+// compose writes the composed distribution to the row of the workspace. The indices are moved by
+// −shift and taken modulo the size of the transform. compose returns a bound on the error of
+// each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
-	// The relative error of a transform and its inverse.
+	// rounding is the relative error of a transform and its inverse.
 	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	total := ws.spectrum
 	if len(t.laws) > 1 {
@@ -286,8 +287,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		least := math.Exp(-160 / l.times)
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
-			grown := complex(0, 0) // if the power underflowed
-			// The factor by which an error in the spectrum grows in the power.
+			grown := complex(0, 0) // The value 0 is used if the power underflowed.
+			// amplified is the factor by which an error in the spectrum grows in the power.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -315,8 +316,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 	return noise / float64(n)
 }
 
-// standsFor returns the number of coefficients of a real transform that coefficient j
-// represents.
+// standsFor returns the number of coefficients of the full transform that coefficient j of the
+// real transform represents.
 func standsFor(j int) float64 {
 	if j == 0 {
 		return 1
@@ -326,7 +327,7 @@ func standsFor(j int) float64 {
 
 func modulus(f complex128) float64 { return math.Sqrt(real(f)*real(f) + imag(f)*imag(f)) }
 
-// power returns f^n for a whole n ≥ 1, by squaring.
+// power returns f^n for an integer n ≥ 1. It squares repeatedly.
 func power(f complex128, n float64) complex128 {
 	result := complex(1, 0)
 	for k := uint64(n); ; f *= f {
@@ -349,9 +350,8 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds how much the mass beyond the ends of the window can change δ(ε). Mass above
-// the window is missing from the sum. Mass that wraps around counts at most as much as
-// the same mass at ε.
+// blur bounds the change of δ(ε) by the mass outside the window. The sum lacks the mass above
+// the window. Mass that wraps around counts at most as much as the same mass at ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -368,7 +368,7 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	return w.read(i, epsilon), true
 }
 
-// epsilon returns the bound on ε(δ), at least 0. ok is false if it is outside of the
+// epsilon returns the bound on ε(δ), which is at least 0. ok is false if ε(δ) is outside of the
 // window.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, float64(w.first+i)*w.width) }
@@ -377,7 +377,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == -w.first // either δ(0) ≤ δ, or the window begins too high
+		return 0, low == -w.first // ok is true if δ(0) ≤ δ, and false if the window begins too high.
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

@@ -7,14 +7,14 @@ import (
 	"reflect"
 )
 
-// A Profile is the privacy profile δ(ε) of a composition. [Account] returns one.
+// A Profile is the privacy profile δ(ε) of a composition. [Account] returns it.
 type Profile struct {
 	tally
-	mu float64 // parameter of all Gaussian releases together
+	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases
 
-	above, below [][]step // steps that bound the profile from above and below, for each direction
-	different    bool     // above and below differ
-	removeFirst  bool     // the first direction has the larger Rényi divergences
+	above, below [][]step // compositions that bound the profile from above and from below, one for each direction
+	different    bool     // true if above and below differ
+	removeFirst  bool     // true if the first direction has the larger Rényi divergences
 }
 
 // Account returns the privacy profile of e. It returns an error if an event is malformed,
@@ -64,8 +64,8 @@ func Account(e Event) (Profile, error) {
 	return p, nil
 }
 
-// upper returns the compositions that bound the profile from above, one for each
-// direction. lower returns those that bound it from below.
+// upper returns the compositions that bound the profile from above, one for each direction.
+// lower returns the compositions that bound it from below.
 func (p Profile) upper() []*composition { return compositions(p.above) }
 
 func (p Profile) lower() []*composition { return compositions(p.below) }
@@ -80,7 +80,7 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns the compositions of upper that have the largest Rényi divergences.
+// worst returns the compositions from upper that have the largest Rényi divergences.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -98,10 +98,10 @@ func (p Profile) oneLaw() bool { return !p.different }
 // the bounds take into account.
 func (p Profile) Mu() float64 { return p.mu }
 
-// Gaussian reports whether all releases are Gaussian. Then μ determines the profile.
+// Gaussian reports whether all releases are Gaussian. In that case μ determines the profile.
 func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
-// A Bound is an interval that contains the requested number.
+// A Bound is an interval that contains the true value of ε, δ or a rate.
 type Bound struct {
 	Lower, Upper float64
 	Method       Method
@@ -133,14 +133,14 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 		low, high = delta*math.Exp(-r)*(1-0x1p-50), min(delta*math.Exp(r)*(1+0x1p-50), 1)
 	}
 	b, err := p.by(m, func(a answers) (Bound, error) { return a.epsilon(p, low, high) })
-	// If P and Q are (ε, δ)-close, then P′ and Q′ within max divergence r of them are (ε
-	// + 2r, e^r δ)-close, and vice versa.
+	// If P and Q are (ε, δ)-close, then any P′ and Q′ within max divergence r of them are (ε +
+	// 2r, e^r δ)-close, and vice versa.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
 }
 
-// check returns an error if the bounds cannot both be true.
+// check returns an error if Lower exceeds Upper or a bound is NaN.
 func (b Bound) check() error {
 	if !(b.Lower >= 0 && b.Lower <= b.Upper*(1+1e-9)) {
 		return fmt.Errorf("profile: %s: the bounds [%g, %g] contradict each other", b.Method, b.Lower, b.Upper)
@@ -164,7 +164,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the functions of method m and returns the bounds.
+// by calls compute with the functions of method m and returns the checked bounds.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest {
 		m = p.tightest()

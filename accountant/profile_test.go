@@ -15,8 +15,8 @@ func account(t *testing.T, e Event) Profile {
 	return p
 }
 
-// By corollary 3.3 of Dong, Roth, Su 2022, Gaussian releases compose to one Gaussian
-// release with μ² = Σμ².
+// The test checks that Gaussian releases compose to one Gaussian release with μ² = Σμ²
+// (corollary 3.3 of Dong, Roth, Su 2022).
 func TestComposition(t *testing.T) {
 	parts := Composed{
 		Repeated{Gaussian{Sensitivity: 1, Sigma: 10, Adjacency: ZeroOut}, 64},
@@ -112,14 +112,15 @@ func TestDiscreteGaussianIsCovered(t *testing.T) {
 	}
 }
 
-// The log ratio between the rounded Gaussian of variance s² − 1/12 and the
-// discrete Gaussian is −He₄(k/s)/(2880 s⁴) up to higher orders.
+// The test compares roundingDivergence with the log ratio between the rounded Gaussian of
+// variance s² − 1/12 and the discrete Gaussian, which is −He₄(k/s)/(2880 s⁴) up to higher
+// orders.
 func TestRoundingDivergence(t *testing.T) {
 	for _, s := range []float64{16, 32, 64} {
 		v := s*s - 1.0/12
 		norm := s * math.Sqrt(2*math.Pi)
 		for k := 0.0; k <= 5*s; k += s / 4 {
-			// Erfc keeps full relative accuracy in the tails.
+			// Erfc keeps the full relative accuracy in the tails.
 			rounded := (math.Erfc((k-.5)/math.Sqrt(2*v)) - math.Erfc((k+.5)/math.Sqrt(2*v))) / 2
 			discrete := math.Exp(-k*k/(2*s*s)) / norm
 			z := k / s
@@ -135,8 +136,8 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// For the noise that the mechanisms use, the discrete and the continuous Gaussian have
-// the same cost.
+// The test checks that, for noise of the size that the mechanisms use, the discrete and the
+// continuous Gaussian have the same cost.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})
@@ -150,7 +151,7 @@ func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	}
 }
 
-// Many small releases after a large one are not lost in rounding.
+// The test checks that rounding does not lose many small releases after a large one.
 func TestCompositionRoundsUp(t *testing.T) {
 	events := Composed{Gaussian{1, 1, AddRemove}}
 	for range 1 << 16 {

@@ -2,9 +2,9 @@ package accountant
 
 import "fmt"
 
-// Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event
-// e, and the error that it would return. If the error is a [*BudgetError], cost is the
-// cost that exceeds the budget. Quote does not change the filter.
+// Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event e, and
+// the error that Charge would return. If the error is a [*BudgetError], cost is the cost of e,
+// which exceeds the rest of the budget. Quote does not change the filter.
 func (f *Filter) Quote(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -12,7 +12,7 @@ func (f *Filter) Quote(e Event) (cost float64, err error) {
 	return c.main, err
 }
 
-// after returns the spending after e is admitted, and the cost of e.
+// after returns the total spending if e is admitted, and the cost of e.
 func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	if cost, err = s.cost(e); err != nil {
 		return filterCost{}, filterCost{}, fmt.Errorf("charge: %w", err)

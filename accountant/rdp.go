@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1, the larger of the two
-// directions. It is an upper bound up to the rounding of a quadrature that is exact to 12
-// digits. It returns +Inf if e has a mass at infinity, and for orders too large to be
-// useful. For sampled Gaussians it is the moments accountant (Abadi et al., "Deep
-// Learning with Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential
-// Privacy of the Sampled Gaussian Mechanism", 2019) at any real order, without series.
+// Renyi returns the Rényi divergence of e at an order above 1, the larger of the two directions.
+// It is an upper bound up to the rounding of a quadrature that is exact to 12 digits. It returns
+// +Inf if e has a mass at infinity, and for orders too large to be useful. For sampled Gaussians
+// it computes the moments accountant (Abadi et al., "Deep Learning with Differential Privacy",
+// 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism",
+// 2019). It uses quadrature instead of a series, and so accepts every real order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -22,7 +22,8 @@ func Renyi(e Event, order float64) (float64, error) {
 	return p.Renyi(order), nil
 }
 
-// Renyi returns the Rényi divergence of the composition, like the function [Renyi].
+// Renyi returns the Rényi divergence of the composition. The function [Renyi] describes the
+// accuracy.
 func (p Profile) Renyi(order float64) float64 { return p.RenyiCurve([]float64{order})[0] }
 
 // RenyiCurve returns the Rényi divergence at each order.
@@ -34,8 +35,8 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// If the releases are within max divergence r of the accounted pair, this adds
-		// (2α−1)/(α−1) times r.
+		// The releases are within max divergence r of the accounted pair. This adds (2α−1)/(α−1)
+		// times r.
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve
@@ -52,14 +53,14 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// finiteRenyi is like renyi, but ignores the mass at infinity.
+// finiteRenyi returns the same as renyi, but ignores the mass at infinity.
 func (c *composition) finiteRenyi(order float64) float64 {
 	if k, ok := c.binomialCumulant(order); ok {
 		return k / (order - 1)
 	}
 	k, _, _ := c.cumulant(order - 1)
 	if math.IsNaN(k) {
-		return math.Inf(1) // the order is too large to be useful
+		return math.Inf(1) // A larger order is not useful.
 	}
 	return max(0, k/(order-1))
 }
@@ -68,8 +69,8 @@ func (c *composition) finiteRenyi(order float64) float64 {
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3), if the sum is shorter than a quadrature and
-// loses no digits. Otherwise ok is false.
+// (Mironov, Talwar, Zhang 2019, section 3.3). ok is false unless the sum is shorter than a
+// quadrature and loses no digits.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false
@@ -87,7 +88,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // x is so small that log(1 + x) has lost its digits
+		if !(one > 1e-3) { // The sum 1 + x has lost the digits of the small x.
 			return 0, false
 		}
 		k += s.times * one
@@ -105,8 +106,8 @@ func (l law) isMixture() (m mixture, ok bool) {
 	return m, ok && m.rate < 1 && math.IsInf(l.parts[0].lo, -1)
 }
 
-// renyiEpsilon returns the least ε(δ) that Rényi divergences of real orders imply, and
-// the order (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
+// renyiEpsilon returns the least ε(δ) that follows from Rényi divergences of real orders, and
+// the order that gives it (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
 func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1), math.Inf(1)
@@ -116,7 +117,8 @@ func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	})
 }
 
-// renyiDelta returns the least δ(ε) that Rényi divergences imply.
+// renyiDelta returns the least δ(ε) that follows from Rényi divergences, and the order that
+// gives it.
 func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	exponent, order := leastOverOrders(func(order float64) float64 {
 		return (order-1)*(raise(c.finiteRenyi(order))-epsilon+math.Log1p(-1/order)) - math.Log(order)
@@ -124,8 +126,8 @@ func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	return min(1, math.Exp(exponent)*(1+1e-9)+c.infinite()), order
 }
 
-// leastOverOrders minimises a function of a real order above 1: it takes the best point
-// of a coarse scan of log(α − 1) and refines it by golden section.
+// leastOverOrders minimises a function of a real order above 1. It scans log(α − 1) on a coarse
+// grid and refines the best point by golden section.
 func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	at := func(x float64) float64 {
 		y := f(1 + math.Exp(x))
@@ -168,8 +170,8 @@ func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	return least, 1 + math.Exp(best)
 }
 
-// momentsEpsilon returns ε(δ) by the moments accountant as published: integer orders λ =
-// α − 1 up to 32 and ε = min (K(λ) + log 1/δ)/λ (Abadi et al. 2016, theorem 2).
+// momentsEpsilon returns ε(δ) by the published moments accountant: integer orders λ = α − 1 up
+// to 32 and ε = min (K(λ) + log 1/δ)/λ (Abadi et al. 2016, theorem 2).
 func (c *composition) momentsEpsilon(delta float64) float64 {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1)

@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// This file computes the meaning of a profile for an attacker who wants to know from
-// which of two adjacent inputs a release came, for example whether a record was used. An
-// attack is any rule that answers yes or no from the release. Its true-positive rate is
-// the probability of a yes if the record was used. Its false-positive rate is the
-// probability of a yes if the record was not used. The bounds hold for every attack, with
-// any knowledge about the other records and any computing power.
+// This file translates a profile into the success of attacks. An attacker wants to know from
+// which of two adjacent inputs a release came, for example whether a record was used. An attack
+// is any rule that answers yes or no from the release. Its true-positive rate is the probability
+// of a yes if the record was used. Its false-positive rate is the probability of a yes if the
+// record was not used. The bounds hold for every attack, with any information about the other
+// records and any computing power.
 
 // TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
-// false-positive rate of at most fpr, 0 < fpr < 1, for the order of the two inputs that
+// false-positive rate of at most fpr, for 0 < fpr < 1. It takes the order of the two inputs that
 // gives the larger rate. The rate for one order is the dual
 //
 //	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
 //
-// of the test of Neyman and Pearson. Each order is treated separately, because the orders
-// are different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
-// Characteristic Function", 2022, section 2). Every a gives a bound, so H_a must be
-// certified, but the choice of a need not be. For Gaussian releases the rate is
-// Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
+// of the test of Neyman and Pearson. Each order is treated separately, because the orders are
+// different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, section 2). Every a gives a bound, so H_a must be certified,
+// but the choice of a need not be. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong,
+// Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }
@@ -31,8 +31,8 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	if !(fpr > 0 && fpr < 1) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
-	// P′ and Q′ within max divergence r of P and Q turn a test with rates α and β into
-	// one with rates of at most e^r·α and e^r·β, and vice versa.
+	// If P′ and Q′ are within max divergence r of P and Q, a test with rates α and β for P and Q
+	// has rates of at most e^r·α and e^r·β for P′ and Q′, and vice versa.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {
@@ -63,27 +63,26 @@ func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	return curve, nil
 }
 
-// Advantage returns bounds on the largest difference between the true- and the
-// false-positive rate of any attack. It is the total variation distance, δ(0).
+// Advantage returns bounds on the largest difference between the true- and the false-positive
+// rate of any attack. This difference is the total variation distance, δ(0).
 func (p Profile) Advantage() (Bound, error) { return p.Delta(0) }
 
 // Accuracy returns bounds on the largest probability that an attacker guesses the input
-// correctly, if both inputs are equally likely a priori: (1 + δ(0))/2.
+// correctly, if both inputs are equally likely a priori. This probability is (1 + δ(0))/2.
 func (p Profile) Accuracy() (Bound, error) {
 	b, err := p.Advantage()
 	b.Lower, b.Upper = (1+b.Lower)/2, (1+b.Upper)/2
 	return b, err
 }
 
-// OddsFactor returns bounds on the logarithm of the largest factor by which a release
-// multiplies an attacker's odds, except with at most the given probability over the
-// noise.
+// OddsFactor returns bounds on the logarithm of a factor. A release multiplies an attacker's
+// odds by more than this factor with at most the given probability over the noise.
 //
-// This factor is not e^ε(δ) with the probability for δ: the loss of an (ε, δ)-private
-// release exceeds ε with a probability that may be larger than δ, but it exceeds ε −
-// log(1 − δ/p) with probability at most p, since δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor
-// uses the pair (ε, δ) of the profile that gives the smallest factor. The lower bound is
-// ε(p), which holds because δ(ε) is less than the probability.
+// The factor is not e^ε(δ) with the probability for δ. The loss of an (ε, δ)-private release may
+// exceed ε with a probability larger than δ. But it exceeds ε − log(1 − δ/p) with probability at
+// most p, since δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor uses the pair (ε, δ) of the profile that
+// gives the smallest factor. The lower bound is ε(p), which holds because δ(ε) is less than the
+// probability.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -91,7 +90,7 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		// Rényi divergences are cheap, and accurate enough to choose the pair.
+		// Rényi divergences are cheap, and accurate enough to choose the pair (ε, δ).
 		b, err := p.EpsilonBy(RenyiDP, probability*share)
 		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log
@@ -110,8 +109,8 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	return b, err
 }
 
-// Posterior returns the probability that the record was used if an attack with the given
-// rates answers yes and the prior probability was prior.
+// Posterior returns the probability that the record was used, given that an attack with the
+// given rates answered yes. prior is the probability before the attack.
 func Posterior(prior, tpr, fpr float64) float64 {
 	yes := prior * tpr
 	if yes == 0 {
@@ -120,14 +119,14 @@ func Posterior(prior, tpr, fpr float64) float64 {
 	return yes / (yes + (1-prior)*fpr)
 }
 
-// GroupEpsilon returns bounds on the smallest ε for which the composition is (ε,
-// δ)-private for groups of records: inputs that differ in up to size records, each as
-// under the adjacency.
+// GroupEpsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private for
+// groups of records. The inputs differ in up to size records, and each difference is one of the
+// adjacency.
 //
-// Gaussian releases have exactly the parameter size·μ for a group. For other releases the
-// upper bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It
-// does not use the fact that a group is seldom sampled as a whole. The lower bound is the
-// lower bound for one record.
+// Gaussian releases have exactly the parameter size·μ for a group. For other releases the upper
+// bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It does not use
+// the fact that a group is seldom sampled as a whole. The lower bound is the lower bound for one
+// record.
 func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	if size < 1 {
 		return Bound{}, fmt.Errorf("group: the size must be at least 1, got %d", size)
@@ -147,8 +146,8 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns nearly the least size·ε with δ_size(ε) ≤ δ. It searches with
-// estimates, and certifies the result.
+// groupEpsilon returns approximately the least size·ε for which [GroupPrivacy] gives at most δ.
+// It searches with estimates and certifies the result.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

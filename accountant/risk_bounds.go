@@ -2,9 +2,10 @@ package accountant
 
 import "math"
 
-// The bounds in this file follow from one guarantee (ε, δ) alone. They are looser than
-// the bounds of a [Profile]. Arguments are not checked: ε ≥ 0, 0 ≤ δ ≤ 1, rates in [0,
-// 1], and a size of at least 1. Results are raised by more than their rounding error.
+// The bounds in this file follow from one guarantee (ε, δ) alone. They are looser than the
+// bounds of a [Profile]. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ ≤
+// 1, rates in [0, 1], and a size of at least 1. Results are raised by more than their rounding
+// error.
 
 // AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private
 // release, (e^ε − 1 + 2δ)/(e^ε + 1) (Kairouz, Oh, Viswanath 2015, theorem 2.1;
@@ -26,9 +27,9 @@ func TruePositiveRateBound(epsilon, delta, fpr float64) float64 {
 	return min(1, left*(1+0x1p-40), right*raised)
 }
 
-// GroupPrivacy returns the guarantee (kε, δ(e^(kε) − 1)/(e^ε − 1)) of an (ε, δ)-private
-// release for groups of k records (Vadhan, "The Complexity of Differential Privacy",
-// 2017, lemma 2.2, with its sum).
+// GroupPrivacy returns the guarantee (kε, δ(e^(kε) − 1)/(e^ε − 1)) of an (ε, δ)-private release
+// for groups of k records (Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2,
+// with the geometric sum of its proof).
 func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	n := float64(k)
 	switch {
@@ -37,7 +38,8 @@ func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	case epsilon == 0:
 		del = n * delta
 	default:
-		// Computed in logarithms, because e^(kε) can overflow although δ is small.
+		// The product is computed in logarithms, because e^(kε) can overflow although δ is
+		// small.
 		log := math.Log(delta) + logExpm1(n*epsilon) - logExpm1(epsilon)
 		del = math.Exp(log) * (1 + 0x1p-40)
 	}

@@ -15,8 +15,8 @@ func must(t *testing.T) func(Bound, error) Bound {
 	}
 }
 
-// The reference values are the rates of the Neyman-Pearson test for each direction. A
-// profile gives the larger of the two rates.
+// The test compares the rates with those of the Neyman-Pearson test for each direction in the
+// reference file. A profile gives the larger of the two rates.
 func TestAttackRiskVectors(t *testing.T) {
 	var cases []struct {
 		ID        string
@@ -58,7 +58,7 @@ func TestAttackRiskVectors(t *testing.T) {
 	t.Logf("at most %.1e above and %.1e below", above, below)
 }
 
-// For a Gaussian release the rate is Φ(Φ⁻¹(α) + μ). The test chooses α = Φ(z).
+// The test compares the rate of a Gaussian release with Φ(Φ⁻¹(fpr) + μ), for fpr = Φ(z).
 func TestGaussianTrueRate(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{1e-3, 0.1, 1, 3, 10, 30} {
@@ -67,7 +67,8 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// The rounding of fpr, near 1, is not an error of the rate.
+			// blur is the effect of the rounding of fpr near 1, which is not an error of the
+			// rate.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -78,8 +79,8 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// For one step of a Poisson sample, the rate equals a direct integration of the test that
-// answers yes right of a threshold.
+// The test compares the rate for one step of a Poisson sample with closed forms of the rates of
+// threshold tests in both directions.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
 	p := account(t, Poisson{q, sigma, AddRemove})
@@ -95,7 +96,7 @@ func TestOneStepTrueRate(t *testing.T) {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // the reverse test with the same rate
+		for y := -4.0; y < 5; y += 1e-3 { // The reverse test runs over all thresholds y with a false-positive rate of at most null.
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -106,9 +107,9 @@ func TestOneStepTrueRate(t *testing.T) {
 	}
 }
 
-// The true-positive rate is concave in the false-positive rate, at least as large, and at
-// most one. Noise lowers it. The bounds that follow from a single (ε, δ) are at least as
-// large.
+// The test checks the shape of the true-positive rate. It is concave in the false-positive rate,
+// at least as large as that rate, and at most one. More noise lowers it. The bounds that follow
+// from a single (ε, δ) are at least as large.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}
@@ -162,7 +163,8 @@ func TestTrueRateShape(t *testing.T) {
 	}
 }
 
-// Losses of at most Tε₀ allow a rate of e^(Tε₀)·fpr. Small rates come close to it.
+// The test checks a composition of T losses of at most ε₀. The rate is at most e^(Tε₀)·fpr, and
+// small rates come close to this bound.
 func TestBoundedLossTrueRate(t *testing.T) {
 	ok := must(t)
 	p := account(t, Repeated{Laplace{1, 4, AddRemove}, 3})
@@ -174,8 +176,8 @@ func TestBoundedLossTrueRate(t *testing.T) {
 	}
 }
 
-// Randomised response that reveals the truth with probability δ is the worst (ε,
-// δ)-private release: attacks on it reach the bounds.
+// The test checks that attacks on randomised response that reveals the truth with probability δ
+// reach the bounds. It is the worst (ε, δ)-private release.
 func TestRiskBoundsAreReached(t *testing.T) {
 	ok := must(t)
 	for _, c := range []struct{ epsilon, delta float64 }{{0.5, 0}, {1, 1e-5}, {0.1, 0.2}, {3, 0.01}, {20, 1e-9}} {
@@ -195,8 +197,8 @@ func TestRiskBoundsAreReached(t *testing.T) {
 	}
 }
 
-// The loss of a Gaussian release is N(μ²/2, μ²). Its quantile is the logarithm of the
-// odds factor that is exceeded with a given probability.
+// The test compares OddsFactor with the quantile of the loss of a Gaussian release, which is
+// N(μ²/2, μ²).
 func TestOddsFactor(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{0.1, 1, 3} {
@@ -218,7 +220,7 @@ func TestOddsFactor(t *testing.T) {
 func TestGroupEpsilon(t *testing.T) {
 	ok := must(t)
 	const delta = 1e-5
-	// For Gaussian releases the bound for groups is exact.
+	// The bound for groups is exact for Gaussian releases.
 	for _, k := range []int{1, 2, 10, 1000} {
 		p := account(t, Repeated{Gaussian{1, 50, AddRemove}, 9})
 		got := ok(p.GroupEpsilon(k, delta))
@@ -256,7 +258,7 @@ func TestGroupEpsilon(t *testing.T) {
 	if _, del := GroupPrivacy(800, 1e-300, 2); del != 1 {
 		t.Errorf("group guarantee that should be vacuous: δ = %g", del)
 	}
-	// δ(e^(kε) − 1)/(e^ε − 1) is a sum of k terms.
+	// The reference is the geometric sum of k terms that equals δ(e^(kε) − 1)/(e^ε − 1).
 	_, del := GroupPrivacy(0.3, 1e-4, 3)
 	if want := 1e-4 * (1 + math.Exp(0.3) + math.Exp(0.6)); relative(del, want) > 1e-11 {
 		t.Errorf("group δ %g, want %g", del, want)

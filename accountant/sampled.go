@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Poisson is one release of a sum of vectors of L2 norm at most 1 over a sample that
-// contains every record independently with probability Rate, with independent N(0,
-// Sigma²) noise on every element. Sigma is the noise multiplier: the noise in units of
-// the clip norm.
+// Poisson is one release of a sum over a random sample of the records. The sample contains every
+// record independently with probability Rate. The summed vectors have L2 norm at most 1, and
+// every element of the sum has independent N(0, Sigma²) noise. Sigma is the noise multiplier.
 //
 // Its dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
 //
@@ -19,10 +18,9 @@ import (
 //     Kamath, Steinke, "Avoiding Pitfalls for Privacy Accounting of Subsampled Mechanisms
 //     under Composition", 2024, proposition 13).
 //
-// A record of norm 1 among records of norm 0 has exactly these pairs, so the bounds are
-// tight.
+// A record of norm 1 among records of norm 0 has exactly these pairs, so the bounds are tight.
 type Poisson struct {
-	Rate      float64 // in [0, 1]
+	Rate      float64 // sampling probability in [0, 1]
 	Sigma     float64
 	Adjacency Adjacency
 }
@@ -55,8 +53,8 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 // minRate is the least sampling rate for which the moments are accurate.
 const minRate = 1e-12
 
-// minSigma is the least noise multiplier of a sampled release that is accounted. With
-// less noise a single release has privacy losses of hundreds.
+// minSigma is the least noise multiplier of a sampled release that can be accounted. With less
+// noise a single release has privacy losses of hundreds.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
@@ -76,10 +74,9 @@ func sampledPair(rate, sigma float64) directions {
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
 }
 
-// WithoutReplacement is one release like that of [Poisson], over a sample of a fixed
-// number of records drawn without replacement. Rate is the size of the sample over the
-// number of records. It differs from a Poisson sample because another record enters the
-// sample when one record leaves it.
+// WithoutReplacement is a release like [Poisson], but the sample has a fixed size and is drawn
+// without replacement. Rate is the size of the sample divided by the number of records. When one
+// record leaves the sample, another record enters it, and this changes the cost.
 //
 //   - Under add-remove, with the size of the sample public, the dominating pairs are
 //     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11).
@@ -91,7 +88,7 @@ func sampledPair(rate, sigma float64) directions {
 //   - Under zero-out one record is replaced by a record of norm 0. The upper bound is the
 //     bound for replace-one, and the lower bound is the bound for a Poisson sample.
 type WithoutReplacement struct {
-	Rate      float64 // in [0, 1]
+	Rate      float64 // sampled fraction of the records, in [0, 1]
 	Sigma     float64
 	Adjacency Adjacency
 }
@@ -103,7 +100,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // the size of the sample stays the same when a record is added or removed
+		factor := 2.0 // Adding or removing a record does not change the size of the sample.
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}
@@ -127,12 +124,12 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	return same(l), lower, nil
 }
 
-// Permutation is one epoch of releases like that of [Poisson] over the batches of a
-// partition of the records, shuffled or not: every record is in one batch. It costs as
-// much as one release over all records. The cost takes no advantage of shuffling. For
-// noise multipliers below about 0.6 shuffling gives no amplification (Chua et al., "How
-// Private are DP-SGD Implementations?", 2024). Add-remove is refused, because an
-// additional record moves other records to other batches.
+// Permutation is one epoch of releases over the batches of a partition of the records. Every
+// record is in exactly one batch, and each release is otherwise like [Poisson]. The epoch costs
+// as much as one release over all records, whether or not the records are shuffled. For noise
+// multipliers below about 0.6 shuffling gives no amplification (Chua et al., "How Private are
+// DP-SGD Implementations?", 2024). Add-remove is refused, because an additional record moves
+// other records to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkUpper fails the test if a certified upper bound is below the true value or larger
-// than the true value by a relative amount of more than above.
+// checkUpper fails the test if a certified upper bound got is below the true value want, or
+// exceeds want by a relative amount of more than above.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {
@@ -68,8 +68,8 @@ func TestPoissonVectors(t *testing.T) {
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
-			// For few steps of rare samples the method returns an error instead of a
-			// wrong number.
+			// For few steps of rare samples the method returns an error instead of a wrong
+			// value.
 			t.Logf("%s: q = %g, T = %d: %v", c.ID, c.Q, c.T, err)
 		} else if r := relative((contour.Upper+contour.Lower)/2, want); r > 1e-9 || contour.Upper < want*(1-1e-9) {
 			t.Errorf("%s: contour %+v, want %.12g (%.1e)", c.ID, contour, want, r)
@@ -87,7 +87,7 @@ func TestPoissonVectors(t *testing.T) {
 				t.Errorf("%s: Rényi ε over real orders %.10g, want %.10g (%.1e)", c.ID, renyi.Upper, c.RDPContinuous.Eps, r)
 			}
 		}
-		// For fractional orders, the series of the reference is only an upper bound.
+		// At fractional orders, the series of the reference is only an upper bound.
 		if order := c.RDP.Optimal_order; c.RDP.Eps > 0 {
 			got := RenyiEpsilon(order, p.Renyi(order), c.Delta)
 			if got > c.RDP.Eps*(1+1e-6) || order == math.Trunc(order) && got < c.RDP.Eps*(1-1e-6) {
@@ -193,7 +193,8 @@ func TestHeterogeneousVectors(t *testing.T) {
 	}
 }
 
-// In the hard cases the reference is an interval that contains the true value.
+// The test checks that the bounds overlap with the reference interval in the hard cases, for
+// which no exact value is known.
 func TestHardBrackets(t *testing.T) {
 	var cases []struct {
 		ID                   string
@@ -215,7 +216,7 @@ func TestHardBrackets(t *testing.T) {
 	}
 }
 
-// Sum and quadrature give the same moments at whole orders.
+// The test checks that the binomial sum and the quadrature agree at whole orders.
 func TestBinomialCumulant(t *testing.T) {
 	for _, q := range []float64{1e-4, .01, .3, .9} {
 		for _, sigma := range []float64{.5, 1, 4} {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Some published code samples without replacement but accounts for a Poisson sample. The
-// test computes the true cost at q = .01, T = 1000, δ = 1e-5.
+// The test computes the cost of code that samples without replacement but is accounted as
+// Poisson sampling, as in some published work, at q = .01, T = 1000, δ = 1e-5.
 func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	for _, c := range []struct{ sigma, addRemove, replace, atLeast float64 }{
 		{1, 1.83, 2.84, 13.4},
@@ -33,8 +33,8 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	}
 }
 
-// The test computes the cost of a published system with B = 128 of N = 60000, 20 epochs,
-// σ = 1.5 and δ = 1/60000. The publication says "ε ≈ 0.5".
+// The test computes the cost of a published system with a batch of 128 of 60000 records, 20
+// epochs, σ = 1.5 and δ = 1/60000. The publication states "ε ≈ 0.5".
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
 	if got := epsilonOf(t, poisson(q, 1.5, steps, AddRemove), delta).Upper; math.Abs(got-.535) > 5e-4 {
@@ -46,8 +46,7 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 }
 
-// The test checks the distance between the bounds for fixed-size samples, for an example
-// from the project's table of published errors.
+// The test checks the distance between the bounds for fixed-size samples on one example.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -55,11 +54,11 @@ func TestFixedSizeGap(t *testing.T) {
 	}
 }
 
-// DP-SEP visits the records in a permutation: the provable parameter is √T/σ, and its "ε
-// = 1" is 22.
+// The test computes the cost of DP-SEP, which visits the records in a permutation. The provable
+// parameter is √T/σ, and the ε that was published as 1 is 22.
 func TestPermutationOfDPSEP(t *testing.T) {
-	// sigma is the noise multiplier of DP-SEP for ε = 1 at N = 1000, T = 100 passes, δ =
-	// 1e-5.
+	// sigma is the published noise multiplier of DP-SEP for ε = 1 at N = 1000, T = 100 passes, δ
+	// = 1e-5.
 	const sigma = 2.69
 	got := epsilonOf(t, Repeated{Permutation{sigma, ZeroOut}, 100}, 1e-5).Upper
 	if math.Abs(got-22) > .5 {
@@ -74,9 +73,9 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 }
 
-// A project report has these largest numbers of rounds at σ = 5, δ = 1e-5, ε ≤ 10: 100 by
-// the exact method, 89 by Rényi divergences, 77 by the moments accountant with λ ≤ 32,
-// and 25 under replace-one.
+// The test checks the largest number of rounds at σ = 5, δ = 1e-5, ε ≤ 10: 100 by the exact
+// method, 89 by Rényi divergences, 77 by the moments accountant with λ ≤ 32, and 25 under
+// replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
 	target := Target{10, 1e-5}
 	rounds := func(epsilon func(Profile) float64, a Adjacency) int {
@@ -179,8 +178,8 @@ func TestSeedPaperVectors(t *testing.T) {
 	}
 }
 
-// The test computes one step in three ways: by the transform, by direct integration, and,
-// at rate 1, by the closed form of Gaussian releases.
+// The test computes the cost of one step in three ways: by the transform, by direct integration,
+// and, at rate 1, by the closed form of Gaussian releases.
 func TestOneStep(t *testing.T) {
 	for _, c := range some([]struct{ q, sigma float64 }{{.01, 1}, {.2, .5}, {.5, 3}, {1e-4, .7}, {.9, 1}}) {
 		for i, l := range []law{whole(mixture{c.q, c.sigma}), whole(reversed{mixture{c.q, c.sigma}}), whole(opposed{c.q, c.sigma})} {
@@ -192,10 +191,11 @@ func TestOneStep(t *testing.T) {
 				}
 				lower, upper := one.windowEpsilon(delta, both)
 				if i == 1 && math.IsInf(upper, 1) {
-					continue // too many cells, and no bound
+					continue // The law has too many cells, so there is no bound.
 				}
 				if upper < want*(1-1e-9) || upper > want*(1+1e-3)+1e-9 || lower > want*(1+1e-9) || i != 1 && lower < want*(1-2e-3)-1e-9 {
-					// The largest loss of addition is an edge, at which cells are coarse.
+					// The lower bound is not checked for addition, because cells are coarse near
+					// its largest loss.
 					t.Errorf("q = %g, σ = %g, law %d, δ = %g: transform [%g, %g], integral %g", c.q, c.sigma, i, delta, lower, upper, want)
 				}
 			}
@@ -224,8 +224,8 @@ func TestGaussiansByTheTransform(t *testing.T) {
 	}
 }
 
-// A composition of different events costs the same in any order. It costs more than each
-// event alone, and at most the sum of their costs.
+// The test checks that a composition of different events costs the same in any order, more than
+// each event alone, and at most the sum of their costs.
 func TestMixtures(t *testing.T) {
 	parts := []Event{
 		poisson(.02, 1.2, 200, AddRemove),
@@ -268,7 +268,7 @@ func TestMixtures(t *testing.T) {
 func TestLaplaceAndResponse(t *testing.T) {
 	const epsilon0 = 0.7
 	for _, epsilon := range []float64{0, .2, .5, .7, 1} {
-		// δ(ε) = 1 − e^((ε−ε₀)/2) for one Laplace release.
+		// One Laplace release has δ(ε) = 1 − e^((ε−ε₀)/2).
 		want := max(0, -math.Expm1((epsilon-epsilon0)/2))
 		b, err := account(t, Laplace{epsilon0, 1, AddRemove}).Delta(epsilon)
 		if err != nil || math.Abs(b.Upper-want) > 1e-8 || math.Abs(b.Lower-want) > 1e-8 {
@@ -346,7 +346,7 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
-// For rare samples in few steps, the given δ is above δ(0), so ε is 0.
+// The test checks that ε is 0 for rare samples in few steps, where δ is above δ(0).
 func TestRareSamples(t *testing.T) {
 	for _, c := range []struct {
 		e     Event
@@ -364,7 +364,7 @@ func TestRareSamples(t *testing.T) {
 	if err != nil || b.Lower < .0003095 || b.Upper > .000310 {
 		t.Errorf("δ(0) = %+v, %v, want about .0003097", b, err)
 	}
-	// An allocation has no lower bound, also as part of a composition.
+	// An allocation has no lower bound, and neither has a composition that contains one.
 	mix := Composed{RandomAllocation{1, 1, 2, ZeroOut}, Poisson{.01, 1, ZeroOut}}
 	if b := epsilonOf(t, mix, 1e-5); b.Lower > .2 || b.Upper < 1.98 || b.Upper > 2.01 {
 		t.Errorf("a mix with a Gaussian that has no lower bound: %+v", b)
@@ -374,9 +374,9 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// With atoms on the grid, discretisation adds no slack, so the charges for rounding,
-// wrap-around and mass at infinity must be sufficient by themselves. The test compares
-// k-fold randomised response with the binomial sum, in windows that are too small.
+// The test checks the charges for rounding, wrap-around and mass at infinity. It compares k-fold
+// randomised response with the binomial sum, in windows that are too small. The atoms are on the
+// grid, so discretisation adds no slack that could hide an error.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {
@@ -423,8 +423,8 @@ func FuzzExtremes(f *testing.F) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
 			t.Skip("outside of the supported range")
 		}
-		// The fuzzer has only short runs, because long runs are too slow. TestExtremes
-		// has long runs.
+		// The fuzzer uses only short runs, because long runs are too slow. TestExtremes has long
+		// runs.
 		extremes(t, q, sigma, int(times%20_000)+1, math.Pow(10, logDelta), math.Pow(10, logEpsilon),
 			[]Adjacency{AddRemove, ReplaceOne, ZeroOut}[kind%3], kind%6 >= 3)
 	})

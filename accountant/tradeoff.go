@@ -2,9 +2,9 @@ package accountant
 
 import "math"
 
-// A test distinguishes the two inputs of a direction. Its hockey-stick divergence H_a, a
-// = e^t, is δ(t) in this direction for t ≥ 0, and 1 − e^t + e^t·δ(−t) with δ in the
-// reverse direction for t < 0.
+// A test distinguishes the two inputs of a direction. Its hockey-stick divergence H_a with a =
+// e^t is δ(t) in this direction for t ≥ 0. For t < 0 it is 1 − e^t + e^t·δ(−t), with δ in the
+// reverse direction.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -20,7 +20,7 @@ func tests(all []*composition) []test {
 	return []test{{e, f}, {f, e}}
 }
 
-// estimate returns H_a + a·fpr approximately.
+// estimate returns an approximation of H_a + a·fpr.
 func (d test) estimate(t, fpr float64) float64 {
 	if t >= 0 {
 		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
@@ -40,9 +40,9 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 	return (1 - factor*(1-fpr-lower)) * (1 - 0x1p-50), (1 - factor*(1-fpr-upper)) * (1 + 0x1p-50)
 }
 
-// best returns approximately the t at which H_a + a·fpr has its single minimum. The
-// search is restricted to those t for which the part of the sum with a closed form does
-// not exceed the value at 0.
+// best returns approximately the t at which H_a + a·fpr has its single minimum. The sum is at
+// least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at which one of these
+// bounds exceeds the sum at t = 0.
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -81,10 +81,10 @@ func (d test) best(fpr float64) float64 {
 // upper bounds.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound of H_a + a·fpr over all a > 0, and 0 if it finds none.
-// The function is convex in a. If it is larger at two points a₋ < a₊ than at a₀ between
-// them, it is larger than at a₀ beyond them too. Between a₋ and a₀ it is above the line
-// through its values at a₀ and a₊. Between a₀ and a₊ it is above the line through its
+// atLeast returns a lower bound on H_a + a·fpr over all a > 0, or 0 if it finds none. The
+// function is convex in a. If its values at two points a₋ < a₊ are larger than its value at a₀
+// between them, the minimum lies between a₋ and a₊. Between a₋ and a₀ the function is above the
+// line through its values at a₀ and a₊. Between a₀ and a₊ it is above the line through its
 // values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
@@ -102,8 +102,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the point, on one side of the minimum at t, at which H_a +
-// a·fpr has risen by rise, or an infinity.
+// risen returns approximately the point at which H_a + a·fpr has risen by rise from its minimum
+// at t. side selects the side of the minimum. risen returns an infinity if there is no such
+// point.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -122,10 +123,10 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// attacks holds the tests of a profile for upper and lower bounds.
+// attacks holds the tests of a profile for the upper and for the lower bounds.
 type attacks struct {
 	above, below []test
-	shared       bool // above and below are equal
+	shared       bool // true if above and below are equal
 }
 
 func (p Profile) attacks() attacks {
@@ -140,9 +141,8 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest true-positive rate over both directions: the lower
-// bound is for the false-positive rate under, and the upper bound for the false-positive
-// rate over.
+// rates returns bounds on the largest true-positive rate over both directions. The lower bound
+// belongs to the false-positive rate under, and the upper bound to over.
 func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -162,8 +162,8 @@ func (a attacks) rates(under, over float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, under), upper
 }
 
-// onePair reports whether the laws of the lower bounds belong to one pair of inputs and
-// its reverse. Lower bounds on the rates of a test need such a pair.
+// onePair reports whether the laws of the lower bounds belong to one pair of inputs and its
+// reverse. Lower bounds on true-positive rates need such a pair.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -175,22 +175,22 @@ func (p Profile) onePair() bool {
 	return true
 }
 
-// An estimator computes δ(ε) of a composition quickly at many ε. It integrates along a
-// few contours. If these integrals fail, it uses the leading order of the saddle-point
+// An estimator quickly approximates δ(ε) of a composition at many ε. It integrates along a few
+// contours. If these integrals fail, it uses the leading order of the saddle-point
 // approximation.
 type estimator struct {
 	*composition
 	lines []anchored
-	known map[float64][2]float64 // certified bounds for each ε
+	known map[float64][2]float64 // certified bounds on δ for each ε
 }
 
-// anchored is a contour and the ε near which it is accurate.
+// anchored is a contour with the ε near which it is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
 }
 
-// delta returns δ(ε) approximately.
+// delta returns an approximation of δ(ε).
 func (e *estimator) delta(epsilon float64) float64 {
 	switch {
 	case epsilon > e.nearMost():
@@ -223,7 +223,7 @@ func (e *estimator) delta(epsilon float64) float64 {
 	return max(0, line.delta(epsilon))
 }
 
-// certified returns bounds on δ(ε) and stores them in known.
+// certified returns bounds on δ(ε) and caches them in known.
 func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	if b, ok := e.known[epsilon]; ok {
 		return b[0], b[1]
@@ -236,9 +236,9 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns bounds the product of the frequency up to which a contour must go and the
-// range of losses. If a density ends abruptly, or nearly so, the moment generating
-// function hardly falls along the contour.
+// maxTurns bounds the product of the largest frequency of a contour and the range of losses. If
+// a density ends abruptly, or nearly so, the moment generating function hardly falls along the
+// contour.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of one step.
@@ -270,8 +270,7 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining bounds the fraction of δ at nearMost that is left at a larger ε. δ is convex
-// in e^ε.
+// remaining bounds the ratio of δ at a larger ε to δ at nearMost. δ is convex in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {
@@ -280,8 +279,8 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns an ε close to the largest loss, if all losses are bounded. Above this
-// ε so little mass is left that the order of the saddle would be very large.
+// nearMost returns an ε close to the largest loss, if all losses are bounded. Above this ε the
+// mass is so small that the order of the saddle would be very large.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)
@@ -317,8 +316,8 @@ func gaussianRate(mu, fpr float64) float64 {
 	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
 }
 
-// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ): the value of the dual at
-// the threshold.
+// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ). It evaluates the dual at the
+// threshold of the best attack.
 func gaussianRateAbove(mu, fpr float64) float64 {
 	if mu == 0 {
 		return fpr
@@ -330,7 +329,7 @@ func gaussianRateAbove(mu, fpr float64) float64 {
 	return (1 - math.Exp(t)*(1-fpr-gaussianDeltaAbove(mu, -t))) * (1 + 0x1p-50)
 }
 
-// quantileBelow returns a z slightly below Φ⁻¹(fpr), or equal to it.
+// quantileBelow returns a z that is equal to Φ⁻¹(fpr) or slightly below it.
 func quantileBelow(fpr float64) float64 {
 	fits := func(z float64) bool { return normalCDF(z)*(1+0x1p-40) <= fpr }
 	if !fits(0) {

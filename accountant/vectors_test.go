@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// readVectors decodes one section of the reference values into dst, a pointer to a slice.
-// It skips the test if the file does not exist.
+// readVectors decodes one section of the reference file into dst, a pointer to a slice. It skips
+// the test if the file does not exist.
 func readVectors(t *testing.T, section string, dst any) {
 	t.Helper()
 	path := os.Getenv("FEDPVI_VECTORS")
@@ -29,8 +29,8 @@ func readVectors(t *testing.T, section string, dst any) {
 	}
 }
 
-// some returns all cases. Under -short it returns a few of them, since the race detector
-// finds nothing in single-threaded arithmetic.
+// some returns all cases, or only a few under -short. The race detector, with which -short is
+// used, finds nothing in single-threaded arithmetic.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases

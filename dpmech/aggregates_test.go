@@ -16,8 +16,9 @@ var aggregates = dpmech.Config{
 	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 1, Terms: 10, Releases: 20, Adjacency: accountant.AddRemove, Aggregates: true,
 }
 
-// Removing the protected unit changes an aggregate into another vector. Two opposite
-// vectors of norm C are 2C apart, under every adjacency.
+// The test checks that the sensitivity for aggregates is 2C under every adjacency. Removing the
+// protected unit changes an aggregate into another vector, and two opposite vectors of norm C
+// are 2C apart.
 func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -33,7 +34,7 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	}
 }
 
-// AddKeeping adds the same integers as Add, and stores a copy of them.
+// The test checks that AddKeeping adds the same integers as Add, and stores a copy of them.
 func TestAddKeeping(t *testing.T) {
 	m := newSum(t, aggregates)
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,27 +8,26 @@ import (
 )
 
 // A binomial samples Binomial(n, q), the number of successes in n independent trials of
-// probability q. q is exactly the dyadic number that its float64 represents. The
-// distribution of a sample is within statistical distance 2^-200 of the exact
-// distribution, by the following construction.
+// probability q. q is exactly the dyadic number that its float64 represents. The distribution of
+// a sample is within statistical distance 2^-200 of the exact distribution, by the following
+// construction.
 //
-// Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1}
-// = w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. It starts with w = 1 beside the mode and
-// goes in both directions. A step has at most five roundings, and there are fewer than
-// 2^21 steps (the weights fall below 2^-288 within 21 standard deviations, and a standard
-// deviation is at most √(2^31)/2). So every weight, and every sum of weights, has a
-// relative error below 2^24·2^-320. Weights below 2^-288 are left out: there are fewer
-// than 2^31 such weights on either side, and they decrease away from the mode, so their
-// mass is at most 2^-256. Sums are scaled to 2^256 and truncated. The truncation adds an
-// error of 2^-256 for every boundary between two outcomes, or 2^-234 in all. A draw
-// compares a uniform integer of 256 bits with the sums exactly, and reads only as many
-// bits as it needs.
+// Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1} =
+// w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence starts with w = 1 beside the mode
+// and goes in both directions. A step has at most five roundings, and there are fewer than 2^21
+// steps (the weights fall below 2^-288 within 21 standard deviations, and a standard deviation
+// is at most √(2^31)/2). So every weight, and every sum of weights, has a relative error below
+// 2^24·2^-320. Weights below 2^-288 are left out. There are fewer than 2^31 such weights on
+// either side, and they decrease away from the mode, so their mass is at most 2^-256. Sums are
+// scaled to 2^256 and truncated. The truncation adds an error of 2^-256 for every boundary
+// between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the
+// sums exactly, and reads only as many bits as it needs.
 type binomial struct {
-	first int         // outcome of entry 0
+	first int         // outcome of the first entry
 	top   []uint64    // highest word of 2^256 times the distribution function
-	rest  [][3]uint64 // the other words, highest first
-	guide []uint32    // the first entry for every value of the highest bits
-	shift uint        // 64 − number of those bits
+	rest  [][3]uint64 // the three lower words, highest first
+	guide []uint32    // first entry to try, for every value of the highest bits of a draw
+	shift uint        // 64 − number of bits that index guide
 }
 
 const (
@@ -36,23 +35,24 @@ const (
 	binomialLeast     = -288 // log₂ of the least weight that is kept
 )
 
-// A trial holds the parameters of a binomial. It is the key of the table in binomials.
+// A trial holds the parameters of a binomial. It is the key of the map of shared tables.
 type trial struct {
 	n int
 	q float64
 }
 
-// binomials holds the small tables that were made last. Runs of a mechanism, and clients
-// with equally many records, share a table. A table never changes.
+// binomials holds the small tables that were made most recently. Runs of a mechanism, and
+// clients with equally many records, share a table. A table never changes.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
 }
 
-// mostShared is the size of the largest table that is kept, in outcomes of 32 bytes.
+// mostShared is the largest number of outcomes of a table that is shared. An outcome takes 32
+// bytes.
 const mostShared = 1 << 12
 
-// binomialOf returns the table for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
+// binomialOf returns the table of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
 func binomialOf(n int, q float64) *binomial {
 	key := trial{n, q}
 	binomials.Lock()
@@ -146,8 +146,8 @@ func (b *binomial) accumulate(weights []*big.Float) {
 	}
 }
 
-// index fills the guide, a table that gives for the highest bits of a draw the entry at
-// which the search for its outcome begins.
+// index fills the guide. For each value of the highest bits of a draw, the guide has the entry
+// at which the search for the outcome begins.
 func (b *binomial) index() {
 	width := uint(bits.Len(uint(len(b.top)))) + 1
 	b.shift = 64 - width
@@ -177,18 +177,18 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the first entry whose highest word is at least u. If that word is greater
-// than u, the draw is decided.
+// find returns the first entry whose highest word is at least u. If that word is greater than u,
+// the entry is the outcome of the draw.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
-	for b.top[entry] < u { // terminates: the last entry is 2^64 − 1
+	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.
 		entry++
 	}
 	return entry
 }
 
-// refine returns the first entry above the draw, where entry is the first that has the
-// same highest word as the draw, and u are the other words of the draw.
+// refine returns the first entry above the draw. entry is the first entry with the same highest
+// word as the draw, and u are the other words of the draw.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A shared table belongs to its own n and q, whatever was made in between. A large table
-// is not kept.
+// The test checks that a shared table belongs to its n and q whatever other tables were made in
+// between, and that a large table is not shared.
 func TestSharedBinomials(t *testing.T) {
 	for range 2 {
 		for n := range keptTables {

@@ -10,13 +10,14 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// dyadic returns q = numerator/2^exponent.
+// dyadic returns integers with q = numerator/2^exponent.
 func dyadic(q float64) (numerator *big.Int, exponent uint) {
 	r := new(big.Rat).SetFloat64(q)
 	return r.Num(), uint(r.Denom().BitLen() - 1)
 }
 
-// exactBinomial returns P(Binomial(n, q) = k) as numerator/2^bits, by the formula.
+// exactBinomial returns P(Binomial(n, q) = k) as numerator/2^bits. It evaluates the binomial
+// formula in integers.
 func exactBinomial(n, k int, q float64) (numerator *big.Int, bits uint) {
 	success, m := dyadic(q)
 	failure := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), m), success)
@@ -56,8 +57,8 @@ func TestBinomialIsExact(t *testing.T) {
 	}
 }
 
-// The test compares single probabilities of large tables with products of millions of
-// bits.
+// The test compares single probabilities of large tables with exact products, which have
+// millions of bits.
 func TestLargeBinomialIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -82,8 +83,8 @@ func TestLargeBinomialIsExact(t *testing.T) {
 	}
 }
 
-// A draw is the first outcome whose distribution function is above it, also if only its
-// last bit decides.
+// The test checks that a draw gives the first outcome whose distribution function is above the
+// draw, even if only the last bit decides.
 func TestBinomialDecidesByEveryBit(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -137,12 +138,13 @@ func TestBinomialFrequencies(t *testing.T) {
 				sum += float64(k)
 			}
 			if some := float64(n) * q * draws; some < 100 {
-				continue // all draws are zero
+				continue // The sample has too few draws above zero.
 			}
 			if p := chiSquare(observed, expected); p < rejectBelow {
 				t.Errorf("n = %d, q = %g: χ² rejects the binomial draws, p = %.2g", n, q, p)
 			}
-			// The mean from the formula, so that the table is not checked against itself.
+			// The mean comes from the formula n·q, so that the table is not checked against
+			// itself.
 			mean, sd := float64(n)*q, math.Sqrt(float64(n)*q*(1-q)/draws)
 			if math.Abs(sum/draws-mean) > 5*sd {
 				t.Errorf("n = %d, q = %g: mean %g, want %g ± %.2g", n, q, sum/draws, mean, 5*sd)

@@ -10,15 +10,15 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The sampler of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential
-// Privacy", 2020, algorithms 1 to 3) for an integer σ. It shares nothing with the
-// program's sampler, and serves as an independent reference.
+// cksGaussian samples the discrete Gaussian for an integer σ by algorithms 1 to 3 of Canonne,
+// Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020). It shares no code
+// with the sampler of dpmech, and serves as an independent reference.
 
 func cksGaussian(sigma uint64, src *dpmech.Stream) int64 {
 	t := sigma + 1
 	for {
 		y := cksLaplace(t, src)
-		// exp(−(|y| − σ²/t)²/2σ²), in integers.
+		// The exponent of exp(−(|y| − σ²/t)²/2σ²) is computed in integers.
 		a := int64(max(y, -y))*int64(t) - int64(sigma*sigma)
 		if cksExp(uint64(a)*uint64(a), 2*sigma*sigma*t*t, src) {
 			return y
@@ -64,7 +64,7 @@ func cksExpBelowOne(a, b uint64, src *dpmech.Stream) bool {
 	}
 }
 
-// Both samplers have the same distribution. The test is a χ² test of two samples.
+// The test compares DiscreteGaussian with cksGaussian by a χ² test of two samples.
 func TestDiscreteGaussianIsTheReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -87,7 +87,7 @@ func TestDiscreteGaussianIsTheReference(t *testing.T) {
 			}
 			statistic, used := 0.0, -1.0
 			for i, a := range ours {
-				if b := theirs[i]; a+b >= 10 { // smaller cells have too few draws
+				if b := theirs[i]; a+b >= 10 { // Smaller cells have too few draws for the χ² test.
 					statistic += (a - b) * (a - b) / (a + b)
 					used++
 				}

@@ -8,44 +8,44 @@ import (
 	"fedpvi/accountant"
 )
 
-// sigmaBits determines the size of a noise share in lattice steps: the lattice is so fine
-// that a share's σ lies in [2^(sigmaBits-1), 2^sigmaBits]. For σ ≥ 2^20 the guarantee of
-// the discrete Gaussian differs from the guarantee of the continuous Gaussian by far less
-// than any δ in use (see [accountant.DiscreteGaussian]).
+// sigmaBits determines the lattice step. The lattice is so fine that σ of a noise share lies in
+// [2^(sigmaBits-1), 2^sigmaBits] lattice steps. For σ ≥ 2^20 the guarantee of the discrete
+// Gaussian differs from that of the continuous Gaussian by far less than any δ in use (see
+// [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
-// maxClipOverShare is the largest ratio of the clip to the σ of one noise share. Samples
-// are bounded, while the accounted Gaussian is not. Up to this ratio the difference is at
+// maxClipOverShare is the largest ratio of the clip to the σ of one noise share. Samples are
+// bounded, while the accounted Gaussian is not. Up to this ratio, the truncation changes δ by at
 // most e^(-2^20) times e^ε.
 const maxClipOverShare = 1 << 10
 
-// maxTotal bounds the absolute value of every sum of releases. An int64 holds it with a
-// spare bit.
+// maxTotal bounds the absolute value of every sum of releases. It leaves one spare bit in an
+// int64.
 const maxTotal = 1 << 62
 
 // Config describes a [GaussianSum].
 type Config struct {
 	Dim  int     // number of elements of a vector, at least 1
-	Clip float64 // C: the L2 bound on what one vector adds to the sum
+	Clip float64 // C, the L2 bound on the contribution of one vector to the sum
 
 	// NoiseMultiplier is σ: the standard deviation of the noise in a sum with Shares
 	// noise shares, divided by Clip.
 	NoiseMultiplier float64
 
-	// Shares is the number of independent noise shares that together reach
-	// NoiseMultiplier. It is 1 if a release carries all of its noise. It is U_min − t if
-	// at least U_min releases are summed and up to t of them come from colluders, who
-	// know their own noise.
+	// Shares is the number of independent noise shares whose sum has NoiseMultiplier. It is 1 if
+	// a release carries all of its noise. If at least U_min releases are summed and up to t of
+	// them come from colluders, who know their own noise, it is U_min − t.
 	Shares int
 
 	Terms    int // largest number of vectors in one release
-	Releases int // largest number of releases that are summed before anyone reads the total
+	Releases int // largest number of releases that are summed before anyone can read the total
 
 	Adjacency accountant.Adjacency
 
-	// Aggregates is true if the protected unit is only part of a vector, for example a
-	// record if each vector is a fit of many records. Removing the record then changes
-	// the vector instead of removing it, and the sensitivity is 2C under every adjacency.
+	// Aggregates is true if the protected unit is only part of a vector. For example, each
+	// vector may be a fit of many records and the unit one record. Removing the record then
+	// changes the vector instead of removing it, and the sensitivity is 2C under every
+	// adjacency.
 	Aggregates bool
 }
 
@@ -57,15 +57,15 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	return adjacency.Factor()
 }
 
-// fit returns an error if the noise is too small or too large for a clip of C lattice
-// steps, or if a sum could overflow.
+// fit returns an error if the noise is too small or too large for a clip of C lattice steps, or
+// if a sum could overflow.
 //
-// Proof that no sum overflows: an element of a vector is at most C in absolute value,
-// because the norm is at most C. A sum of the vectors of a release is at most Terms·C,
-// and a noise sample is at most bound. So any sum of at most Releases releases, or of
-// parts of releases, is at most Releases·(Terms·C + bound). The computation of this
-// number in floats has four roundings, each by less than 2^-52 of the value: if it gives
-// less than 2^62, the number is below 2^62·(1+2^-49) < 2^63.
+// Proof that no sum overflows: an element of a vector is at most C in absolute value, because
+// the norm is at most C. A sum of the vectors of a release is at most Terms·C, and a noise
+// sample is at most bound. So any sum of at most Releases releases, or of parts of releases, is
+// at most Releases·(Terms·C + bound). The computation of this number in floats has four
+// roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number
+// is below 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, sigma, bound int64) error {
 	if ratio := clip / float64(sigma); ratio > maxClipOverShare {
 		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, and at most %d times is supported: use a noise multiplier of at least %.3g, or at most %.0f noise shares",

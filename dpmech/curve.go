@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A curve computes bounds of f(x) = exp(−x²/2σ²), σ = num/den: fast bounds in units of
+// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. It has fast bounds in units of
 // 2^-unitBits, and slower bounds of any precision.
 type curve struct {
 	den   uint64
@@ -14,16 +14,16 @@ type curve struct {
 	*exponentials
 }
 
-// unitBits is small enough that a word can hold heights up to 2.
+// unitBits is the number of fractional bits of a height. A word can then hold heights up to 2.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
 	return &curve{den: den, twice: 2 * num * num, exponentials: fixedExponentials()}
 }
 
-// exponent returns the whole part of x²/2σ² and 64 bits of its fraction, rounded down. It
-// is below 2^62 for x up to the sampler's bound plus one: x/σ is then below 2^20 + 2^31 +
-// 2, and below 2^20 + 3 unless σ < 1.
+// exponent returns the whole part of x²/2σ², and 64 bits of its fraction, rounded down. The
+// whole part is below 2^62 for x up to the sampler's bound plus one, because x/σ is then below
+// 2^20 + 2^31 + 2, and below 2^20 + 3 unless σ < 1.
 func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	hi, lo := bits.Mul64(x*c.den, x*c.den)
 	whole, rest := bits.Div64(hi, lo, c.twice)
@@ -31,9 +31,9 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials holds 2^unitBits times the numbers in the comments, rounded down.
+// exponentials holds powers of e and inverse factorials times 2^unitBits, rounded down.
 type exponentials struct {
-	whole     [45]uint64 // e^-n
+	whole     [45]uint64 // e^−n for n = 0, 1, ...
 	sixteenth [16]uint64 // e^(−n/16)
 	inverse   [11]uint64 // 1/n!
 }
@@ -58,22 +58,22 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 
 // slack bounds the error of curve.at, in units.
 //
-// The exponent is truncated by less than 2^-64, and e^-t, t < 1/16, is replaced by a
-// polynomial of degree 10 whose remainder is below (1/16)^11/11! < 2^-69. Both errors
-// together are less than one unit. In the polynomial every coefficient and every product
-// is rounded by less than one, and later steps divide this error by 16, so the error is
-// below 2·16/15. The two factors from tables are rounded by less than two each (their
-// lower bound may be one below the exact value at 2^-126, and rounding down adds at most
-// one). The products are rounded by less than one each. The total is below 9.2.
+// The exponent is truncated by less than 2^-64, and e^-t, t < 1/16, is replaced by a polynomial
+// of degree 10 whose remainder is below (1/16)^11/11! < 2^-69. Both errors together are less
+// than one unit. In the polynomial every coefficient and every product is rounded by less than
+// one unit, and later steps divide this error by 16, so the error is below 2·16/15 units. The
+// two factors from tables are rounded by less than two units each (their lower bound may be one
+// unit below the exact value at 2^-126, and rounding down adds at most one unit). The products
+// are rounded by less than one unit each. The total is below 9.2 units.
 const slack = 10
 
-// at returns bounds of f(x) for x up to the sampler's bound plus one.
+// at returns bounds on f(x) for x up to the sampler's bound plus one.
 func (c *curve) at(x uint64) (low, high uint64) {
 	whole, fraction := c.exponent(x)
 	if whole >= uint64(len(c.whole)) {
-		return 0, slack // e^-45 < 2^-64
+		return 0, slack // e^-45 is below 2^-64.
 	}
-	t := fraction << 4 >> 4 // of 2^64, below 1/16
+	t := fraction << 4 >> 4 // remainder of the fraction below 1/16, in units of 2^-64
 	sum := c.inverse[len(c.inverse)-1]
 	for n := len(c.inverse) - 2; n >= 0; n-- {
 		product, _ := bits.Mul64(t, sum)
@@ -89,7 +89,7 @@ func scaled(a, b uint64) uint64 {
 	return hi<<(64-unitBits) | lo>>unitBits
 }
 
-// within returns bounds of f(x) in units of 2^-precision, at most 3 apart.
+// within returns bounds on f(x) in units of 2^-precision. They are at most 3 units apart.
 func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 	square := new(big.Int).SetUint64(x)
 	square.Mul(square, new(big.Int).SetUint64(c.den))
@@ -97,16 +97,16 @@ func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 	return exponential(square, new(big.Int).SetUint64(c.twice), precision)
 }
 
-// exponential returns bounds of e^(−a/b) in units of 2^-precision, at most 3 apart.
+// exponential returns bounds on e^(−a/b) in units of 2^-precision. They are at most 3 units
+// apart.
 //
-// It computes (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings,
-// in units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than a unit.
-// The error of a term is below 3 units. It consists of at most half of the error of the
-// previous term, the error of r, and the rounding of the term itself. There are fewer
-// than 2^12 terms, and the omitted terms add less than one unit, so the error of the sum
-// is less than 2^14. A squaring at most doubles an error and rounds by another unit, so
-// that the total is below 2^k·(2^14 + 1). This is less than a unit of the result, and the
-// last rounding adds one more unit.
+// It computes (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings, in
+// units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than one unit. The error
+// of a term is below 3 units. It consists of at most half of the error of the previous term, the
+// error of r, and the rounding of the term itself. There are fewer than 2^12 terms, and the
+// omitted terms add less than one unit, so the error of the sum is less than 2^14. A squaring at
+// most doubles an error and rounds by another unit, so the total is below 2^k·(2^14 + 1). This
+// is less than one unit of the result, and the last rounding adds one more unit.
 func exponential(a, b *big.Int, precision uint) (low, high *big.Int) {
 	whole := new(big.Int).Quo(a, b)
 	if whole.Cmp(big.NewInt(int64(precision))) >= 0 {

@@ -1,43 +1,42 @@
-// Package dpmech makes the releases: it bounds the influence of each vector and adds the
-// noise. No other package makes noise.
+// Package dpmech implements the mechanisms that release private sums. It bounds the influence of
+// each vector and adds the noise. No other package makes noise.
 //
-// A [GaussianSum] clips every vector to an L2 bound, truncates it toward zero onto a grid
-// whose step is a power of two, adds the vectors as integers, and adds exact discrete
-// Gaussian noise on the same grid. Integer sums do not round and do not depend on the
-// order, so the bound holds for the numbers that the program computes, and not only for
-// real numbers. The noise has no floating-point pattern that an attacker could read
-// (Mironov 2012; Jin et al. 2022; Haney et al. 2022). Floats are used only after the
-// noise.
+// A [GaussianSum] clips every vector to an L2 bound, truncates it toward zero onto a grid whose
+// step is a power of two, adds the vectors as integers, and adds exact discrete Gaussian noise
+// on the same grid. Integer sums do not round and do not depend on the order, so the bound holds
+// for the numbers that the program computes, and not only for real numbers. The noise has no
+// floating-point pattern that an attacker could read (Mironov 2012; Jin et al. 2022; Haney et
+// al. 2022). Floats are used only after the noise.
 //
-// A [SampledSum] takes a sequence of steps. Each step releases such a sum over a random
-// batch of records. Its [Sampling] draws the batches and states their cost: [Poisson],
-// [WithoutReplacement], [RandomAllocation], [Permutation] or [FullBatch]. A [ProductSum]
-// does the same for neural networks, whose gradients are outer products.
+// A [SampledSum] takes a sequence of steps. Each step releases such a sum over a random batch of
+// records. Its [Sampling] draws the batches and states their cost. The samplings are [Poisson],
+// [WithoutReplacement], [RandomAllocation], [Permutation] and [FullBatch]. A [ProductSum] does
+// the same for neural networks, whose gradients are outer products.
 //
-// The mechanism that makes the noise also states its cost as an
-// [fedpvi/accountant.Event], so the two cannot disagree.
+// The mechanism that makes the noise also states its cost as an [fedpvi/accountant.Event], so
+// the two cannot disagree.
 //
-// Randomness comes from AES-256-CTR streams with keys from the operating system
-// ([NewStream]). Sampling and noise have separate [Streams]. The package seeded makes streams
-// from a seed; only simulations and tests may import it.
+// Randomness comes from AES-256-CTR streams with keys from the operating system ([NewStream]).
+// Sampling and noise have separate [Streams]. The package seeded makes streams from a seed; only
+// simulations and tests may import it.
 //
 // # Adding a mechanism
 //
-// A mechanism is one file with a configuration, a constructor, a release function and an
-// Event. The constructor refuses settings for which no cost is proved. The release function
-// draws the noise before it reads the data. Event computes the cost from the same fields as
-// the noise. The comment of the type states the sensitivity and proves it. sum.go with
-// release.go is the shortest example. The files to open are
+// A mechanism is one file with a configuration, a constructor, a release function and an Event.
+// The constructor refuses settings for which no cost is proved. The release function draws the
+// noise before it reads the data. Event computes the cost from the same fields as the noise. The
+// comment of the type states the sensitivity and proves it. sum.go with release.go is the
+// shortest example. The files to open are
 //
-//  1. a new file here, beside sum.go. Use [Lattice] for the grid, the gate (gate.go) for
+//  1. a new file in this directory. Use [Lattice] for the grid, the gate (gate.go) for
 //     clipping in the L2 norm, and a [DiscreteGaussian] for the noise; config.go has
 //     checks of settings, and release.go has checks of the slices that receive a release;
-//  2. a test beside it as in sum_test.go: sensitivity on random adjacent inputs
+//  2. a test like sum_test.go: sensitivity on random adjacent inputs
 //     (TestSensitivity), frequencies of the noise, the event of a known configuration, and
 //     every refusal of the constructor;
 //  3. accountant/event.go and accountant/encoding.go, only if no event fits the noise: see
 //     the package doc of accountant.
 //
-// To have the audit look for faults in a mechanism, add the mechanism to sim/audit and
-// add faults of it to tools/plant. Lint reports a mechanism that no program uses yet.
+// To have the audit look for faults in a mechanism, add the mechanism to sim/audit and add
+// faults in the mechanism to tools/plant. Lint reports a mechanism that no program uses yet.
 package dpmech

@@ -7,13 +7,13 @@ import (
 	"fedpvi/accountant"
 )
 
-// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every
-// set of Picks batches has the same probability, independently of other records and other
-// epochs. It is accounted as [accountant.RandomAllocation]. A client that stops within an
-// epoch is charged for the whole epoch.
+// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
+// Picks batches has the same probability, independently of other records and other epochs. It is
+// accounted as [accountant.RandomAllocation]. A client that stops before the end of an epoch is
+// charged for the whole epoch.
 type RandomAllocation struct {
-	Steps int // k: number of steps in an epoch
-	Picks int // t: number of batches per epoch that contain a record, from 1 to Steps
+	Steps int // number of steps in an epoch
+	Picks int // number of batches per epoch that contain a record, from 1 to Steps
 }
 
 // maxAssignments bounds the memory of an epoch, which takes eight bytes for each
@@ -48,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // steps of record 0, of record 1, ...
+	choices []uint32 // steps of record 0, then of record 1, ...
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -86,13 +86,12 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// Permutation shuffles the records once an epoch and cuts them into Batches batches.
-// Every order has the same probability. If the number of records is not a multiple of
-// Batches, the first batches have one record more. It is accounted as
-// [accountant.Permutation], which gives no credit for shuffling and has no bound under
-// add-remove.
+// Permutation shuffles the records once an epoch and cuts them into Batches batches. Every order
+// has the same probability. If the number of records is not a multiple of Batches, the first
+// batches have one record more than the others. It is accounted as [accountant.Permutation],
+// which ignores the shuffling and has no bound under add-remove.
 type Permutation struct {
-	Batches int // from 1 to the number of records
+	Batches int // number of batches, from 1 to the number of records
 }
 
 // Sampler implements [Sampling].
@@ -124,8 +123,8 @@ func (s *permutationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// shuffle is the Fisher-Yates shuffle. It starts from the same order in every epoch, so
-// that an epoch depends on its stream alone.
+// shuffle puts the records into a random order (Fisher-Yates). It starts from the same order in
+// every epoch, so the order of an epoch depends only on the random stream.
 func (s *permutationSampler) shuffle(src *Stream) {
 	for i := range s.order {
 		j := src.Uint64n(uint64(i) + 1)
@@ -141,9 +140,9 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 // An epoch holds the batches of several steps that are drawn together.
 type epoch struct {
 	records int
-	step    int      // next step of this epoch
-	order   []uint32 // records, by batch
-	ends    []int    // ends of the batches in order
+	step    int      // next step of the epoch, from 0
+	order   []uint32 // records, sorted by batch
+	ends    []int    // ends of the batches in order, as indices
 }
 
 func newEpoch(records, steps, size int) epoch {

@@ -8,15 +8,15 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A noisy sum of two vectors, and its cost.
+// This example releases a noisy sum of two vectors and prints its cost.
 func ExampleGaussianSum() {
 	mechanism, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim:             2,
 		Clip:            1,
 		NoiseMultiplier: 4,
-		Shares:          1, // this release carries all of its noise
-		Terms:           2, // vectors in a release
-		Releases:        1, // releases in a sum
+		Shares:          1, // The release carries all of its noise.
+		Terms:           2, // number of vectors in a release
+		Releases:        1, // number of releases in a sum
 		Adjacency:       accountant.AddRemove,
 	})
 	if err != nil {
@@ -53,7 +53,8 @@ func ExampleGaussianSum() {
 	// ε ≤ 0.926 at δ = 1e-5
 }
 
-// One step on a random batch: the sum of one vector for each record of the batch.
+// This example takes one step on a random batch. It sums one vector for each record of the
+// batch.
 func ExampleSampledSum() {
 	mechanism, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling:        dpmech.Poisson{Rate: 0.01},
@@ -84,7 +85,7 @@ func ExampleSampledSum() {
 	}
 	fmt.Printf("noisy sum %.3f, %d steps left\n", mechanism.Lattice().Float(noisy[0]), run.Remaining())
 
-	// The event is the cost of all 100 steps.
+	// The event covers all 100 steps.
 	profile, err := accountant.Account(mechanism.Event())
 	if err != nil {
 		panic(err)
@@ -99,14 +100,14 @@ func ExampleSampledSum() {
 	// ε ≤ 0.718 at δ = 1e-5
 }
 
-// Two clients add noise shares, so that only the sum of their releases meets the target. Each
-// draws its noise before it reads its data.
+// In this example two clients add noise shares, so that only the sum of their releases meets the
+// target. Each client draws its noise before it reads its data.
 func ExampleGaussianSum_ReleaseOne() {
 	mechanism, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim:             1,
 		Clip:            1,
 		NoiseMultiplier: 2,
-		Shares:          2, // two shares together reach the noise multiplier
+		Shares:          2, // Two shares together reach the noise multiplier.
 		Terms:           1,
 		Releases:        2,
 		Adjacency:       accountant.ReplaceOne,
@@ -126,7 +127,8 @@ func ExampleGaussianSum_ReleaseOne() {
 	}
 	fmt.Printf("noisy sum %.3f\n", mechanism.Lattice().Float(total))
 
-	// An observer who sees a single release faces one share only.
+	// An observer of the sum faces two noise shares, and an observer of a single release faces
+	// one.
 	for _, shares := range []int{2, 1} {
 		profile, err := accountant.Account(mechanism.EventFor(shares, accountant.ReplaceOne))
 		if err != nil {

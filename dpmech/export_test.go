@@ -27,7 +27,7 @@ func (b Binomial) Table() (first int, function []*big.Int) {
 // Outcome returns the outcome of a draw with the given 256 bits.
 func (b Binomial) Outcome(u [4]uint64) int { return b.sample(&given{u[:]}) }
 
-// given is a source of given words.
+// given is a source of random words with fixed values.
 type given struct{ words []uint64 }
 
 func (g *given) Uint64() uint64 {
@@ -36,7 +36,7 @@ func (g *given) Uint64() uint64 {
 	return w
 }
 
-// FeistelBatch returns the batch of a key.
+// FeistelBatch returns the batch that the network draws with the given key words.
 func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	f := newFeistel(records)
 	f.schedule(key)
@@ -45,14 +45,14 @@ func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	return dst
 }
 
-// FeistelKey returns the number of words of a key.
+// FeistelKey returns the number of key words for a number of records.
 func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns the height at which the highest layer should end, and the area of a
-// layer minus that of the highest one.
+// ZigguratEnd returns the height at which the highest layer should end, and the excess of the
+// area of a layer over that of the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1

@@ -2,35 +2,33 @@ package dpmech
 
 import "math/bits"
 
-// A feistel is a keyed permutation of the integers below a power of two. A batch consists
-// of the first values of the permutation that are indices of records.
-// docs/prove/feistel.md specifies it bit for bit, so that other hardware draws the same
-// batch.
+// A feistel is a keyed permutation of the integers below a power of two. A batch consists of the
+// first values of the permutation that are indices of records. docs/prove/feistel.md specifies
+// the permutation bit for bit, so that other hardware draws the same batch.
 //
-// A number has a left and a right half. Rounds alternate: an even round changes the left
-// half by a function of the right half, and an odd round changes the right half by a
-// function of the left half. The round function is the multiply-shift hash of
-// Dietzfelbinger ("Universal hashing and k-wise independent random variables via integer
-// arithmetic without primes", 1996), which is pairwise independent over its keys,
-// followed by a bijective mixing of its 32 bits, which preserves pairwise independence
-// and makes the function nonlinear. With ten rounds, or twelve for few records, on eight
-// bits or more, none of our tests finds a bias. There is no proof that this number of
-// rounds is enough.
+// A number has a left and a right half. Rounds alternate: an even round changes the left half by
+// a function of the right half, and an odd round changes the right half by a function of the
+// left half. The round function is the multiply-shift hash of Dietzfelbinger ("Universal hashing
+// and k-wise independent random variables via integer arithmetic without primes", 1996), which
+// is pairwise independent over its keys. A bijective mixing of the 32 bits follows, which
+// preserves pairwise independence and makes the function nonlinear. With ten rounds, or twelve
+// for few records, on eight bits or more, none of our tests finds a bias. There is no proof that
+// this number of rounds is enough.
 type feistel struct {
 	records     uint32
-	left, right uint // bits of the halves
+	left, right uint // number of bits of each half
 	rounds      []feistelRound
 }
 
 // feistelRound is the key of one round function.
 type feistelRound struct {
 	factor, term uint64
-	mixer        uint32 // odd
+	mixer        uint32 // odd multiplier
 }
 
 const (
 	feistelRounds    = 10
-	maxFeistelRounds = 12 // for fewer than feistelFew records
+	maxFeistelRounds = 12 // number of rounds for fewer than feistelFew records
 	feistelFew       = 1 << 8
 
 	// feistelLeast is the least number of bits. Narrow networks are far from uniform
@@ -40,7 +38,8 @@ const (
 	feistelLeast = 8
 )
 
-// newFeistel returns a permutation for a number of records. The caller must set its key.
+// newFeistel returns a permutation for a number of records. The caller must set its key before
+// use.
 func newFeistel(records int) feistel {
 	width := uint(max(feistelLeast, bits.Len(uint(max(records, 1)-1))))
 	rounds := feistelRounds
@@ -74,8 +73,8 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash is the round function. A half is in the highest bits of a word, and so is the
-// value that changes the other half. The caller masks the lower bits.
+// hash computes the round function. The half is in the highest bits of its word. The result
+// changes the other half, and is in the highest bits too. The caller masks the lower bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
@@ -96,8 +95,8 @@ func (f *feistel) fill(dst []uint32) {
 	}
 }
 
-// four sets images to the images of x, x+1, x+2 and x+3. They do not depend on each
-// other, so a processor computes them in parallel.
+// four sets images to the images of x, x+1, x+2 and x+3. The four computations are independent,
+// so a processor runs them in parallel.
 func (f *feistel) four(x uint32, images *[4]uint32) {
 	right, leftUp, rightUp := f.right&31, (32-f.left)&31, (32-f.right)&31
 	l0, r0 := x>>right<<leftUp, x<<rightUp

@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the vectors of testdata anew, from the plain implementation of docs/prove/feistel.md")
 
-// specified implements docs/prove/feistel.md line by line.
+// specified computes a batch by a line-by-line implementation of docs/prove/feistel.md.
 func specified(records, batch int, key []uint64) []uint32 {
 	k := 8
 	for 1<<k < records {
@@ -106,8 +106,8 @@ func writeFeistelVectors(t *testing.T, path string) {
 	}
 }
 
-// The fast network equals the specified one, and a batch of all records is a permutation
-// of them.
+// The test compares the network with the specified one, and checks that a batch of all records
+// is a permutation of the records.
 func TestFeistelIsSpecified(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 9, 31, 100, 255, 256, 257, 1000, 4096, 39_073, 70_000} {
 		for index := range uint64(3) {
@@ -132,8 +132,8 @@ func TestFeistelIsSpecified(t *testing.T) {
 	}
 }
 
-// The key words are the next words of the stream, in order, as docs/prove/feistel.md
-// specifies.
+// The test checks that the key words are the next words of the stream, in the order of
+// docs/prove/feistel.md.
 func TestFeistelKeySchedule(t *testing.T) {
 	const n, batch = 1000, 20
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: batch, Selection: dpmech.Feistel}, n)

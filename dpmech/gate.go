@@ -5,34 +5,33 @@ import (
 	"math/bits"
 )
 
-// A gate bounds the contribution of one vector to an integer sum: it scales the vector to
-// lattice steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds
-// it.
+// A gate bounds the contribution of one vector to an integer sum. It scales the vector to
+// lattice steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds it.
 //
-// The contribution is a function of the vector alone, and the norm of its integers is at
-// most clip, exactly. The gate computes the factor that shortens the vector in floating
-// point. For most vectors the total rounding error is proven to be less than the margin
-// of the factor ([gate.add]). For all other vectors the gate computes the integer norm
-// without rounding and compares it with clip.
+// The contribution depends on the vector alone, and the norm of its integers is at most clip,
+// exactly. The gate computes the factor that shortens the vector in floating point. For most
+// vectors the total rounding error is proven to be less than the margin of the factor
+// ([gate.add]). For all other vectors the gate computes the integer norm without rounding and
+// compares it with clip.
 type gate struct {
-	perStep          float64 // 1/step, a power of two
+	perStep          float64 // 1/step, which is a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², rounded
-	within           float64 // squared, less a margin
-	length           float64 // clip·step, less a margin
+	within           float64 // squared minus a safety margin
+	length           float64 // clip·step minus a safety margin
 	sizeBits         int     // number of bits of clip
-	reach            uint64  // 2^sizeBits: above clip, at most twice as large
+	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
 	block            int     // number of squares of elements within reach that fit in 64 bits
-	limitHi, limitLo uint64  // clip², exactly
+	limitHi, limitLo uint64  // clip² in 128 bits
 }
 
-// maxClipBits bounds the clip in steps, so that the squares of maxDim elements
-// below 2^(maxClipBits+1) can be summed in 128 bits.
+// maxClipBits bounds the clip in steps, so that 128 bits can hold the sum of the squares of
+// maxDim elements below 2^(maxClipBits+1).
 const maxClipBits = 34
 
-// maxDim keeps the rounding error of a squared norm, at most maxDim/4 additions with
-// error 2^-53 each, below the amount by which one turn of the loop in addChecked shortens
-// a vector.
+// maxDim is the largest dimension. A computed squared norm then takes at most maxDim/4 additions
+// in sequence, with an error of 2^-53 each. This rounding error is smaller than the amount by
+// which one turn of the loop in addChecked shortens a vector.
 const maxDim = 1 << 31
 
 func newGate(lattice Lattice, clip int64) gate {
@@ -53,21 +52,22 @@ func newGate(lattice Lattice, clip int64) gate {
 	}
 }
 
-// provenDim keeps the relative rounding error of a squared norm, in which a quarter of
-// the elements is added in sequence, below (2^12 + 8)·2^-53 < 2^-40.9. (Squares below
-// 2^-1022 round or vanish. They are negligible beside squared ≥ 2^-800, see maxExponent.)
+// provenDim is the largest dimension for which [gate.add] is proven. A quarter of the elements
+// is added in sequence, so the relative rounding error of a squared norm is below (2^12 +
+// 8)·2^-53 < 2^-40.9. (Squares below 2^-1022 round or vanish. They are negligible beside squared
+// ≥ 2^-800, see maxExponent.)
 const provenDim = 1 << 14
 
-// add adds the clipped and truncated v to sum, which has the length of v. A vector that
-// is not finite adds zero.
+// add adds the clipped and truncated v to sum, which has the length of v. A vector that is not
+// finite adds zero.
 //
-// Let S be the squared norm of v and s the computed squared norm. In the first two cases
-// s is at least S·(1−2^-40.9). Truncation only shortens. In the first case products with
-// a power of two are exact, or below one step, and the squared integer norm is at most
-// S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case ends where s
-// overflows. There the factor is clip/√s·(1−2^-40) up to 2^-51, and a product rounds up
-// by at most 2^-53, so that the integer norm is at most
-// clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
+// Let S be the squared norm of v and s the computed squared norm. In the first two cases s is at
+// least S·(1−2^-40.9). Truncation only shortens. In the first case, a product with a power of
+// two is exact or below one step, and the squared integer norm is at most S/step² ≤
+// clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires a finite s. Its factor
+// is clip/√s·(1−2^-40) up to 2^-51, and a product rounds up by at most 2^-53, so that the
+// integer norm is at most clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 +
+// 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
 	switch proven := len(v) <= provenDim; {
@@ -80,13 +80,12 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addChecked is the same as add for any v. It computes the integer norm.
+// addChecked does the same as add for every v. It checks the integer norm.
 //
 // The loop ends after at most one shrink. With four partial sums, the squared norm has a
-// relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below
-// 2^-33 where it is subnormal, and below 2^-49 elsewhere. Truncation only shortens. So
-// the integer norm is below clip·(1+2^-23) at first, and below clip·(1−2^-21) after a
-// shrink.
+// relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below 2^-33
+// where it is subnormal, and below 2^-49 elsewhere. Truncation only shortens. So the integer
+// norm is below clip·(1+2^-23) at first, and below clip·(1−2^-21) after a shrink.
 func (g *gate) addChecked(sum []int64, v []float64) {
 	factor, ok := g.factor(v)
 	if !ok {
@@ -98,9 +97,8 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 	}
 }
 
-// factor returns the factor that converts v to steps and clips it up to rounding. ok is
-// false if v is not finite. The factor does not shorten a vector whose norm is within the
-// bound.
+// factor returns the factor that converts v to lattice steps and clips it, up to rounding. It
+// does not shorten a vector whose norm is within the bound. ok is false if v is not finite.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -113,9 +111,9 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong is like factor, for a v whose squared norm overflowed because v is longer
-// than 2^500 or not finite. It divides v by a number above the largest element, so that
-// the squared norm does not overflow. Elements that become zero are below one step.
+// factorOfLong returns the same as factor for a v whose squared norm overflowed. Such a v is
+// longer than 2^500 or not finite. factorOfLong divides v by a number above the largest element,
+// so that the squared norm does not overflow. Elements that become zero are below one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
@@ -140,13 +138,13 @@ func (g *gate) shorten(ss float64) float64 {
 	return g.clip / math.Sqrt(ss) * shrink
 }
 
-// tryAdd adds v·factor, truncated, to sum and reports whether its integer norm is at most
-// clip. If it is not, [subtract] undoes the addition exactly, even if an element wrapped
+// tryAdd adds v·factor, truncated, to sum and reports whether its integer norm is at most clip.
+// If the norm is larger, [subtract] undoes the addition exactly, even if an element wrapped
 // around.
 //
-// An element outside [−reach, reach), reach = 2^sizeBits, exceeds the bound by itself,
-// and the sums of squares are then irrelevant. Otherwise no sum wraps around: a block of
-// 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares in 128.
+// An element outside [−reach, reach), reach = 2^sizeBits, exceeds the bound by itself, and the
+// sums of squares are then irrelevant. Otherwise no sum wraps around: a block of
+// 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares fit in 128 bits.
 func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	var hi, lo, carry, spread uint64
 	if g.sizeBits > maxNarrowBits {
@@ -165,7 +163,8 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	return spread|s < 2*g.reach && g.fits(hi+carry, lo)
 }
 
-// Up to maxNarrowBits, a block has at least 128 squares.
+// maxNarrowBits is the largest sizeBits at which squares are added in 64 bits. A block then has
+// at least 128 squares.
 const maxNarrowBits = 28
 
 // fits reports whether a sum of squares is at most clip².
@@ -173,9 +172,8 @@ func (g *gate) fits(hi, lo uint64) bool {
 	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
 }
 
-// addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares modulo
-// 2^64, and a spread that is below 2·reach, a power of two, if and only if all elements
-// are in [−reach, reach).
+// addNarrow adds v·factor, truncated, to sum. squares is the sum of the squares modulo 2^64.
+// spread is below 2·reach, a power of two, if and only if all elements are in [−reach, reach).
 func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)
@@ -197,7 +195,7 @@ func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares,
 	return squares, spread
 }
 
-// addWide is the same as addNarrow with squares modulo 2^128.
+// addWide does the same as addNarrow, with the sum of squares modulo 2^128.
 func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
 	var carry uint64
 	sum = sum[:len(v)]
@@ -213,7 +211,7 @@ func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, sp
 	return hi, lo, spread
 }
 
-// subtract undoes tryAdd.
+// subtract undoes the addition of tryAdd.
 func subtract(sum []int64, v []float64, factor float64) {
 	for i, x := range v {
 		sum[i] -= int64(x * factor)

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Clipping shortens a vector at most once more after the first attempt, for all elements
-// and clips.
+// The test checks that addChecked shortens a vector at most once after the first attempt, for
+// vectors and clips of all sizes.
 func TestShrinksAreBounded(t *testing.T) {
 	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +51,8 @@ func TestShrinksAreBounded(t *testing.T) {
 	})
 }
 
-// An element that is too large is detected, even if the sum of squares wraps around.
+// The test checks that an element that is too large is detected, even if the sum of squares
+// wraps around.
 //
 //abuse:case P17 detected; no sum wraps around
 func TestTryAddNoticesWrappedSquares(t *testing.T) {
@@ -90,12 +91,14 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	}
 }
 
-// The squares of many elements do not fit in 64 bits together.
+// The test checks the carry of the sum of squares: the squares of many elements together exceed
+// 64 bits.
 func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// n² elements of clip/n are just within the bound; one more element is too many.
+		// n² elements of clip/n have exactly the norm of the bound, and one more element exceeds
+		// it.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {
@@ -115,7 +118,8 @@ func TestTryAddCarries(t *testing.T) {
 	}
 }
 
-// The squares of elements within the clip wrap around 64 bits to a small number.
+// The test checks the carry if the squares of elements within the clip wrap around 64 bits to a
+// small number.
 func TestTryAddKeepsTheCarry(t *testing.T) {
 	const clip = 1<<28 - 1
 	g := newGate(Lattice{}, clip)
@@ -136,8 +140,8 @@ func TestTryAddKeepsTheCarry(t *testing.T) {
 	}
 }
 
-// Clipped vectors fit at the first attempt, because the margin of the factor covers the
-// rounding.
+// The test checks that clipped vectors fit at the first attempt, because the margin of the
+// factor covers the rounding.
 func TestClippedVectorsFitAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))
@@ -149,7 +153,7 @@ func TestClippedVectorsFitAtOnce(t *testing.T) {
 	})
 }
 
-// Used noise is wiped.
+// The test checks that a release overwrites the noise that it used.
 //
 //abuse:case A17 noise is wiped after its use
 func TestUsedNoiseIsWiped(t *testing.T) {

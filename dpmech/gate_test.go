@@ -16,8 +16,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gates returns mechanisms with a clip from one to 2^34 steps, so that both ways of
-// summing squares are used.
+// gates returns mechanisms with clips from one to 2^34 steps. They cover both ways of summing
+// squares.
 func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	var all []*dpmech.GaussianSum
 	for _, multiplier := range []float64{.00391, .01, .05, .06, .12, .13, 1, 300, 1e6, 3.3e7} {
@@ -47,10 +47,10 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 	return sum
 }
 
-// checkNaive compares the contribution of a vector with one computed in 200-bit floats
-// and big integers: A vector within the bound must be truncated and otherwise unchanged.
-// A longer vector must keep its direction, and have a norm within 2^-18 of the bound, up
-// to the error of truncation.
+// checkNaive compares the contribution of a vector with one that is computed in 200-bit floats
+// and big integers. A vector within the bound must be truncated and otherwise unchanged. A
+// longer vector must keep its direction, and have a norm within 2^-18 of the bound, up to the
+// error of truncation.
 func checkNaive(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -71,8 +71,8 @@ func checkNaive(t interface {
 	if norm.Sign() > 0 {
 		ratio := new(big.Float).Quo(bound, norm)
 		switch {
-		case ratio.Cmp(float(1+1e-12)) >= 0: // within the bound
-		case ratio.Cmp(float(1-1e-12)) > 0: // rounding may decide either way
+		case ratio.Cmp(float(1+1e-12)) >= 0: // The vector is within the bound.
+		case ratio.Cmp(float(1-1e-12)) > 0: // The vector is so close to the bound that rounding may decide either way.
 			low = float(1 - 0x1p-19)
 		default:
 			low.Mul(ratio, float(1-0x1p-18))
@@ -119,8 +119,8 @@ func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
 	return sum
 }
 
-// A vector that is exactly as long as the bound is added unchanged. A vector that is
-// longer by one step in one element is clipped.
+// The test checks that a vector exactly as long as the bound is added unchanged, and that a
+// vector that is longer by one step in one element is clipped.
 func TestGateAtTheBound(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
@@ -136,7 +136,7 @@ func TestGateAtTheBound(t *testing.T) {
 	}
 }
 
-// The contribution of a vector is a function of that vector alone.
+// The test checks that the contribution of a vector does not depend on earlier vectors.
 func TestGateHasNoMemory(t *testing.T) {
 	for _, m := range gates(t, 6) {
 		vectors := [][]float64{
@@ -164,8 +164,8 @@ func TestGateHasNoMemory(t *testing.T) {
 	}
 }
 
-// The fuzzer adds vectors of any bits and any length, together with any other record, by
-// both ways of adding.
+// The fuzzer adds vectors of any bits and any length, together with another record, by both ways
+// of adding. Every contribution must be within the bound.
 //
 //abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {
@@ -221,7 +221,7 @@ func TestAccumulator(t *testing.T) {
 		m.Draw(&noise, seeded.Stream(1, "exact"))
 		return m.ReleaseSum(dst, sum, &noise, a)
 	}
-	// The sum equals that of a release with the same noise.
+	// The sum must equal that of a Release with the same noise.
 	a := m.NewAccumulator()
 	add(a, one, two, one)
 	if err := release(a); err != nil {
@@ -234,13 +234,13 @@ func TestAccumulator(t *testing.T) {
 	if err != nil || !slices.Equal(dst, wantDst) || !slices.Equal(sum, wantSum) {
 		t.Errorf("accumulated: %v of %v, want %v of %v, %v", dst, sum, wantDst, wantSum, err)
 	}
-	// The accumulator is empty after the release.
+	// The accumulator must be empty after the release.
 	add(a, one, one, one, one)
 	a.Reset()
 	if err := release(a); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
 		t.Errorf("an empty sum holds %v, %v", sum, err)
 	}
-	// An error fails the release, and does not affect the next one.
+	// An error must fail the release, and not affect the next one.
 	for what, spoil := range map[string]func() error{
 		"short vector": func() error { return a.Add(one[:2]) },
 		"too many":     func() error { add(a, one, one, one, one); return a.Add(one) },
@@ -269,7 +269,7 @@ func TestAccumulator(t *testing.T) {
 	}
 }
 
-// The release fails even if the query ignores an error of add.
+// The test checks that the release fails even if the query ignores an error of add.
 func TestQueryThatDoesNotStop(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -282,8 +282,8 @@ func TestQueryThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// Using a noise share also uses up its copies, and destinations that share memory are
-// refused. Otherwise the sum could be released without noise.
+// The test checks that using a noise share also uses up its copies, and that destinations that
+// share memory are refused. Otherwise the sum could be released without noise.
 func TestNoiseIsNotLost(t *testing.T) {
 	m := newSum(t, ordinary)
 	v := []float64{1, 1, 1}
@@ -313,7 +313,7 @@ func TestNoiseIsNotLost(t *testing.T) {
 	}
 }
 
-// The noise is drawn before the query reads the data.
+// The test checks that the noise is drawn before the query reads the data.
 func TestNoiseComesFirst(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)

@@ -2,9 +2,9 @@ package dpmech
 
 import "fmt"
 
-// maxLaps bounds a sample: no sample is beyond maxLaps·σ + σ, so that sums of samples
-// cannot overflow. The statistical distance to the unbounded distribution is the
-// probability that this distribution exceeds the bound. It is below e^(−2^38), less than
+// maxLaps bounds the size of a sample. No sample exceeds maxLaps·σ + σ in absolute value, so
+// that sums of samples cannot overflow. The statistical distance to the unbounded distribution
+// is the probability that this distribution exceeds the bound. It is below e^(−2^38), less than
 // 10^-10^11.
 const maxLaps = 1 << 20
 
@@ -26,20 +26,20 @@ const maxTerm = 1 << 31
 // The time of a sample depends on its value. Draw the noise of a round before the program
 // reads the data, and release at a time that does not depend on the noise.
 type DiscreteGaussian struct {
-	num, den uint64 // σ = num/den in lowest terms
+	num, den uint64 // σ = num/den, in lowest terms
 	layers   *discreteZiggurat
 }
 
-// NewDiscreteGaussian returns the sampler with standard deviation parameter sigma, an
-// integer from 1 to [MaxSigma]. (The standard deviation of N_Z(0, σ²) is below σ by 1.06
-// parts in 10^7 for σ = 1 and equals it to the last bit of a float64 from σ = 2 on. Below
-// σ = 1 it is noticeably smaller.)
+// NewDiscreteGaussian returns the sampler with parameter σ = sigma, an integer from 1 to
+// [MaxSigma]. (The standard deviation of N_Z(0, σ²) is below σ by 1.06 parts in 10^7 for σ = 1,
+// and equals σ to the last bit of a float64 for σ ≥ 2. For σ < 1 it is noticeably smaller than
+// σ.)
 func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 	return NewDiscreteGaussianRatio(sigma, 1)
 }
 
-// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. Both must be
-// from 1 to 2^31, and σ at most [MaxSigma]. It makes a table of 10 KB in less than a
+// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. num and den must be
+// from 1 to 2^31, and σ at most [MaxSigma]. The function makes a table of 10 KB in less than a
 // millisecond. Samplers of the same σ share the table.
 func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {
 	if num < 1 || num > maxTerm || den < 1 || den > maxTerm {
@@ -75,7 +75,7 @@ func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
 	var buffer [64]uint64
 	for rest := dst; len(rest) > 0; {
-		// Draw one word for each missing sample. Rejected words are replaced in the next turn.
+		// Each missing sample gets one word. Rejected words are replaced in the next iteration.
 		words := buffer[:min(len(rest), len(buffer))]
 		src.Fill(words)
 		rest = rest[g.layers.fill(rest, words, src):]

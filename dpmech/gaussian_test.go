@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// chiSquare returns the p-value of observed counts for expected ones. Cells with an
-// expectation below 10 are merged with their neighbours.
+// chiSquare returns the p-value of a χ² test of observed counts against expected counts. Cells
+// with an expectation below 10 are merged with their neighbours.
 func chiSquare(observed, expected []float64) float64 {
 	var statistic, o, e float64
 	cells := 0
@@ -28,8 +28,8 @@ func chiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(statistic)
 }
 
-// rejectBelow is the false-rejection probability of each statistical test here. Seeds are
-// fixed, so a test that passes keeps passing.
+// rejectBelow is the false-rejection probability of each statistical test in this package. Seeds
+// are fixed, so a test that passes keeps passing.
 const rejectBelow = 1e-5
 
 func TestDiscreteGaussianFrequencies(t *testing.T) {
@@ -64,7 +64,7 @@ func TestDiscreteGaussianFrequencies(t *testing.T) {
 	}
 }
 
-// At the scale of a mechanism, the test checks moments, and counts in cells of equal
+// The test checks the moments of samples at the σ of a mechanism, and counts in cells of equal
 // probability.
 func TestDiscreteGaussianWide(t *testing.T) {
 	if testing.Short() {
@@ -93,7 +93,8 @@ func TestDiscreteGaussianWide(t *testing.T) {
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
 		}
-		// The limit is five standard errors, which are n^-1/2 times 1, √2 and √96.
+		// The limits are five standard errors. The standard errors are n^-1/2 times 1, √2 and
+		// √96.
 		se := 1 / math.Sqrt(draws)
 		for _, m := range []struct {
 			name      string
@@ -166,7 +167,7 @@ func TestUniform(t *testing.T) {
 		for i := range cells {
 			expected[i] = draws / float64(cells)
 		}
-		if n == 100 { // 0..14 of 100 are in the first seventh, and so on
+		if n == 100 { // The numbers 0 to 14 of 100 are in the first seventh, and so on.
 			for i, count := range []float64{15, 14, 14, 15, 14, 14, 14} {
 				expected[i] = draws * count / 100
 			}
@@ -179,8 +180,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// Without rejection, the product would favour some residues: with n = 3·2^61, multiples
-// of three plus two would have probability ¼ instead of ⅓.
+// The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, the product would
+// favour some residues: multiples of three plus two would have probability ¼ instead of ⅓.
 func TestUniformResidues(t *testing.T) {
 	src := seeded.Stream(5, "residues")
 	const draws = 60_000

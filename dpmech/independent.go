@@ -8,21 +8,21 @@ import (
 	"fedpvi/accountant"
 )
 
-// Poisson puts every record into every batch with probability Rate, independently of all
-// other records and batches. It draws the size of a batch from Binomial(records, Rate),
-// to within statistical distance 2^-200, and then that many records without replacement,
-// which gives the same distribution of batches. It is accounted as [accountant.Poisson].
+// Poisson puts every record into every batch with probability Rate, independently of all other
+// records and batches. To do so, it draws the size of a batch from Binomial(records, Rate), to
+// within statistical distance 2^-200, and then draws that many records without replacement. It
+// is accounted as [accountant.Poisson].
 //
-// The size of a batch is private under add-remove, and so are the time of a step and the
-// memory that it uses. Divide sums by a public number and never by the size. Rate·records
-// is public only if the number of records is public. Under add-remove the number of
-// records is private, so use Rate times a fixed public number instead.
+// The size of a batch is private under add-remove, and so are the time of a step and the memory
+// that it uses. Divide sums by a public number and never by the size. Rate·records is public
+// only if the number of records is public. Under add-remove the number of records is private, so
+// use Rate times a fixed public number instead.
 type Poisson struct {
-	Rate      float64 // q, in [0, 1]
+	Rate      float64 // sampling probability q, in [0, 1]
 	Selection Selection
 }
 
-// Sampler implements [Sampling]. It makes a table of about 40·√(records·q(1−q)) sizes.
+// Sampler implements [Sampling]. It makes a table of about 40·√(records·q(1−q)) batch sizes.
 func (p Poisson) Sampler(records int) (Sampler, error) {
 	err := checkRecords(records, 0)
 	if !(p.Rate >= 0 && p.Rate <= 1) {
@@ -57,13 +57,13 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 	return repeated(accountant.Poisson{Rate: s.rate, Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// WithoutReplacement puts a fixed number of records into every batch. Every set of that
-// size has the same probability, independently of other steps. It is accounted as
-// [accountant.WithoutReplacement]: if a record leaves a batch, another record enters the
-// batch, so a release costs up to twice as much as with [Poisson], even under add-remove.
-// The size of the batch is public, also under add-remove.
+// WithoutReplacement puts a fixed number of records into every batch. Every set of that size has
+// the same probability, independently of other steps. It is accounted as
+// [accountant.WithoutReplacement]. If a record leaves a batch, another record enters the batch,
+// so a release costs up to twice as much as with [Poisson], even under add-remove. The size of
+// the batch is public, also under add-remove.
 type WithoutReplacement struct {
-	Batch     int // from 0 to the number of records
+	Batch     int // size of a batch, from 0 to the number of records
 	Selection Selection
 }
 

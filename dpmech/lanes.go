@@ -1,9 +1,8 @@
 package dpmech
 
-// This file has the loops of the gate over vectors that are clipped without a check. For
-// many rows at once, lanes_amd64.s has the same loops in vector instructions, with the
-// same results to the last bit. docs/develop/benchmarks.md has their effect on whole
-// commands.
+// This file has the loops of the gate over vectors that are clipped without a check. For many
+// rows at once, lanes_amd64.s has the same loops in vector instructions, with the same results
+// to the last bit. docs/develop/benchmarks.md shows how much faster whole commands become.
 
 // sumOfSquares returns Σ x². The conversions to float64 prevent fused multiply-adds, so that the
 // result is the same on every machine.
@@ -22,8 +21,8 @@ func sumOfSquares(v []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// addTruncated adds v·factor, truncated toward zero, to sum, which is as long
-// as v. The products are below 2^51.
+// addTruncated adds v·factor, truncated toward zero, to sum, which has the length of v. The
+// products are below 2^51.
 func addTruncated(sum []int64, v []float64, factor float64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		sum[0] += int64(v[0] * factor)
@@ -38,8 +37,8 @@ func addTruncated(sum []int64, v []float64, factor float64) {
 	}
 }
 
-// sumsOfSquaresPlain writes the sum of squares of each of rows to dst. A row of x has
-// d elements.
+// sumsOfSquaresPlain writes the sum of squares of every row in rows to dst. A row of x has d
+// elements.
 func sumsOfSquaresPlain(dst []float64, rows []int32, x []float64, d int) {
 	for l, row := range rows {
 		dst[l] = sumOfSquares(x[int(row)*d:][:d])

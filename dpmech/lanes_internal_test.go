@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Integers, and their neighbours on either side, are truncated toward zero.
+// The test checks that integers, and their neighbours on either side, are truncated toward zero.
 func TestTruncation(t *testing.T) {
 	for _, whole := range []float64{0, 1, 2, 1 << 34, 1<<50 + 1} {
 		for _, sign := range []float64{1, -1} {
@@ -20,7 +20,7 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-// Infinities and NaN show in a sum of squares.
+// The test checks that a sum of squares with an infinity or NaN is not finite.
 func TestSumOfSquaresNotFinite(t *testing.T) {
 	for n := 1; n < 10; n++ {
 		for i := range n {

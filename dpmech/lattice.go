@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// A Lattice is a grid of step 2^-exponent on the real line. Vectors are represented on it
-// as integers. The zero Lattice has step 1.
+// A Lattice is a grid of step 2^-exponent on the real line. A vector on the lattice is
+// represented by integers. The zero Lattice has step 1.
 type Lattice struct {
 	exponent int
 }
 
-// maxExponent ensures that a step, every multiple of it that is used, and their squares
-// are normal float64s.
+// maxExponent bounds the exponent, so that a step, every multiple of it that is used, and their
+// squares are normal float64s.
 const maxExponent = 400
 
 // NewLattice returns the lattice with step 2^-exponent.
@@ -24,21 +24,21 @@ func NewLattice(exponent int) (Lattice, error) {
 	return Lattice{exponent: exponent}, nil
 }
 
-// Exponent returns e for a lattice of step 2^-e.
+// Exponent returns the exponent e of the step 2^-e.
 func (l Lattice) Exponent() int { return l.exponent }
 
-// Step returns the distance of two neighbouring points, a power of two.
+// Step returns the distance between two neighbouring points, a power of two.
 func (l Lattice) Step() float64 { return math.Ldexp(1, -l.exponent) }
 
-// Float returns the real number n·step. It is exact for |n| ≤ 2^53 and rounded to nearest
-// beyond.
+// Float returns the real number n·step. It is exact for |n| ≤ 2^53, and rounded to nearest for
+// larger n.
 func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.exponent) }
 
 // ErrNotFinite is returned for a vector that contains NaN or an infinity.
 var ErrNotFinite = errors.New("vector is not finite")
 
-// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be finite
-// and smaller than bound steps in absolute value, bound ≤ 2^62. It encodes vectors that
+// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be finite and
+// smaller than bound steps in absolute value, with bound ≤ 2^62. Truncate is for vectors that
 // need no privacy. Private vectors must go through a [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {

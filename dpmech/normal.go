@@ -2,38 +2,36 @@ package dpmech
 
 import "math"
 
-// FillNormal sets every element of dst to an independent standard normal number, from the
-// bits of src. Use it only for numbers that hide no data, such as the normal numbers of
-// the reparameterisation trick. Noise made with it would not be private, because the bits
-// of a float64 reveal how the number was made. Noise that protects data comes from a
+// FillNormal sets every element of dst to an independent standard normal number, from the bits
+// of src. Use it only for numbers that hide no data, such as the normal numbers of the
+// reparameterisation trick. Noise from FillNormal would not be private, because the bits of a
+// float64 reveal how the number was computed. Noise that protects data comes from a
 // [DiscreteGaussian] on a lattice.
 //
-// FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for
-// Generating Random Variables", 2000) with 256 layers, on 64-bit words: 8 bits choose the
-// layer and the other 56 bits choose the place in the layer. Unlike in the original
-// method, no bit serves both choices (Doornik, "An Improved Ziggurat Method to Generate
-// Normal Random Samples", 2005). The distribution of a number is the normal distribution
-// up to the rounding of float64 arithmetic. A number below 3.65 is a multiple of its
-// layer's width times 2^-55. A larger number is computed from uniform numbers without a
-// smallest exponent, so that the tail is not cut off.
+// FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating
+// Random Variables", 2000) with 256 layers, on 64-bit words. 8 bits choose the layer and the
+// other 56 bits choose the place in the layer. Unlike in the original method, no bit serves both
+// choices (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The
+// distribution of a number is the normal distribution up to the rounding of float64 arithmetic.
+// A number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is
+// computed from uniform numbers without a smallest exponent, so that the tail is not cut off.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
-		// Draw one word for each missing number. Rejected words are replaced in the next turn.
+		// Each missing number gets one word. Rejected words are replaced in the next iteration.
 		words := buffer[:min(len(dst), len(buffer))]
 		src.Fill(words)
 		dst = dst[fillSome(dst, words, src):]
 	}
 }
 
-// fillSome makes normal numbers from words, writes them to dst, and returns how many it
-// made. Most words need only a table. A few take more bits from src, and some are
-// rejected.
+// fillSome makes normal numbers from words, writes them to dst, and returns their number. Most
+// words need only a table. A few take more bits from src, and some are rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
 		layer := &layers[w%normalLayers]
-		place := int64(w) >> 8 // in [−2^55, 2^55)
+		place := int64(w) >> 8 // integer in [−2^55, 2^55)
 		x := float64(place) * layer.unit
 		if max(place, -place) >= layer.inside {
 			var kept bool
@@ -50,35 +48,34 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 const (
 	normalLayers = 256
 
-	// normalTail is the end of the rectangle of the lowest layer and the beginning of the
-	// tail. With this number 256 layers of equal area end at the mode. A test checks
-	// that.
+	// normalTail is the end of the rectangle of the lowest layer, and the beginning of the tail.
+	// With this value, 256 layers of equal area end at the mode. A test checks this property.
 	normalTail = 3.6541528853610088
 )
 
-// ziggurat holds the layers: layer i ≥ 1 lies between the densities f(edge[i]) and
-// f(edge[i+1]), f(x) = e^(−x²/2). Layer 0 is the rectangle below f(normalTail) together
-// with the tail.
+// ziggurat holds the layers. With f(x) = e^(−x²/2), layer i ≥ 1 lies between the densities
+// f(edge[i]) and f(edge[i+1]). Layer 0 is the rectangle below f(normalTail) together with the
+// tail.
 var ziggurat = newZiggurat()
 
 type zigguratTable struct {
 	edge   [normalLayers + 1]float64
-	height [normalLayers + 1]float64 // f(edge)
+	height [normalLayers + 1]float64 // density at each edge
 	layers [normalLayers]normalLayer
 }
 
 type normalLayer struct {
-	unit   float64 // 2^-55 times its width
-	inside int64   // places below this are under the curve
+	unit   float64 // 2^-55 times the layer's width
+	inside int64   // places below this number are under the curve
 }
 
 func newZiggurat() *zigguratTable {
 	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
 	area := normalTail*density(normalTail) + math.Sqrt(math.Pi/2)*math.Erfc(normalTail/math.Sqrt2)
 	t := new(zigguratTable)
-	t.edge[0] = area / density(normalTail) // width of a rectangle that has the area of the tail too
+	t.edge[0] = area / density(normalTail) // width of a rectangle with the area of layer 0, tail included
 	t.edge[1] = normalTail
-	t.height[0] = 0 // layer 0 begins at the axis
+	t.height[0] = 0 // Layer 0 begins at height 0.
 	t.height[1] = density(normalTail)
 	for i := 2; i < normalLayers; i++ {
 		t.height[i] = t.height[i-1] + area/t.edge[i-1]
@@ -94,7 +91,7 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside handles an x that is not below the edge of the next layer. It keeps x, replaces
+// outside decides about an x that is not below the edge of the next layer. It keeps x, replaces
 // x by a number from the tail, or rejects x.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
@@ -115,16 +112,17 @@ func tail(src *Stream) float64 {
 	}
 }
 
-// uniform returns a uniform number in (0, 1], rounded to nearest. Half of all numbers
-// have the exponent −1, a quarter −2, and so on without end.
+// uniform returns a uniform number in (0, 1], rounded to nearest. Half of all numbers have the
+// exponent −1, a quarter −2, and so on without a limit.
 func uniform(src *Stream) float64 {
 	scale := 0
 	w := src.Uint64()
-	for w == 0 { // once in 2^64 draws
+	for w == 0 { // happens once in 2^64 draws
 		scale -= 64
 		w = src.Uint64()
 	}
-	// The number begins at the highest set bit of w, and 64 more bits follow w.
+	// first is the highest part of the number: the word w, whose highest set bit comes first. 64
+	// more bits follow.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

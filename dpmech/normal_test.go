@@ -45,7 +45,7 @@ func BenchmarkNormal(b *testing.B) {
 	})
 }
 
-// normals returns n numbers, from fills of different lengths.
+// normals returns n numbers from calls of FillNormal with different lengths.
 func normals(n int, index uint64) []float64 {
 	src := seeded.Stream(7, "normals", index)
 	all := make([]float64, n)
@@ -57,8 +57,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// The test counts numbers in cells of equal probability. It also counts their fractions
-// beyond the leading digits, which would reveal a coarse sampler.
+// The test counts numbers in cells of equal probability. It also counts their fractions after
+// the leading digits, which would reveal a coarse sampler.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)
@@ -80,8 +80,8 @@ func TestNormalCells(t *testing.T) {
 	}
 }
 
-// The largest distance of the empirical distribution function from the normal one, in
-// units of n^-1/2, has the law of Kolmogorov: it is above z with probability at most
+// The test compares the empirical distribution function with the normal one. In units of n^-1/2,
+// the largest distance has the distribution of Kolmogorov: it exceeds z with probability at most
 // 2e^(−2z²).
 func TestNormalKolmogorov(t *testing.T) {
 	const draws = 1_000_000
@@ -110,9 +110,9 @@ func TestNormalMoments(t *testing.T) {
 		}
 		neighbours += v * x[(i+1)%draws]
 	}
-	double := []float64{1, 0, 1, 0, 3, 0, 15, 0, 105, 0, 945, 0, 10395, 0, 135135, 0, 2027025} // E[x^k]
+	double := []float64{1, 0, 1, 0, 3, 0, 15, 0, 105, 0, 945, 0, 10395, 0, 135135, 0, 2027025} // moments E[x^k] of the normal distribution
 	for k := 1; k < len(sums); k++ {
-		// Five standard errors: a false rejection in 1.7 million.
+		// The limit is five standard errors: a false rejection in 1.7 million tests.
 		se := math.Sqrt((double[2*k] - double[k]*double[k]) / draws)
 		if got := sums[k] / draws; math.Abs(got-double[k]) > 5*se {
 			t.Errorf("moment %d is %g, want %g ± %.2g", k, got, double[k], 5*se)
@@ -123,8 +123,9 @@ func TestNormalMoments(t *testing.T) {
 	}
 }
 
-// The number of samples beyond a threshold is that of the normal law: on both sides, in
-// the tail, which has a separate sampler, and just below it.
+// The test compares the number of samples beyond a threshold with the normal probability, on
+// both sides. Some thresholds are in the tail, which has a separate sampler, and some are just
+// below it.
 func TestNormalTails(t *testing.T) {
 	long(t)
 	const draws = 8_000_000

@@ -9,53 +9,53 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// A Plan holds some of the steps of a [SampledRun] for a device that takes all of them at
-// once, such as a graphics card. Making the plan uses these steps up and charges them,
-// even if nobody takes them.
+// A Plan holds some of the steps of a [SampledRun] for a device that takes all of them at once,
+// such as a graphics card. Making the plan uses these steps up and charges them, even if nobody
+// takes them.
 //
-// All random numbers of a step follow from the keys of the plan, bit for bit the same on
-// every machine (docs/develop/device.md): the batch, the noise, and the random numbers
-// that hide no data. [Plan.Words] returns the keys, the batches or the table of the
-// sampler, and the table of the noise. A device needs no other data of the mechanism.
-// [Plan.Next] takes the same steps on this machine: a test compares a device with Next,
-// and Next takes the steps if the device fails. Either the device or this machine takes
-// the steps, never both, because the same noise would then hide two sums.
+// All random numbers of a step follow from the keys of the plan, bit for bit the same on every
+// machine (docs/develop/device.md): the batch, the noise, and the random numbers that hide no
+// data. [Plan.Words] returns the keys, the batches or the table of the sampler, and the table of
+// the noise. A device needs no other data of the mechanism. [Plan.Next] takes the same steps on
+// this machine. It serves tests, which compare it with a device, and it takes the steps if the
+// device fails. Either the device or this machine takes the steps, never both, because the same
+// noise would then hide two sums.
 //
-// The choice between the device and this machine must not depend on noise or records,
-// because the two round differently. So if a device cannot decide a sample of the noise,
-// [Plan.Decide] decides the sample on this machine, and the device still takes the steps.
+// The choice between the device and this machine must not depend on noise or records, because
+// the two round differently. So if a device cannot decide a sample of the noise, [Plan.Decide]
+// decides the sample on this machine, and the device still takes the steps.
 //
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // provides sampler and sums; its count of steps is not used
+	run *SampledRun // run with the sampler and the sums; its count of steps is not used
 }
 
-// planSteps is the common part of all plans: the number of steps, the number taken so
-// far, and the keys.
+// planSteps is the common part of all plans. It has the number of steps, the number of steps
+// taken so far, and the keys.
 type planSteps struct {
 	steps, begun int
-	lent         bool // a device has the steps
+	lent         bool // true while a device has the steps
 	keys         planKeys
 	bits, more   Stream
 
-	noise   *discreteZiggurat // nil without noise
-	samples int               // the samples of a step's noise have smaller numbers
-	decided []uint64          // pairs: the number of a sample as a device counts, and the sample
+	noise   *discreteZiggurat // sampler of the noise; nil without noise
+	samples int               // bound on the numbers of the noise samples of a step
+	decided []uint64          // pairs of the number of a sample in the device's numbering and the value of the sample
 }
 
 // planKeys are independent keys of 256 bits, one for each purpose.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
-// The first word of a nonce is the purpose of the key stream, the second the number of
-// the step in its plan, and the third, for streams of single samples or records, their
-// number.
+// forBatch, forNoise and the other constants are the purposes of key streams. A purpose is the
+// first word of a nonce. The second word is the number of the step in its plan. The third word
+// is the number of a sample or record, for streams of single samples or records.
 const (
 	forBatch = iota
 	forNoise
 	forMoreNoise
 	forDraws
-	forBits // bits for one record, in plans that draw for every record separately
+	forBits // random bits for one record, in plans that draw for every record separately
 )
 
 // Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
@@ -101,8 +101,8 @@ func (s *SampledSum) Plannable() error {
 	return nil
 }
 
-// MaxPlan returns the largest number of steps of a plan. A plan that lists its batches
-// has about 2^24 records in the list.
+// MaxPlan returns the largest number of steps of a plan. If a plan lists its batches, this
+// number limits the list to about 2^24 records.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -112,21 +112,21 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned is the largest number of elements of a vector on a device. A device adds a
-// quarter of the squares of a norm in sequence, so the rounding error is as small as in
+// maxPlanned is the largest number of elements of a vector on a device. A device adds a quarter
+// of the squares of a norm in sequence, so that the rounding error is within the bound of
 // [gate.add].
 const maxPlanned = provenDim
 
-// Mechanism returns the sampled sum that the steps belong to.
+// Mechanism returns the sampled sum whose steps the plan holds.
 func (p *Plan) Mechanism() *SampledSum { return p.run.of }
 
 // Steps returns the number of steps.
 func (p *planSteps) Steps() int { return p.steps }
 
-// Remaining returns the number of steps that Next has not taken.
+// Remaining returns the number of steps that Next has not taken yet.
 func (p *planSteps) Remaining() int { return p.steps - p.begun }
 
-// begin counts a step that is taken on this machine, and returns its number.
+// begin counts a step that this machine takes, and returns the number of the step.
 func (p *planSteps) begin() (step uint32, err error) {
 	switch {
 	case p.lent:
@@ -138,8 +138,8 @@ func (p *planSteps) begin() (step uint32, err error) {
 	return uint32(p.begun - 1), nil
 }
 
-// lend marks the steps as taken by a device. It returns an error if a step was taken here
-// or a device already has the plan.
+// lend marks the steps as taken by a device. It returns an error if this machine took a step or
+// a device already has the plan.
 func (p *planSteps) lend() error {
 	if p.lent || p.begun > 0 {
 		return errors.New("plan: its steps were taken here or by another device")
@@ -148,13 +148,12 @@ func (p *planSteps) lend() error {
 	return nil
 }
 
-// Reclaim takes the steps back from a device, so that this machine can take them. The
-// caller guarantees that nobody has seen, or will see, the device's results for these
-// steps.
+// Reclaim takes the steps back from a device, so that this machine can take them. The caller
+// guarantees that nobody has seen or will see the device's results for these steps.
 func (p *planSteps) Reclaim() { p.lent = false }
 
-// Wipe overwrites the keys, and the steps are lost with them. The caller must wipe the
-// copies that Words made.
+// Wipe overwrites the keys. The remaining steps are lost. The caller must wipe the copies that
+// Words made.
 func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
@@ -163,8 +162,8 @@ func (p *planSteps) Wipe() {
 	p.begun, p.lent = p.steps, false
 }
 
-// Next takes the next step of the plan, as [SampledRun.Next] does. It returns an error
-// while a device has the plan, until [Plan.Reclaim].
+// Next takes the next step of the plan, as [SampledRun.Next] does. While a device has the plan,
+// it returns an error. [Plan.Reclaim] ends this state.
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	r := p.run
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
@@ -189,7 +188,7 @@ func (p *Plan) fillNoise(dst []int64, step uint32) {
 	}
 }
 
-// appendBatch appends the batch of a step to dst.
+// appendBatch appends the batch of the given step to dst.
 func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []uint32 {
 	stream.Place(&p.bits, p.keys.sampling, [3]uint32{forBatch, step})
 	return sampler.Next(dst, &p.bits)
@@ -201,8 +200,7 @@ func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
 
-// place moves src to the stream for a record and a purpose in the step that was begun
-// last.
+// place moves src to the stream for a purpose and a record in the current step.
 func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
@@ -228,15 +226,15 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned describes how a device gets its batches: all records, a random number of
-// records from a table, a fixed number, or a list.
+// planned describes how a device gets its batches: all records, a number of records that is
+// drawn from a table, a fixed number of records, or a list.
 type planned struct {
 	kind  uint64
-	first int       // fixed size, or the least size in the table
+	first int       // fixed size, or smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 
-// The kinds of batches.
+// These are the kinds of batches.
 const (
 	allRecords = iota
 	someRecords

@@ -9,15 +9,15 @@ import (
 	"fedpvi/accountant"
 )
 
-// atOnce makes the same sample from a word as the sampler.
+// The test checks that atOnce makes the same sample from a word as the sampler does.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
-	later, unread := 0, new(Stream) // panics if it is read
+	later, unread := 0, new(Stream) // Reading unread panics.
 	for i := range 300_000 {
 		w := rng.Uint64()
 		if i%4 == 0 {
-			w |= 1<<64 - 1<<20 // the end of a layer
+			w |= 1<<64 - 1<<20 // puts the sample at the end of a layer
 		}
 		got, enough := z.atOnce(w)
 		if !enough {
@@ -34,8 +34,8 @@ func TestAtOnceIsTheSample(t *testing.T) {
 	}
 }
 
-// The test compares the portable functions with the library's functions, in units of the
-// last place.
+// The test compares the portable logarithm, sine and cosine with those of package math, in units
+// in the last place.
 func TestPortableFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	off := func(got, want, unit float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(unit), 0x1p-1022) }
@@ -58,8 +58,8 @@ func TestPortableFunctions(t *testing.T) {
 	}
 }
 
-// The extreme words: the smallest radius is 0, the largest is finite, and all four
-// quarters of the circle are correct.
+// The test checks the normal numbers of the extreme words. The smallest radius is 0, the largest
+// is finite, and all four quarters of the circle are correct.
 func TestNormalPairAtTheEnds(t *testing.T) {
 	if x, y := normalPair(math.MaxUint64, 0); x != 0 || y != 0 {
 		t.Errorf("the largest word makes %g and %g", x, y)
@@ -74,7 +74,7 @@ func TestNormalPairAtTheEnds(t *testing.T) {
 	}
 }
 
-// When Words grows its slice, it leaves no keys in the old memory.
+// The test checks that Words leaves no keys in the old memory when it grows its slice.
 func TestWordsLeaveNoKeys(t *testing.T) {
 	for _, sampling := range []Sampling{Poisson{Rate: 0.5, Selection: Feistel}, Poisson{Rate: 0.5}} {
 		sampler, err := sampling.Sampler(1000)
@@ -95,8 +95,8 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 	}
 }
 
-// A sample that is decided for a device equals the processor's sample at that position,
-// for both kinds of plans.
+// The test checks that a sample that is decided for a device equals the sample that this machine
+// makes for the same position, for both kinds of plans.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	streams := func() *Streams { return &Streams{NewStream(), NewStream()} }
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
@@ -143,7 +143,8 @@ func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	}
 }
 
-// A device gets each sample that it left open once, and nothing outside of its plan.
+// The test checks that a device gets each sample that it left undecided once, and no sample
+// outside of its plan.
 func TestDecide(t *testing.T) {
 	m, err := NewSampledSum(SampledConfig{Sampling: Poisson{Rate: 0.5}, Records: 20, Steps: 4, Dim: 3, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
 	if err != nil {

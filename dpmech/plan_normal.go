@@ -6,12 +6,12 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// Normals sets every element of dst to a standard normal number for the step that was
-// begun last. Two words of 53 bits each give a pair of numbers by the method of Box and
-// Muller ("A Note on the Generation of Random Normal Deviates", 1958), so that all
-// numbers are within ±8.6. The numbers hide no data, like the numbers of [FillNormal].
-// Logarithms, sines and cosines are computed from sums, products and quotients in a fixed
-// order, so that they have the same bits on every machine.
+// Normals sets every element of dst to a standard normal number for the current step. Two words
+// of 53 bits each give a pair of numbers by the method of Box and Muller ("A Note on the
+// Generation of Random Normal Deviates", 1958), so that all numbers are within ±8.6. The numbers
+// hide no data, like the numbers of [FillNormal]. Logarithms, sines and cosines are computed
+// from sums, products and quotients in a fixed order, so that they have the same bits on every
+// machine.
 func (p *Plan) Normals(dst []float64) {
 	stream.Place(&p.bits, p.keys.draws, [3]uint32{forDraws, uint32(p.begun - 1)})
 	portableNormals(dst, &p.bits)
@@ -30,10 +30,10 @@ func portableNormals(dst []float64, src *Stream) {
 
 // normalPair returns two independent standard normal numbers from two words.
 func normalPair(a, b uint64) (first, second float64) {
-	u := float64(a>>11+1) * 0x1p-53 // (0, 1]
+	u := float64(a>>11+1) * 0x1p-53 // uniform in (0, 1]
 	radius := math.Sqrt(-2 * portableLog(u))
-	// The two highest bits choose a quarter of the circle, the others an angle from −π/4
-	// to π/4 about its middle.
+	// The two highest bits choose a quarter of the circle. The other bits choose an angle from
+	// −π/4 to π/4 about the middle of the quarter.
 	angle := float64(int64(b<<2)>>11) * (math.Pi / 2 * 0x1p-53)
 	sin, cos := portableSinCos(angle)
 	switch b >> 62 {
@@ -47,9 +47,9 @@ func normalPair(a, b uint64) (first, second float64) {
 	return radius * sin, -(radius * cos)
 }
 
-// portableLog returns log x for a normal x > 0. With x = 2^e·m, m in [√½, √2), it is
-// e·log 2 + 2·artanh((m−1)/(m+1)), by the power series. The conversions forbid fused
-// operations.
+// portableLog returns log x for a normal x > 0. With x = 2^e·m and m in [√½, √2), log x is e·log
+// 2 + 2·artanh((m−1)/(m+1)). artanh is computed by its power series. The conversions prevent
+// fused operations.
 func portableLog(x float64) float64 {
 	bits := math.Float64bits(x)
 	e := int(bits>>52) - 1023
@@ -64,7 +64,7 @@ func portableLog(x float64) float64 {
 	for k := 21.; k >= 1; k -= 2 {
 		sum = float64(sum*z) + 1/k
 	}
-	// The higher part of log 2 has 32 bits, so that its multiples are exact.
+	// high has 32 bits, so that its multiples are exact.
 	const high, low = 0x1.62e42feep-1, 0x1.a39ef35793c76p-33
 	return float64(float64(e)*high) + (float64(2*s*sum) + float64(float64(e)*low))
 }
@@ -83,7 +83,7 @@ func portableSinCos(x float64) (sin, cos float64) {
 	return float64(x * sin), cos
 }
 
-// Coefficients of sin x/x and cos x in powers of x².
+// sinTerms and cosTerms are the coefficients of sin x/x and cos x in powers of x².
 var (
 	sinTerms = [...]float64{1, -1. / 6, 1. / 120, -1. / 5040, 1. / 362880, -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000}
 	cosTerms = [...]float64{1, -1. / 2, 1. / 24, -1. / 720, 1. / 40320, -1. / 3628800, 1. / 479001600, -1. / 87178291200, 1. / 20922789888000, -1. / 6402373705728000}

@@ -8,25 +8,25 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// The positions of the words of a plan. The kernels of the device have the same list.
-// From planLayers on there are five words for each layer of the noise's ziggurat, then
-// the exponentials. From planSizes on there is the distribution function of the size of a
-// batch: planSizesCount highest words, then three more words for each entry. If batches
-// are listed, planSizes instead begins the list: the beginning of the batch of every step
-// and the end of the last batch, then the records, two in a word. At the end, from
+// planStep and the following constants are the positions of the words of a plan. The kernels of
+// the device have the same list. From planLayers on there are five words for each layer of the
+// noise's ziggurat, then the exponentials. From planSizes on there is the distribution function
+// of the size of a batch: planSizesCount highest words, then three more words for each entry. If
+// batches are listed, planSizes instead begins the list: the beginning of the batch of every
+// step and the end of the last batch, then the records, two in a word. At the end, from
 // planDecided on, there are planDecidedCount samples that this machine decided.
 const (
 	planKind = iota
 	planRecords
 	planStepCount
 	planDim
-	planStep    // step of the lattice, as the bits of a float64, like the next three
+	planStep    // lattice step, as the bits of a float64, like the next three words
 	planPerStep // 1/step
-	planClip    // clip in steps
-	planLength  // largest norm of a vector that is not clipped
+	planClip    // clip in lattice steps
+	planLength  // largest norm of a vector that is not shortened
 	planTwice   // 2σ²
-	planSlack   // slack of the bounds of the density
-	planFirst   // least size of a batch, or the fixed size
+	planSlack   // error bound of the density, in units
+	planFirst   // smallest size of a batch, or the fixed size
 	planSizesCount
 	planDecided
 	planDecidedCount
@@ -40,10 +40,10 @@ const (
 	keyWords = stream.KeySize / 8
 )
 
-// Words appends to dst the data that a device needs to take all steps: keys, tables and
-// the numbers of the gate. They reveal the noise, so they may go only to the memory of
-// this machine's device. Words returns an error if this machine took a step or a device
-// already has the plan.
+// Words appends to dst the data that a device needs to take all steps: keys, tables and the
+// numbers of the gate. These data reveal the noise, so they may go only to the memory of this
+// machine's device. Words returns an error if this machine took a step or a device already has
+// the plan.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ type planGate struct {
 	step, perStep, clip, length float64
 }
 
-// appendWords appends the words of a plan. It writes the keys last, after dst has grown
-// for the last time, so that no copy of them is left in old memory.
+// appendWords appends the words of a plan. It writes the keys last, after all growth of dst, so
+// that no copy of them is left in old memory.
 func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
 	how, err := plannedBatches(sampler)
 	if err != nil {

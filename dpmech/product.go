@@ -9,52 +9,50 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A ProductLayer is a part of a record's vector: the outer product of a vector of Inputs
-// elements and one of Outputs elements. The gradient of a dense layer is such a product
-// of its inputs and the derivatives of its outputs.
+// A ProductLayer is the shape of one part of a record's vector. The part is the outer product of
+// a vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer is
+// such a product of the layer's inputs and the derivatives of its outputs.
 type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig describes a [ProductSum].
 type ProductConfig struct {
-	Sampling Sampling // its steps must be independent
+	Sampling Sampling // sampling of the batches; its steps must be independent
 	Records  int      // number of records to sample from
 	Steps    int      // largest number of steps of a run
 
 	Layers []ProductLayer // parts of a record's vector
 
-	Clip            float64 // C: the L2 bound on what one record adds to a step's sum, from 2^-20 to 2^20
-	NoiseMultiplier float64 // σ: the standard deviation of the noise over the sensitivity
+	Clip            float64 // C, the L2 bound on the contribution of one record to a step's sum, from 2^-20 to 2^20
+	NoiseMultiplier float64 // σ, the standard deviation of the noise divided by the sensitivity
 
-	// Together is the number of records of a batch that are added by one product of float
-	// matrices. The sensitivity includes the rounding error of this product. If a batch
-	// is larger, the other records are added one by one as integers. Choose Together so
-	// that such batches are rare.
+	// Together is the number of records of a batch that one product of float matrices adds. The
+	// sensitivity includes the rounding error of this product. If a batch is larger, the other
+	// records are added one by one as integers. Choose Together so that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
 }
 
 // A ProductSum is a [SampledSum] for records whose vectors are too long to be computed
-// explicitly. The vectors are outer products, and a product of float32 matrices adds them
-// up. Because floats round, a sum depends on more than the vectors of the records. This
-// error is bounded, and the sensitivity includes it.
+// explicitly. The vectors are outer products, and a product of float32 matrices adds them up.
+// Because floats round, a sum depends on more than the vectors of the records. This error is
+// bounded, and the sensitivity includes it.
 //
-// Sensitivity. Let f be the result of a step before the noise, in lattice steps, for a
-// batch in the order of its records, K = Together, and c the clip. Every vector, made
-// from the float32 numbers that are multiplied, has a norm of at most c
-// ([ProductRun.Put]). The sum of the first K vectors, before its rounding to the lattice,
-// is within e = c·SumError(K) of the exact sum ([math32.SumError]). Rounding its d
-// elements to the lattice adds an error of at most ½√d. Each of the other vectors is
-// truncated, with an error of at most √d, and added exactly. Adding or removing one
-// record moves the exact sum by at most c. It may also move another record across
-// position K, so that this record is truncated or no longer truncated, which adds √d. So
-// f moves by at most
+// Sensitivity. Let f be the result of a step before the noise, in lattice steps, for a batch in
+// the order of its records, K = Together, and c the clip. Every vector has a norm of at most c.
+// The vector is the exact product of the float32 numbers that are multiplied ([ProductRun.Put]).
+// The sum of the first K vectors, before its rounding to the lattice, is within e =
+// c·SumError(K) of the exact sum ([math32.SumError]). Rounding its d elements to the lattice
+// adds an error of at most ½√d. Each of the other vectors is truncated, with an error of at most
+// √d, and added exactly. Adding or removing one record moves the exact sum by at most c. It may
+// also move another record across position K, so that this record is truncated or no longer
+// truncated, which adds √d. So f moves by at most
 //
 //	c + 2e + √d + √d
 //
-// for all values of the other records. If a record is replaced, f moves by at most twice
-// as much. Batches are sorted because the rounding depends on the order, and the
-// distribution of the order must not depend on the other records.
+// for all values of the other records. If a record is replaced, f moves by at most twice as
+// much. Batches are sorted because the rounding depends on the order, and the distribution of
+// the order must not depend on the other records.
 //
 // The noise is an exact sample of the discrete Gaussian. The cost is the event of
 // [SampledSum.SharedEventFor] with this sensitivity. The ledger marks such a release with
@@ -65,10 +63,10 @@ type ProductSum struct {
 	lattice     Lattice
 	noise       *slicedGaussian
 	sigma       int64 // σ of the noise, in lattice steps
-	gate        gate  // for records beyond Together
+	gate        gate  // gate for the records after the first Together
 	dim         int
-	clip        int64 // ⌊C/step⌋
-	sensitivity int64 // in lattice steps
+	clip        int64 // ⌊C/step⌋, in lattice steps
+	sensitivity int64 // sensitivity in lattice steps
 	event       accountant.Event
 }
 
@@ -83,7 +81,7 @@ const productSigmaBits = 21
 const (
 	leastProductClip = 0x1p-20
 	mostProductClip  = 0x1p20
-	mostProductSide  = 1 << 16 // elements of a vector of a product
+	mostProductSide  = 1 << 16 // largest number of elements of one vector of a product
 	mostTogether     = 1 << 12
 )
 
@@ -132,8 +130,8 @@ func (c ProductConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// derive chooses a lattice as [NewGaussianSum] does, and derives the other numbers from
-// it.
+// derive chooses a lattice as [NewGaussianSum] does. The clip, the sensitivity and the noise
+// follow from it.
 func (s *ProductSum) derive() error {
 	for _, l := range s.cfg.Layers {
 		s.dim += l.Inputs * l.Outputs
@@ -144,7 +142,7 @@ func (s *ProductSum) derive() error {
 	if err != nil {
 		return fmt.Errorf("noise of %g is out of range: %w", sigma, err)
 	}
-	most := math.Ldexp(s.cfg.Clip, lattice.exponent) // largest norm of a vector in steps, without truncation
+	most := math.Ldexp(s.cfg.Clip, lattice.exponent) // largest norm of a vector in lattice steps, before truncation
 	clip := math.Floor(most)
 	rounding := 2*math32.SumError(s.cfg.Together)*most + 2*math.Sqrt(float64(s.dim))
 	sensitivity := math.Ceil((clip+rounding)*(1+0x1p-50)) + 1
@@ -168,9 +166,9 @@ func (s *ProductSum) derive() error {
 // Event returns the cost of one run with all planned steps.
 func (s *ProductSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the first steps steps. The event of a sampling is for
-// vectors of norm 1. Here the sensitivity, which includes the norm and the rounding,
-// takes the place of that norm.
+// EventFor returns the cost of the first steps steps. The event of a sampling is for vectors of
+// norm 1. Here the sensitivity, which includes the clip and the rounding, takes the place of
+// that norm.
 func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 	sigma := float64(s.sigma)
 	accounted := sigma / float64(s.sensitivity) * (1 - 1/(12*sigma*sigma) - 0x1p-50)
@@ -185,8 +183,8 @@ func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 // Dim returns the number of elements of a vector.
 func (s *ProductSum) Dim() int { return s.dim }
 
-// Sensitivity returns the largest change of a sum due to one record, including rounding.
-// It is a little more than Clip.
+// Sensitivity returns the largest change of a sum due to one record, including rounding. It is
+// slightly larger than Clip.
 func (s *ProductSum) Sensitivity() float64 { return s.lattice.Float(s.sensitivity) }
 
 // Sigma returns the standard deviation of the noise of a step.

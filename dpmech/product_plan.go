@@ -5,24 +5,23 @@ import (
 	"slices"
 )
 
-// A ProductPlan holds some of the steps of a [ProductRun] for a device that takes all of
-// them at once, as a [Plan] does for a [SampledRun]. The keys of the plan determine the
-// batches, the noise, and the random numbers of every record (docs/develop/device.md).
-// The methods Next, Put and Release take the same steps on this machine, as those of
-// ProductRun do.
+// A ProductPlan holds some of the steps of a [ProductRun] for a device that takes all of them at
+// once, as a [Plan] does for a [SampledRun]. The keys of the plan determine the batches, the
+// noise, and the random numbers of every record (docs/develop/device.md). The methods Next, Put
+// and Release take the same steps on this machine. They have the meaning of those of ProductRun.
 //
-// A device adds the records of a batch in their order, in float32, with fused operations.
-// An element of the sum takes part in at most as many roundings as there are records, and
-// no rounding flushes small numbers to zero. The error bound in the sensitivity rests on
-// this. The device adds the records after the first Together as integers. It computes
-// each element, a product of two float32 numbers, in float64 and truncates it to the
-// lattice. A clipped vector has norm at most C, and truncation does not increase it. The
-// device computes norms, factors and the rounding to the lattice as [ProductRun] does, in
-// float64, with correctly rounded roots and quotients.
+// A device adds the records of a batch in their order, in float32, with fused operations. An
+// element of the sum takes part in at most as many roundings as there are records, and no
+// rounding flushes small numbers to zero. The error bound in the sensitivity depends on this.
+// The device adds the records after the first Together as integers. It computes each element, a
+// product of two float32 numbers, in float64 and truncates it to the lattice. A clipped vector
+// has norm at most C, and truncation does not increase it. The device computes norms, factors
+// and the rounding to the lattice as [ProductRun] does, in float64, with correctly rounded roots
+// and quotients.
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
-	run *ProductRun // nil until a step is taken here
+	run *ProductRun // nil until this machine takes a step
 }
 
 // Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
@@ -39,12 +38,13 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	}
 	r.taken += steps
 	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
-	p.noise = zigguratOf(uint64(r.of.sigma), 1) // same law as the noise of steps without a plan
+	p.noise = zigguratOf(uint64(r.of.sigma), 1) // sampler with the same distribution as the noise of steps without a plan
 	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
 	return p, nil
 }
 
-// mostPlannedPlaces ensures that the number of a sample fits in 32 bits.
+// mostPlannedPlaces bounds the number of noise samples, so that the number of a sample fits in
+// 32 bits.
 const mostPlannedPlaces = 1 << 31
 
 // Plannable returns the error with which [ProductRun.Plan] would refuse every plan, or
@@ -59,8 +59,8 @@ func (s *ProductSum) Plannable() error {
 	return nil
 }
 
-// The number of columns of a plan's matrices is rounded up to a multiple of planColumns,
-// the number of words in a block of a key stream.
+// planColumns is the number of words in a block of a key stream. The number of columns of a
+// plan's matrices is rounded up to a multiple of it.
 const planColumns = 8
 
 // PlanStride returns the distance between the first samples of two successive rows of a
@@ -80,7 +80,7 @@ func (s *ProductSum) PlanStart(layer int) int {
 	return at
 }
 
-// Mechanism returns the product sum that the steps belong to.
+// Mechanism returns the product sum whose steps the plan holds.
 func (p *ProductPlan) Mechanism() *ProductSum { return p.of }
 
 // Records returns the number of records to sample from.
@@ -92,9 +92,9 @@ func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 // Layers returns the parts of a record's vector.
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
 
-// Words appends to dst the data that a device needs to take all steps, like [Plan.Words].
-// Where [Plan.Words] has the numbers for clipping, these words have the largest norm that
-// is not clipped, and Together.
+// Words appends to dst the data that a device needs to take all steps, like [Plan.Words]. In the
+// positions of the clipping numbers of [Plan.Words] it writes the largest norm that is not
+// shortened, and Together.
 func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -106,13 +106,13 @@ func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// here returns the run that takes the plan's steps on this machine. The first call
-// allocates the run's matrices.
+// here returns the run that takes the plan's steps on this machine. The first call of here
+// allocates the matrices of the run.
 func (p *ProductPlan) here() *ProductRun {
 	if p.run == nil {
 		run, err := p.of.newRun()
 		if err != nil {
-			panic("dpmech: " + err.Error()) // unreachable: an equal run was made before
+			panic("dpmech: " + err.Error()) // unreachable: an equal run was made when the plan was made
 		}
 		run.plan = p
 		p.run = run
@@ -120,14 +120,14 @@ func (p *ProductPlan) here() *ProductRun {
 	return p.run
 }
 
-// Parts returns the parts of a release, like [ProductRun.Parts].
+// Parts returns the parts of a release. See [ProductRun.Parts].
 func (p *ProductPlan) Parts() []ProductPart { return p.here().Parts() }
 
-// Size returns the size of a part, like [ProductRun.Size].
+// Size returns the number of elements of the release of a part. See [ProductRun.Size].
 func (p *ProductPlan) Size(part int) int { return p.here().Size(part) }
 
-// Next begins the next step of the plan, like [ProductRun.Next]. It returns an error
-// while a device has the plan, until Reclaim.
+// Next begins the next step of the plan and returns its batch. See [ProductRun.Next]. While a
+// device has the plan, Next returns an error. Reclaim ends this state.
 func (p *ProductPlan) Next() ([]uint32, error) {
 	r := p.here()
 	step, err := p.begin()
@@ -137,14 +137,14 @@ func (p *ProductPlan) Next() ([]uint32, error) {
 	return r.begin(p.appendBatch(r.batch[:0], r.sampler, step)), nil
 }
 
-// Put adds a record, like [ProductRun.Put].
+// Put adds the vector of a record. See [ProductRun.Put].
 func (p *ProductPlan) Put(place int, pairs []Pair) error { return p.here().Put(place, pairs) }
 
-// Release releases a part, like [ProductRun.Release].
+// Release releases a part. See [ProductRun.Release].
 func (p *ProductPlan) Release(part int, dst []float32) error { return p.here().Release(part, dst) }
 
-// Wipe overwrites the keys, like [Plan.Wipe]. After Wipe, Release cannot finish a step
-// that Next began, because the noise comes from the keys.
+// Wipe overwrites the keys. See [Plan.Wipe]. After Wipe, Release cannot finish a step that Next
+// began, because the noise comes from the keys.
 func (p *ProductPlan) Wipe() {
 	p.recordSteps.Wipe()
 	if p.run == nil {
@@ -161,7 +161,7 @@ func (p *ProductPlan) Wipe() {
 // fillNoise writes to dst the noise for the first columns of a panel of a part, and sets
 // the other columns to zero. Word j of the step's stream makes sample j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
-	const width = 16 // of a panel
+	const width = 16 // number of columns of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]
 	start, stride := p.of.PlanStart(part.Layer), layer.PlanStride()
 	clear(dst)
@@ -174,27 +174,26 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 	}
 }
 
-// recordSteps are planned steps that draw for every record of a batch separately, so that
-// the result for a record does not depend on the other records of the batch.
+// recordSteps are planned steps with separate random numbers for every record of a batch. The
+// result for a record then does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
-// PlaceBits moves src to the random bits for a record in the step that was begun last.
-// The bits hide no data. Several goroutines may call it at once, each with a separate
-// src.
+// PlaceBits moves src to the random bits for a record in the current step. The bits hide no
+// data. Several goroutines may call PlaceBits at once, each with a separate src.
 func (p *recordSteps) PlaceBits(src *Stream, record uint32) {
 	p.place(src, forBits, record)
 }
 
 // RecordNormals sets every element of dst to a standard normal number for a record in the
-// step that was begun last, like [Plan.Normals]. It overwrites src.
+// current step, like [Plan.Normals]. It overwrites src.
 func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 	p.place(src, forDraws, record)
 	portableNormals(dst, src)
 }
 
-// A BatchPlan holds the batches of steps without noise, and random numbers for their
-// records. It gives no privacy. It serves to compare a computation without privacy with
-// that of a [ProductPlan].
+// A BatchPlan holds the batches of steps without noise, and random numbers for their records. It
+// gives no privacy. It allows a comparison of a [ProductPlan] with the same computation without
+// privacy.
 type BatchPlan struct {
 	recordSteps
 	sampler Sampler

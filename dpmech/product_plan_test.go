@@ -19,8 +19,8 @@ func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech
 	return p
 }
 
-// plannedStep takes a step of a plan. It returns the batch, and the release in the
-// numbering of samples.
+// plannedStep takes a step of a plan. It returns the batch and the release. The order of the
+// release is that of the plan's numbering of samples.
 func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (batch []uint32, released []float64) {
 	t.Helper()
 	batch, err := p.Next()
@@ -47,8 +47,8 @@ func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (
 	return batch, released
 }
 
-// The noise of a plan's steps has the right distribution, for each step and element. The
-// batches are empty, so that the releases are the noise.
+// The test checks that the noise of a plan's steps has the right distribution, for each step and
+// element. The batches are empty, so that the releases are the noise.
 func TestProductPlanNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Selection: dpmech.Feistel}, 60
@@ -66,9 +66,9 @@ func TestProductPlanNoise(t *testing.T) {
 	checkNormal(t, all)
 }
 
-// Planned steps are like other steps. With the same noise, one more record moves the sum
-// by its clipped vector, also if it comes after the records that are added together.
-// Batches are the batches of the sampler, in order.
+// The test checks the sums of planned steps. With the same noise, one more record moves the sum
+// by its clipped vector, also if it comes after the records that are added together. The batches
+// are the batches of the sampler, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8
@@ -110,7 +110,7 @@ func TestProductPlanSums(t *testing.T) {
 			if slices.Contains(batch, uint32(n)) {
 				counts = 1
 			}
-			for i, x := range vector { // parts are in the order of layers and rows
+			for i, x := range vector { // The parts are in the order of layers and rows.
 				if off := math.Abs(a[i] - b[i] - counts*x); off > 1e-5 {
 					t.Fatalf("record %d, element %d: moved by %v, want %v", n, i, a[i]-b[i], counts*x)
 				}
@@ -122,7 +122,8 @@ func TestProductPlanSums(t *testing.T) {
 	}
 }
 
-// The random numbers for a record depend on the plan, the step and the record alone.
+// The test checks that the random numbers for a record depend only on the plan, the step and the
+// record.
 func TestProductPlanDraws(t *testing.T) {
 	cfg := product
 	cfg.Records, cfg.Together, cfg.Sampling = 60, 60, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}
@@ -211,10 +212,10 @@ func TestProductPlanUsesStepsUp(t *testing.T) {
 	}
 }
 
-// A plan that is wiped within a step has no noise to release the step with.
+// The test checks that a step cannot be released after its plan was wiped.
 func TestWipedProductPlanReleasesNothing(t *testing.T) {
 	cfg := product
-	cfg.Sampling = dpmech.Poisson{} // batches are empty
+	cfg.Sampling = dpmech.Poisson{} // Rate 0 makes the batches empty.
 	for _, before := range []int{0, 1} {
 		p := newProductPlan(t, cfg, 1)
 		if _, err := p.Next(); err != nil {
@@ -261,8 +262,8 @@ func TestProductPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// A batch plan has the batches of the sampling and random numbers for records, but no
-// noise.
+// The test checks that a batch plan has the batches of the sampling and random numbers for
+// records, but no noise.
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
 	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))

@@ -11,12 +11,12 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is the number of tiles of inputs in a part of a release. Parts are small,
-// so that workers get nearly equal amounts of work.
+// tilesOfPart is the number of tiles of inputs in a part of a release. Parts are small, so that
+// all workers get nearly the same amount of work.
 const tilesOfPart = 4
 
-// A ProductPart is a piece of a release: rows [From, To) of the matrix of a layer, inputs
-// by outputs, in whole tiles of [math32.TileRows].
+// A ProductPart is a part of a release: rows [From, To) of the matrix of a layer, inputs by
+// outputs. From and To are on the boundaries of tiles of [math32.TileRows] rows.
 type ProductPart struct{ Layer, From, To int }
 
 // A Pair is the contribution of a record to a layer: the outer product of the two
@@ -33,22 +33,22 @@ type ProductRun struct {
 	taken    int // number of steps taken
 
 	batch []uint32
-	put   atomic.Int64 // number of records put in this step
+	put   atomic.Int64 // number of records that were put in this step
 	outer []*math32.Outer
 	parts []productPart
-	plan  *ProductPlan // the plan that the steps belong to, or nil
+	plan  *ProductPlan // plan of the steps, or nil
 
-	beyond sync.Mutex // guards the fields below, for records beyond Together
-	extra  [][]int64  // sums by layer, nil until they are needed
-	many   bool       // extra is not zero
+	beyond sync.Mutex // guards extra and many
+	extra  [][]int64  // integer sums of the records after the first Together, by layer; nil until they are needed
+	many   bool       // true if extra is not zero
 	vector []float64
 	added  []int64
 }
 
 type productPart struct {
 	ProductPart
-	noise    Stream // separate for each part, so that the order of releases does not matter
-	more     Stream // for samples of a plan that need more than a word
+	noise    Stream // noise of this part; separate streams make the order of releases irrelevant
+	more     Stream // words for samples of a plan that need more than one word
 	released bool
 }
 
@@ -81,7 +81,7 @@ func (s *ProductSum) newRun() (*ProductRun, error) {
 		}
 	}
 	for i := range r.parts {
-		r.parts[i].released = true // until there is a step
+		r.parts[i].released = true // No part may be released before the first step.
 	}
 	return r, nil
 }
@@ -95,14 +95,14 @@ func (r *ProductRun) Parts() []ProductPart {
 	return parts
 }
 
-// Size returns how many numbers the release of part i has, including the padding of its
-// tiles: the panels of To−From rows of [math32.TileColumns] numbers.
+// Size returns the number of elements of the release of part i, including the padding of its
+// tiles. The part consists of panels of To−From rows of [math32.TileColumns] numbers.
 func (r *ProductRun) Size(i int) int {
 	p := &r.parts[i]
 	return (p.To - p.From) * math32.Padded(r.of.cfg.Layers[p.Layer].Outputs, math32.TileColumns)
 }
 
-// Remaining returns the number of planned steps that are left.
+// Remaining returns the number of planned steps that were not taken yet.
 func (r *ProductRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
 // Next begins a step and returns its batch, in the order of the records. Neither the
@@ -132,11 +132,11 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 	return r.batch
 }
 
-// Put adds the vector of the record at a place in the batch. Call it once for each place.
-// The vector is clipped. A vector that is not finite, or longer than 2^100·C, adds zero.
+// Put adds the vector of the record at position place of the batch. Call it once for each
+// position. The vector is clipped. A vector that is not finite, or longer than 2^100·C, adds
+// zero.
 //
-// The caller must make the pairs from that record, public numbers and earlier releases
-// alone.
+// The caller must compute the pairs only from that record, public numbers and earlier releases.
 func (r *ProductRun) Put(place int, pairs []Pair) error {
 	if place < 0 || place >= len(r.batch) {
 		return fmt.Errorf("product sum: place %d is outside of a batch of %d", place, len(r.batch))
@@ -173,18 +173,17 @@ func (r *ProductRun) fits(pairs []Pair) error {
 	return nil
 }
 
-// factor returns the factor for the outputs of a record that makes the norm of its vector
-// at most C, or 0 if the record counts as zero.
+// factor returns the factor by which to multiply the outputs of a record so that the norm of its
+// vector is at most C. It returns 0 if the record counts as zero.
 //
-// The squared norm is Σ|a|²|b|², computed with a relative error below 2^-36. The factor
-// is rounded to float32, and so is every product of an output with the factor. Each
-// rounding has a relative error of at most 2^-24, and both together are less than the
-// margin of 2^-20. A product that becomes subnormal has an absolute error of 2^-150. This
-// error is multiplied by inputs of a norm of at most 2^90, and is then negligible beside
-// 2^-20·C.
+// The squared norm is Σ|a|²|b|², computed with a relative error below 2^-36. The factor is
+// rounded to float32, and so is every product of an output with the factor. Each rounding has a
+// relative error of at most 2^-24, and both together are less than the margin of 2^-20. A
+// product that becomes subnormal has an absolute error of 2^-150. This error is multiplied by
+// inputs of a norm of at most 2^90. The result is negligible compared with 2^-20·C.
 func (s *ProductSum) factor(pairs []Pair) float32 {
 	const (
-		mostInput   = 0x1p180 // squared norm
+		mostInput   = 0x1p180 // largest squared norm of the inputs
 		leastFactor = 0x1p-100
 	)
 	var squared float64
@@ -200,16 +199,16 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	switch {
 	case root <= limit:
 		return 1
-	case limit/root >= leastFactor: // false for an infinity and NaN
+	case limit/root >= leastFactor: // The comparison is false if root is infinite or NaN.
 		return float32(limit / root)
 	}
 	return 0
 }
 
-// limit returns the largest norm for which factor does not shorten a vector.
+// limit returns the largest norm of a vector that factor does not shorten.
 func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
-// addBeyond adds, as integers, a record after the first Together records of the batch.
+// addBeyond adds a record after the first Together records of the batch. It adds integers.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	if f == 0 {
 		return
@@ -243,11 +242,11 @@ func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	}
 }
 
-// Release writes part i of the noisy sum to dst, which has Size elements: element (row,
-// column) of the layer's matrix is at (column/[math32.TileColumns]·(To−From) +
-// row−From)·[math32.TileColumns] + column mod [math32.TileColumns]. Elements outside of
-// the matrix are zero. Every part of a step can be released once, after all records were
-// put. Release allocates nothing.
+// Release writes part i of the noisy sum to dst, which has Size elements. Element (row, column)
+// of the layer's matrix is at (column/[math32.TileColumns]·(To−From) +
+// row−From)·[math32.TileColumns] + column mod [math32.TileColumns]. Elements outside of the
+// matrix are zero. Every part of a step can be released once, after all records were put.
+// Release allocates nothing.
 func (r *ProductRun) Release(i int, dst []float32) error {
 	p := &r.parts[i]
 	switch {
@@ -295,7 +294,7 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds to dst the sums that addBeyond made, for a panel of a part.
+// addExtra adds to dst the integer sums of addBeyond for a panel of a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {

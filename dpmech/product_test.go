@@ -39,7 +39,7 @@ func beginProduct(t testing.TB, s *dpmech.ProductSum, seed uint64) *dpmech.Produ
 	return run
 }
 
-// A productRecord holds the pairs of a record.
+// A productRecord holds the pairs of a record, one for each layer.
 type productRecord []dpmech.Pair
 
 func drawRecord(t *rapid.T, layers []dpmech.ProductLayer) productRecord {
@@ -126,9 +126,9 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// A release is the sum of the clipped vectors with noise. The test draws the same noise
-// twice from one seed. Then two releases differ by the difference of their clipped
-// vectors, up to rounding, whether records are added together or one by one.
+// The test checks that a release is the sum of the clipped vectors with noise. It draws the same
+// noise twice from one seed, so that two releases differ by the difference of their clipped
+// vectors, up to rounding. Records are added together or one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {
 		cfg := product
@@ -156,9 +156,9 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// float32 represents the release to 2^-24 of sum and noise.
+			// shown is the error of the float32 release, which is relative to sum and noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
-			// Every record beyond those added together is truncated.
+			// truncated is the error of truncating every record after the first Together.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
 			if d := distance(got, want); d > slack {
@@ -168,8 +168,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	}
 }
 
-// One record, with any content and at any place, moves a release by at most the
-// sensitivity that the mechanism states.
+// The test checks that one record, with any content and at any place, moves a release by at most
+// the stated sensitivity.
 func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	for _, together := range []int{2, 6, 40} {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -197,8 +197,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// A record that is not finite adds zero. In particular it does not add the record that
-// was at the same place in the previous step.
+// The test checks that a record that is not finite adds zero. In particular it must not add the
+// record that was at the same place in the previous step.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -225,7 +225,8 @@ func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	}
 }
 
-// The sensitivity covers clips that are not a whole number of steps, and rounding.
+// The test checks that the sensitivity covers rounding, and clips that are not a whole number of
+// lattice steps.
 func TestProductSumPaysForWholeClips(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Layers = dpmech.Poisson{Rate: 0.01}, 20000, []dpmech.ProductLayer{{Inputs: 1, Outputs: 1}}
@@ -236,10 +237,10 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 			cfg.Clip = 1 + float64(i%7)/7
 			s, err := dpmech.NewProductSum(cfg)
 			if err != nil {
-				continue // the rounding is larger than the clip
+				continue // The rounding error is larger than the clip.
 			}
 			checked++
-			clip := cfg.Clip * (1 - 0x1p-21) // in float32 numbers: more than any computed norm allows
+			clip := cfg.Clip * (1 - 0x1p-21) // The norm of the float32 numbers may exceed the computed norm, but not this bound.
 			least := clip*(1+2*math32.SumError(cfg.Together)) + 2*s.Lattice().Step()
 			if got := s.Sensitivity(); got < least {
 				t.Fatalf("%d records together, clip %v, noise %v: sensitivity %v, at least %v is needed", cfg.Together, cfg.Clip, cfg.NoiseMultiplier, got, least)
@@ -251,8 +252,8 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 	}
 }
 
-// The sensitivity includes clip and rounding. Noise and cost are computed from the whole
-// sensitivity.
+// The test checks that the sensitivity includes clip and rounding, and that noise and cost are
+// computed from the whole sensitivity.
 func TestProductSumPaysForRounding(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Together = dpmech.Poisson{Rate: 0.01}, 20000, 256
@@ -290,8 +291,8 @@ func TestProductSumPaysForRounding(t *testing.T) {
 	}
 }
 
-// The noise has the stated variance. The sum of so many squares is outside of these
-// bounds, six standard deviations, with probability below 1e-8.
+// The test checks that the noise has the stated variance. The bounds are six standard
+// deviations, and correct noise exceeds them with probability below 1e-8.
 func TestProductSumNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Layers = dpmech.Poisson{Rate: 0}, []dpmech.ProductLayer{{Inputs: 101, Outputs: 100}}
@@ -312,7 +313,7 @@ func TestProductSumNoise(t *testing.T) {
 	if slices.Equal(first, second) {
 		t.Error("two steps have the same noise")
 	}
-	const part = 24 * 100 // numbers in a part
+	const part = 24 * 100 // number of elements of a part
 	if slices.Equal(first[:part], first[part:2*part]) {
 		t.Error("two parts have the same noise")
 	}
@@ -342,8 +343,8 @@ func TestProductSumRefuses(t *testing.T) {
 	}
 }
 
-// A run releases no part before all records were put, no part twice, and no part after
-// the planned steps.
+// The test checks that a run releases no part before all records were put, no part twice, and no
+// part after the planned steps.
 func TestProductRunRefuses(t *testing.T) {
 	cfg := product
 	cfg.Steps, cfg.Records = 1, 1
@@ -412,8 +413,8 @@ func TestProductRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Batches are in the order of the records, because rounding may depend on the order, and
-// it must not depend on how a sampler drew the batch.
+// The test checks that batches are in the order of the records. Rounding may depend on the
+// order, and it must not depend on the way in which a sampler drew the batch.
 func TestProductBatchesAreInOrder(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records = dpmech.Poisson{Rate: 0.1}, 500

@@ -7,17 +7,16 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Query passes the vectors of one release to add, which copies the numbers. If add
-// returns an error, the Query must stop and return that error.
+// A Query adds the vectors of one release. It calls add for each vector, and add copies the
+// numbers. If add returns an error, the Query must stop and return that error.
 type Query func(add func(v []float64) error) error
 
-// Release writes to dst the noisy sum of the vectors that query passes, in lattice steps,
-// and the same sum without noise to sum. Only dst may be released. Release draws the
-// noise before it calls query. A vector that is not finite adds zero.
+// Release writes to dst the noisy sum of the vectors that query adds, in lattice steps, and to
+// sum the same sum without noise. Only dst may be released. Release draws the noise before it
+// calls query. A vector that is not finite adds zero.
 //
-// Release returns an error if a vector has the wrong length, if there are more than
-// Config.Terms vectors, or if query returns an error. dst and sum are then zero, and
-// nothing was revealed.
+// Release returns an error if a vector has the wrong length, if there are more than Config.Terms
+// vectors, or if query returns an error. dst and sum are then zero, and nothing was revealed.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
 		return fmt.Errorf("gaussian sum: %w", err)
@@ -27,22 +26,22 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	a := Accumulator{of: m, sum: sum, most: m.cfg.Terms}
 	err := query(a.Add)
 	if err == nil {
-		err = a.err // set if query went on after an error
+		err = a.err // set if query ignored an error of add
 	}
 	return finish(dst, sum, err)
 }
 
-// An Accumulator is the sum of a release in progress. It clips and truncates every
-// vector, and its sum cannot be read before [GaussianSum.ReleaseSum] adds the noise. It
-// is not safe for concurrent use.
+// An Accumulator is the unfinished sum of a release. It clips and truncates every vector. Its
+// sum cannot be read before [GaussianSum.ReleaseSum] adds the noise. An Accumulator is not safe
+// for concurrent use.
 type Accumulator struct {
 	of    *GaussianSum
 	sum   []int64
 	terms int
 	most  int   // largest number of vectors
-	err   error // first error; it fails the release
+	err   error // first error; the release then fails
 
-	formed []float64 // memory for a vector in AddRows
+	formed []float64 // buffer for a vector in AddRows
 }
 
 // NewAccumulator returns an empty sum.
@@ -59,10 +58,9 @@ func (a *Accumulator) begin(most int) {
 	a.terms, a.most, a.err = 0, most, nil
 }
 
-// Add adds the clipped and truncated v. A vector that is not finite adds zero. Add
-// returns an error if v has the wrong length, or if there are more vectors than
-// Config.Terms or than records in the batch. The release then fails, even if the caller
-// ignores the error.
+// Add adds the clipped and truncated v to the sum. A vector that is not finite adds zero. Add
+// returns an error if v has the wrong length, or if there are more vectors than Config.Terms or
+// than records in the batch. The release then fails, even if the caller ignores the error.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
@@ -75,7 +73,7 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping adds v like Add, and writes the added integers, without noise, to kept. kept
+// AddKeeping does the same as Add, and writes the added integers, without noise, to kept. kept
 // is in lattice steps and must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
@@ -104,19 +102,18 @@ func (a *Accumulator) fail(err error) error {
 	return err
 }
 
-// Noise is a noise share that was drawn for one release. The zero Noise has no share. A
-// Noise and its copies have one share in common, and after one of them was used none can
-// be used.
+// Noise is a noise share that was drawn for one release. The zero Noise has no share. The copies
+// of a Noise have its share in common. After one of them was used, none can be used.
 type Noise struct {
 	drawn *drawn
 }
 
 type drawn struct {
-	of    *GaussianSum // nil after use
+	of    *GaussianSum // mechanism that drew the noise; nil after use
 	steps []int64
 }
 
-// Draw draws the noise of one release. It overwrites the earlier content of noise.
+// Draw draws the noise of one release. It overwrites the content of noise.
 func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
@@ -125,7 +122,7 @@ func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
 	noise.drawn.of = m
 }
 
-// use copies noise to dst, sets sum to zero, and uses the noise up.
+// use copies the noise share to dst, sets sum to zero, and marks the share as used.
 func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 	d := noise.drawn
 	if d == nil || d.of != m {
@@ -141,11 +138,11 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 	return nil
 }
 
-// ReleaseSum writes the sum of a to dst, with noise that [GaussianSum.Draw] drew before
-// the program read the data, and writes the same sum without noise to sum. Only dst may
-// be released. ReleaseSum uses the noise up and empties a, even if it returns an error.
-// After an error dst and sum are zero, or unchanged if noise had no share to use.
-// ReleaseSum allocates nothing.
+// ReleaseSum writes to dst the sum of a with noise, and to sum the same sum without noise.
+// [GaussianSum.Draw] must have drawn the noise before the program read the data. Only dst may be
+// released. ReleaseSum uses the noise up and empties a, even if it returns an error. After an
+// error dst and sum are zero, or unchanged if noise had no share to use. ReleaseSum allocates
+// nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
@@ -158,8 +155,8 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 	return finish(dst, sum, a.err)
 }
 
-// ReleaseOne releases the single vector v, with noise that [GaussianSum.Draw] drew before
-// the program read the data. It uses the noise up, even if it returns an error, and
+// ReleaseOne releases the single vector v. [GaussianSum.Draw] must have drawn the noise before
+// the program read the data. ReleaseOne uses the noise up, even if it returns an error, and
 // allocates nothing. It returns an error if v is not finite.
 func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
@@ -184,8 +181,8 @@ func checkVector(dim int, v []float64) error {
 	return nil
 }
 
-// checkDestination returns an error if a destination has the wrong length, or if dst and
-// sum share memory, because the exact sum would then overwrite the noisy sum.
+// checkDestination returns an error if dst or sum has the wrong length, or if they share memory.
+// In shared memory, the exact sum would overwrite the noisy sum.
 func checkDestination(dim int, dst, sum []int64) error {
 	if len(dst) != dim || len(sum) != dim {
 		return fmt.Errorf("destination has %d and %d elements, want %d", len(dst), len(sum), dim)

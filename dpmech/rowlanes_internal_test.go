@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnRows returns rows of a table in any order, some of them twice, with slopes that
-// bring them to the bound and beyond.
+// drawnRows returns a table x, the numbers of some of its rows, in any order and with
+// repetitions, and slopes. Some products of slope and row are within the bound, and some are
+// beyond it.
 func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	d = rapid.IntRange(1, 40).Draw(r, "columns")
 	n := rapid.IntRange(1, rowsAtOnce).Draw(r, "rows")
@@ -24,7 +25,7 @@ func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	return x, slopes, rows, d
 }
 
-// Assembly and Go give the same squared norms, and add the same.
+// The test checks that assembly and Go give the same squared norms and the same sums.
 func TestRowLanesAgree(t *testing.T) {
 	lattice, err := NewLattice(20)
 	if err != nil {
@@ -55,7 +56,8 @@ func TestRowLanesAgree(t *testing.T) {
 	})
 }
 
-// As many rows as are added at once, each at the largest clip, and at the end of a table.
+// The test adds the largest number of rows, each at the largest clip, and rows at the end of a
+// table.
 func TestRowLanesAtTheirLimits(t *testing.T) {
 	for d := 1; d <= 33; d++ {
 		x := make([]float64, 2*d)

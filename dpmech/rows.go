@@ -6,25 +6,24 @@ import (
 	"math"
 )
 
-// rowsAtOnce is the number of rows that are clipped and added together. Their elements
-// are at most clip ≤ 2^maxClipBits in absolute value, so that their sum is far below
-// 2^51.
+// rowsAtOnce is the number of rows that are clipped and added together. Their elements are at
+// most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. The rows
-// stay in a cache from the pass that computes norms to the pass that adds.
+// together returns the number of rows of d elements that are added together. This number keeps
+// the rows in a cache between the pass that computes norms and the pass that adds.
 func together(d int) int {
-	const cached = 1 << 14 // elements, 128 KiB
+	const cached = 1 << 14 // cached elements, which take 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
 }
 
-// AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d],
-// where d is the length of a vector. Each vector is clipped and truncated. A vector that
-// is not finite counts as zero. AddRows is for models in which a record's gradient is a
-// multiple of its covariates. The contribution of a row depends on its slope and its
-// elements alone, and equals that of [Accumulator.Add] up to the rounding of products.
-// AddRows returns an error if x does not have a row, or if there are more vectors than
-// [Accumulator.Add] allows. The release then fails, even if the caller ignores the error.
+// AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d
+// is the length of a vector. Each vector is clipped and truncated. A vector that is not finite
+// counts as zero. AddRows is for models in which a record's gradient is a multiple of its
+// covariates. The contribution of a row depends only on its slope and its elements, and equals
+// that of [Accumulator.Add] up to the rounding of products. AddRows returns an error if x does
+// not have a row, or if there are more vectors than [Accumulator.Add] allows. The release then
+// fails, even if the caller ignores the error.
 func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
 	d := len(a.sum)
 	switch {
@@ -46,18 +45,18 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	return nil
 }
 
-// within reports whether all numbers in rows are from 0 to n−1.
+// within reports whether all elements of rows are from 0 to n−1.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
-		if uint(row) >= uint(n) { // also true for negative rows
+		if uint(row) >= uint(n) { // The comparison is also true for negative rows.
 			return false
 		}
 	}
 	return true
 }
 
-// addFormed adds rows like AddRows. It computes the products of a row for which addRows
-// returns false.
+// addFormed adds rows like AddRows. It computes the product of slope and row for every row for
+// which addRows returns false.
 func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	g, d := &a.of.gate, len(a.sum)
 	for l := range rows {
@@ -71,9 +70,9 @@ func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	}
 }
 
-// addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to
-// sum, and returns true. If the rounding of one of the rows is not proven to be harmless,
-// or a slope or a row is not finite, it returns false and leaves sum unchanged.
+// addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to sum,
+// and returns true. It returns false and leaves sum unchanged if a slope or a row is not finite,
+// or if the rounding of some row is not proven to be harmless.
 func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {
 	if len(sum) > provenDim {
 		return false
@@ -88,15 +87,15 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 	return true
 }
 
-// scaled returns the factor that converts a row to steps of the clipped slope·row, where
-// ss is the row's squared norm, and whether the factor is proven to be safe.
+// scaled returns the factor that converts a row to lattice steps of the clipped slope·row. ss is
+// the row's squared norm. proven reports whether the factor is proven to be safe.
 //
-// Each element is multiplied by one number, which combines scale, slope and factor. With
-// ss, from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most
+// Each element is multiplied by one number, which combines scale, slope and factor. With ss,
+// from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most
 // n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√ss as computed. If n is within g.length =
-// clip·step·(1−2^-40), slope/step is exact, or so small that every product is below one
-// step. Otherwise the number is clip/√ss·(1−2^-40), for every slope. In both cases the
-// integer norm is below clip, as in add.
+// clip·step·(1−2^-40), slope/step is exact, or so small that every product is below one step.
+// Otherwise the number is clip/√ss·(1−2^-40), for every slope. In both cases the integer norm is
+// below clip, as in add.
 func (g *gate) scaled(slope, ss float64) (factor float64, proven bool) {
 	root := math.Sqrt(ss)
 	n := math.Abs(slope) * root
@@ -113,8 +112,8 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factors replaces the squared norms in factors by the factors of scaled. It reports
-// whether all of these are proven to be safe.
+// factors replaces each squared norm in factors by the factor that scaled returns. It reports
+// whether all factors are proven to be safe.
 func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// exactRows returns the sum of rows without noise, and the error of AddRows.
+// exactRows returns the sum of rows without noise, and the error from AddRows.
 func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int32, x []float64) ([]int64, error) {
 	t.Helper()
 	a := m.NewAccumulator()
@@ -26,8 +26,8 @@ func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int
 	return sum, err
 }
 
-// checkRow compares the contribution of a slope and a row with the bound, computed with
-// big integers, and with the contribution of their product as a vector.
+// checkRow compares the contribution of a slope and a row with the bound in big integers, and
+// with the contribution of the vector slope·row.
 func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64) {
 	t.Helper()
 	got, err := exactRows(t, m, []float64{slope}, []int32{0}, row)
@@ -54,7 +54,8 @@ func finiteVector(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// The test adds vectors on the bound, near it and far from it, for small and large clips.
+// The test adds vectors on the bound, near it and far from it, for small and large clips. Every
+// contribution must be within the bound.
 func TestRowsAreWithinTheBound(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 130} {
 		for _, m := range gates(t, dim) {
@@ -78,8 +79,8 @@ func TestRowsAreWithinTheBound(t *testing.T) {
 	}
 }
 
-// The contribution of a row is a function of slope and row alone, in any order and any
-// number of calls.
+// The test checks that the contribution of a row depends only on slope and row, for any order
+// and any number of calls.
 func TestRowsHaveNoMemory(t *testing.T) {
 	const dim, n = 5, 40
 	for _, m := range gates(t, dim) {
@@ -135,7 +136,7 @@ func TestRowsRefused(t *testing.T) {
 	}
 }
 
-// The fuzzer adds rows and slopes of any bits.
+// The fuzzer adds rows and slopes with any bits. Every contribution must be within the bound.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
 	for _, x := range []float64{math.Inf(1), 5e-324, math.MaxFloat64, -1e154, 1e-154, 1e-140} {
@@ -169,8 +170,8 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Rows added together give the same as rows added one by one, for any number of rows, and
-// also if one of them must be computed as a vector.
+// The test checks that rows that are added together give the same sum as rows that are added one
+// by one, for any number of rows, and also if one row must be computed as a vector.
 func TestRowsTogether(t *testing.T) {
 	const dim, table = 14, 50
 	all := gates(t, dim)

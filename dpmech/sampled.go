@@ -15,16 +15,15 @@ type SampledConfig struct {
 	Steps    int // largest number of steps of a run
 
 	Dim  int     // number of elements of a record's vector, at least 1
-	Clip float64 // C: the L2 bound on what one record adds to a step's sum
+	Clip float64 // C, the L2 bound on the contribution of one record to a step's sum
 
 	// NoiseMultiplier is σ: the standard deviation of the noise in a sum with Shares
 	// noise shares, divided by Clip.
 	NoiseMultiplier float64
 
-	// Shares and Releases have the meaning that they have in [Config]. Set them if
-	// several clients take the steps together and an observer sees only the sums. If both
-	// are 0 they count as 1. A step then carries all of its noise, and an observer may
-	// see its release.
+	// Shares and Releases have the same meaning as in [Config]. Set them if several clients take
+	// the steps together and an observer sees only the sums. If both are 0 they count as 1. A
+	// step then carries all of its noise, and an observer may see its release.
 	Shares, Releases int
 
 	Adjacency accountant.Adjacency
@@ -42,7 +41,7 @@ type SampledConfig struct {
 // sizes, and the time that a step takes.
 type SampledSum struct {
 	cfg     SampledConfig
-	sampler Sampler // gives sizes and cost; no batch is drawn from it
+	sampler Sampler // sampler that gives sizes and cost; no batch is drawn from it
 	gate    *GaussianSum
 	event   accountant.Event
 }
@@ -83,27 +82,25 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 // Event returns the cost of one run with all planned steps.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the first steps steps under an adjacency, against an observer
-// who does not know Config.Shares of the noise shares.
+// EventFor returns the cost of the first steps steps under an adjacency. The observer does not
+// know Config.Shares of the noise shares.
 func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	return s.SharedEventFor(steps, s.cfg.Shares, adjacency)
 }
 
-// SharedEventFor returns the cost of the first steps steps under an adjacency, against an
-// observer who sees sums of releases and does not know shares of their noise shares.
+// SharedEventFor returns the cost of the first steps steps under an adjacency. The observer sees
+// sums of releases and does not know shares of their noise shares.
 //
-// A sampling is accounted with continuous Gaussian noise N(0, σ²). The actual noise is a
-// sum of n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] it is N(0, ns² −
-// 1/12), rounded, up to a max divergence, for every batch. A mixture over batches has the
-// same max divergence, and rounding the mixture is the same as mixing the rounded values.
-// The event is therefore that of the sampling with σ² = (ns² − 1/12)/c², where c is the
-// clip in lattice steps, together with releases of sensitivity zero, which cost the max
-// divergence and nothing else.
+// A sampling is accounted with continuous Gaussian noise N(0, σ²). The actual noise is a sum of
+// n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] it is N(0, ns² − 1/12), rounded, up
+// to a max divergence, for every batch. A mixture over batches has the same max divergence, and
+// rounding the mixture is the same as mixing the rounded values. The event is therefore that of
+// the sampling with σ² = (ns² − 1/12)/c², where c is the clip in lattice steps, together with
+// releases of sensitivity zero, which cost the max divergence and nothing else.
 //
-// The contributions of other clients, their batches, and the noise that the observer
-// knows are drawn independently of the protected record's batch. If all of them are
-// given, they shift the sum by a constant. The bound above holds for every value of the
-// constant.
+// The contributions of other clients, their batches, and the noise that the observer knows are
+// drawn independently of the protected record's batch. Given their values, they shift the sum by
+// a constant. The bound above holds for every value of the constant.
 func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	if shares < 1 {
 		return nil, fmt.Errorf("sampled sum: the number of noise shares must be at least 1, got %d", shares)
@@ -121,8 +118,8 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
 }
 
-// accountedNoise returns a lower bound of √(ns² − 1/12)/c for n shares. It uses √(1 − x)
-// ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
+// accountedNoise returns a lower bound on √(ns² − 1/12)/c for n shares. It uses √(1 − x) ≥ 1 − x
+// for x in [0, 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
 	return math.Sqrt(n) * sigma / float64(s.gate.clip) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -131,14 +128,14 @@ func (s *SampledSum) accountedNoise(shares int) float64 {
 // Lattice returns the grid of the releases.
 func (s *SampledSum) Lattice() Lattice { return s.gate.Lattice() }
 
-// ShareSigma returns σ of one noise share of one step in lattice steps.
+// ShareSigma returns the σ of one noise share of one step, in lattice steps.
 func (s *SampledSum) ShareSigma() int64 { return s.gate.ShareSigma() }
 
 // Shares returns the number of noise shares that together reach the noise multiplier.
 func (s *SampledSum) Shares() int { return s.cfg.Shares }
 
-// MaxTotal returns a bound on the absolute value, in lattice steps, of any element of
-// a sum of releases of one step.
+// MaxTotal returns a bound on the absolute value of any element of a sum of releases of one
+// step, in lattice steps.
 func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 
 // Records returns the number of records to sample from.
@@ -157,7 +154,7 @@ func (s *SampledSum) Dim() int { return s.cfg.Dim }
 // Clip returns C, the bound on the L2 norm of a vector.
 func (s *SampledSum) Clip() float64 { return s.cfg.Clip }
 
-// NoiseMultiplier returns σ, as [SampledConfig] gives it.
+// NoiseMultiplier returns the noise multiplier σ of the configuration.
 func (s *SampledSum) NoiseMultiplier() float64 { return s.cfg.NoiseMultiplier }
 
 // Adjacency returns the adjacency of [SampledSum.Event].
@@ -174,7 +171,7 @@ func (s *SampledSum) Steps() int { return s.cfg.Steps }
 func (s *SampledSum) Begin() *SampledRun {
 	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
 	if err != nil {
-		panic("dpmech: " + err.Error()) // unreachable: NewSampledSum made the same sampler
+		panic("dpmech: " + err.Error()) // unreachable: NewSampledSum already made an equal sampler
 	}
 	return &SampledRun{
 		of:      s,
@@ -210,13 +207,14 @@ type SampledRun struct {
 
 	batch   []uint32 // batch of the current step
 	vectors *Accumulator
-	sum     []int64 // sum without noise; must not be released
+	sum     []int64 // sum without noise, which must not be released
 }
 
-// Remaining returns the number of planned steps that are left.
+// Remaining returns the number of planned steps that were not taken yet.
 func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
-// ErrNoSteps is returned by [SampledRun.Next] after all planned and accounted steps.
+// ErrNoSteps is returned by [SampledRun.Next] after all planned steps, which are the ones that
+// were accounted for.
 var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 
 // A SampledQuery adds the vector of every record of batch to sum, at most one vector for
@@ -244,12 +242,12 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 	return r.gather(dst, query)
 }
 
-// gather adds the sum of the vectors of the batch to the noise in dst.
+// gather adds the sum of the vectors of the batch to dst, which holds the noise.
 func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
-	r.vectors.begin(len(r.batch)) // clears the rest of a query that panicked or kept the sum
+	r.vectors.begin(len(r.batch)) // discards the vectors of a query that panicked or kept the accumulator
 	err := query(r.batch, r.vectors)
 	if err == nil {
-		err = r.vectors.err // set if query went on after an error
+		err = r.vectors.err // set if query ignored an error
 	}
 	copy(r.sum, r.vectors.sum)
 	return finish(dst, r.sum, err)

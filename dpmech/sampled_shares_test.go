@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// For every sampling, a step costs as much against an observer who lacks n shares as a step with
-// one noise of √n times the sd of a share.
+// The test checks, for every sampling, that n noise shares that an observer does not know cost
+// as much as one noise of √n times the standard deviation of a share.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -44,7 +44,7 @@ func must(e accountant.Event, err error) accountant.Event {
 	return e
 }
 
-// A share has sd σC/√Shares, rounded up.
+// The test checks that a share has the standard deviation σC/√Shares, rounded up.
 func TestSampledShareSize(t *testing.T) {
 	cfg := sampled
 	cfg.Shares, cfg.Releases = 9, 12
@@ -77,8 +77,8 @@ func TestSampledSharesRefused(t *testing.T) {
 	}
 }
 
-// Public draws are the same for everybody, and differ for another purpose, study or
-// number. Their law is tested with that of FillNormal.
+// The test checks that public draws are the same for everybody, and differ for another purpose,
+// study or number. The test of FillNormal covers their distribution.
 func TestPublicNormal(t *testing.T) {
 	draw := func(purpose string, digest byte, number int) []float64 {
 		dst := make([]float64, 300)

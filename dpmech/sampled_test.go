@@ -30,7 +30,7 @@ func newSampledSum(t testing.TB, cfg dpmech.SampledConfig) *dpmech.SampledSum {
 	return s
 }
 
-// each adds v for every record of a batch.
+// each returns a query that adds v for every record of a batch.
 func each(v []float64) dpmech.SampledQuery {
 	return func(batch []uint32, sum *dpmech.Accumulator) error {
 		for range batch {
@@ -42,14 +42,14 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// Every planned step is the sum over the sampler's batch plus the noise, both drawn from
-// the streams, and no bits are drawn after the query starts.
+// The test checks that every planned step is the sum over the sampler's batch plus the noise,
+// both drawn from the streams, and that no bits are drawn after the query starts.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
 		cfg.Sampling, cfg.Records, cfg.Adjacency = sampling, 40, accountant.ZeroOut
 		cfg.Steps = 20
-		cfg.NoiseMultiplier = 0.5 // random allocation is accounted quickly
+		cfg.NoiseMultiplier = 0.5 // At this noise, random allocation is accounted quickly.
 		s := newSampledSum(t, cfg)
 		run := s.Begin()
 		streams, copied := seeded.Streams(1, "sampled"), seeded.Streams(1, "sampled")
@@ -68,8 +68,8 @@ func TestSampledStep(t *testing.T) {
 					t.Errorf("%s: step %d has batch %v, want %v", name, step, batch, expected)
 				}
 				for _, i := range batch {
-					// The elements are whole lattice steps, so that truncation does not
-					// change them.
+					// The elements are whole lattice steps, so that truncation does not change
+					// them.
 					vector[0], vector[1] = s.Lattice().Float(int64(i)), s.Lattice().Float(-1)
 					want[0] += int64(i)
 					want[1]--
@@ -89,8 +89,8 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// Batch and noise are drawn before the query is called, so the query may take the streams
-// away.
+// The test checks that batch and noise are drawn before the query is called. The query replaces
+// the streams.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()
@@ -127,8 +127,8 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	}
 }
 
-// One vector more than the batch has records fails the step, even if a larger batch was
-// possible.
+// The test checks that a step fails if the query adds one vector more than the batch has
+// records, even if a larger batch was possible.
 func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	s := newSampledSum(t, sampled)
 	run, streams, dst := s.Begin(), seeded.Streams(1, "one more"), make([]int64, 3)
@@ -148,7 +148,8 @@ func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	}
 }
 
-// A failed step reveals nothing and is used up. It does not affect the next step.
+// The test checks that a failed step reveals nothing, is used up, and does not affect the next
+// step.
 func TestSampledStepsThatFail(t *testing.T) {
 	cfg := sampled
 	cfg.Sampling = dpmech.WithoutReplacement{Batch: 4}
@@ -191,7 +192,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 	}
 }
 
-// checkOnlyNoise takes a step without data.
+// checkOnlyNoise takes a step without data, and fails the test unless the release is noise.
 func checkOnlyNoise(t *testing.T, name string, run *dpmech.SampledRun) {
 	t.Helper()
 	dst, want := make([]int64, sampled.Dim), make([]int64, sampled.Dim)
@@ -212,7 +213,7 @@ func TestSampledSumAllocatesNothing(t *testing.T) {
 	for name, sampling := range samplings(200) {
 		cfg := sampled
 		cfg.Sampling, cfg.Adjacency, cfg.Steps = sampling, accountant.ZeroOut, 1000
-		cfg.NoiseMultiplier = 0.5 // random allocation is accounted quickly
+		cfg.NoiseMultiplier = 0.5 // At this noise, random allocation is accounted quickly.
 		run := newSampledSum(t, cfg).Begin()
 		streams := seeded.Streams(1, "allocations")
 		dst := make([]int64, 3)
@@ -251,7 +252,7 @@ func TestSampledConfigErrors(t *testing.T) {
 	}
 }
 
-// epsilonOf returns the upper bound on ε for δ.
+// epsilonOf returns the upper bound on ε(δ) for the event e.
 func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
 	t.Helper()
 	p, err := accountant.Account(e)
@@ -265,7 +266,7 @@ func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
 	return b.Upper
 }
 
-// The mechanism's ε equals the reference values.
+// The test compares the ε of the mechanism with the reference file.
 func TestSampledEventVectors(t *testing.T) {
 	long(t)
 	path := os.Getenv("FEDPVI_VECTORS")
@@ -294,12 +295,13 @@ func TestSampledEventVectors(t *testing.T) {
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
 	check := func(v vector, want *float64) {
-		if want == nil { // hard cases, with brackets
+		if want == nil { // The hard cases of the file have intervals instead of values.
 			return
 		}
 		cfg.NoiseMultiplier, cfg.Steps = v.Sigma, v.T
 		s := newSampledSum(t, cfg)
-		// The noise is rounded up by a few parts in ten million, and ε falls accordingly.
+		// The noise is rounded up by a few parts in ten million, so ε may be slightly below the
+		// reference.
 		if got := epsilonOf(t, s.Event(), v.Delta); got < *want*(1-1e-6) || got > *want*(1+1e-3) {
 			t.Errorf("%s: ε = %.12g, want %.12g", v.ID, got, *want)
 		}
@@ -328,8 +330,9 @@ func TestSampledEventVectors(t *testing.T) {
 	}
 }
 
-// The accounted noise is at most the actual one: σ²c² ≤ s² − 1/12 in exact arithmetic.
-// The divergence of the discrete noise from the continuous one is charged for every step.
+// The test checks that the accounted noise is at most the actual noise, σ²c² ≤ s² − 1/12, in
+// exact arithmetic, and that the divergence of the discrete noise from the continuous noise is
+// charged for every step.
 func TestSampledEventIsTheMechanism(t *testing.T) {
 	for _, sigma := range []float64{0.05, 0.3, 1, 1.5, math.Pi, 8, 12345.678} {
 		cfg := sampled
@@ -361,9 +364,9 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// Without sampling, the event must cost at least as much as the event of the sum itself:
-// 1/σ for one record more or less, and 2/σ if a record is replaced or another one takes
-// its place in a batch of a fixed size.
+// The test checks that a step over all records costs at least as much as a Gaussian release. Its
+// parameter is 1/σ for one record more or less. It is 2/σ if a record is replaced, or if another
+// record takes its place in a batch of a fixed size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
@@ -387,8 +390,8 @@ func TestSampledEventWithoutSampling(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The share is rounded up by less than a part in 2^23, and the clip down by
-			// less than a lattice step.
+			// The noise share is rounded up by less than one part in 2^23, and the clip is
+			// rounded down by less than one lattice step.
 			want := c.factor * math.Sqrt(float64(cfg.Steps)) / sigma
 			if p.Mu() > want*(1+1e-12) || p.Mu() < want*(1-2e-4) {
 				t.Errorf("%#v under %s, σ = %g: μ = %.12g, want %.12g", c.sampling, c.adjacency, sigma, p.Mu(), want)

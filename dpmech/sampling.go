@@ -11,8 +11,8 @@ import (
 // [FullBatch]. Other packages cannot add a Sampling, so the accountant has a bound for
 // every Sampling.
 type Sampling interface {
-	// Sampler returns a sampler for a number of records. The number must be at most 2^31,
-	// and at least 0, or at least 1 if a batch has a fixed size.
+	// Sampler returns a sampler for a number of records, which must be at most 2^31. The number
+	// must be at least 0, or at least 1 if a batch has a fixed size.
 	Sampler(records int) (Sampler, error)
 }
 
@@ -43,10 +43,9 @@ type Sampler interface {
 	// of an epoch. It allocates only to grow dst.
 	Next(dst []uint32, src *Stream) []uint32
 
-	// Event returns the cost, for a record, of releasing in each of the first steps steps
-	// the sum of one vector of L2 norm at most 1 for every record of the batch, with
-	// Gaussian noise of standard deviation sigma. A sampling with an epoch is charged by
-	// whole epochs.
+	// Event returns the cost, for one record, of the first steps steps. Each step releases the
+	// sum of one vector of L2 norm at most 1 for every record of the batch, with Gaussian noise
+	// of standard deviation sigma. A sampling with an epoch is charged by whole epochs.
 	Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error)
 
 	sealed()
@@ -59,9 +58,8 @@ func checkRecords(records, least int) error {
 	return nil
 }
 
-// repeated returns the event e, repeated for every epoch that has at least one of the
-// steps. An epoch has epoch steps. It returns an error if the accountant has no bound for
-// e.
+// repeated returns e once for every epoch of which at least one step is among the first steps.
+// An epoch has epoch steps. It returns an error if the accountant has no bound for e.
 func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)

@@ -45,7 +45,8 @@ func BenchmarkSampler(b *testing.B) {
 	}
 }
 
-// The obvious implementation, with randomness that protects nobody.
+// BenchmarkSamplerNaive measures the obvious implementation, which uses randomness that is not
+// cryptographic.
 func BenchmarkSamplerNaive(b *testing.B) {
 	const n, batch = 39_073, 195
 	src := rand.New(rand.NewPCG(1, 2))

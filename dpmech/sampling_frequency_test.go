@@ -15,13 +15,14 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// effort multiplies the number of draws of these tests: go test ./dpmech -effort 50.
+// effort multiplies the number of draws of the tests in this file, for example with go test
+// ./dpmech -effort 50.
 var effort = flag.Int("effort", 1, "times the draws of the frequency tests of samplers")
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
-// long skips a test of single-threaded arithmetic under -short, as with the race
-// detector.
+// long skips the test under -short. The race detector, with which -short is used, finds nothing
+// in arithmetic of one thread.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +38,7 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells fails the test if counts do not fit draws from the distribution law.
+// checkCells fails the test if counts do not fit the distribution law.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
@@ -63,8 +64,8 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 	}
 }
 
-// For few records, the test checks the probability of every possible pair of batches in
-// two steps. So it also checks that steps are independent.
+// The test checks the probability of every possible pair of batches in two steps, for few
+// records. It thus also checks that steps are independent.
 func TestWholeBatches(t *testing.T) {
 	long(t)
 	for _, selection := range bothSelections {
@@ -95,8 +96,7 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint distribution of two steps, where law is the distribution
-// of one step.
+// checkTwoSteps checks the joint distribution of two steps. law is the distribution of one step.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}
@@ -118,8 +118,8 @@ func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64
 	checkCells(t, fmt.Sprintf("%#v of %d", sampling, n), counts, both)
 }
 
-// In an epoch, the set of steps of every record is uniform, and independent of the other
-// records and of the next epoch.
+// The test checks that, in an epoch, the set of steps of every record is uniform, and
+// independent of the other records and of the next epoch.
 func TestAllocationLaw(t *testing.T) {
 	for _, c := range []struct{ steps, picks int }{{2, 1}, {3, 1}, {4, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 1}} {
 		sampler := newSampler(t, dpmech.RandomAllocation{Steps: c.steps, Picks: c.picks}, 2)
@@ -155,7 +155,7 @@ func TestAllocationLaw(t *testing.T) {
 }
 
 func TestPermutationLaw(t *testing.T) {
-	const n = 4 // in four batches: 24 orders, two epochs
+	const n = 4 // 4 records in four batches have 24 orders. The test draws two epochs.
 	sampler := newSampler(t, dpmech.Permutation{Batches: n}, n)
 	src := seeded.Stream(12, "permutation")
 	law, counts := map[uint64]float64{}, map[uint64]float64{}
@@ -191,14 +191,14 @@ func setOfDigits(digits []uint64) (set uint64) {
 	return set
 }
 
-// frequencies counts records and pairs over many batches.
+// frequencies counts records, and differences between pairs of records, over many batches.
 type frequencies struct {
 	n       int
 	records []float64 // number of occurrences of each record
 	size    float64   // total size of all batches
 	batches float64
 
-	gaps, xors []float64 // differences of one random pair per batch
+	gaps, xors []float64 // histograms of the differences within one random pair per batch, modulo n and bit by bit
 	pairs      float64
 }
 
@@ -218,11 +218,11 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 		if len(batch) < 2 {
 			continue
 		}
-		// The order of a batch has no meaning, so take a random pair.
+		// The pair is random, because the order of a batch has no meaning.
 		i := choose.IntN(len(batch))
 		j := (i + 1 + choose.IntN(len(batch)-1)) % len(batch)
 		a, b := batch[i], batch[j]
-		gap := (int(a) - int(b) + n) % n // 1 to n−1, equally likely
+		gap := (int(a) - int(b) + n) % n // from 1 to n−1, with equal probability
 		f.gaps[gap*len(f.gaps)/n]++
 		f.xors[(a^b)>>width]++
 		f.pairs++
@@ -230,8 +230,8 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 	return f
 }
 
-// inclusion returns the p-value of the counts of records. For batches of a fixed size
-// they are negatively correlated, which costs a degree of freedom.
+// inclusion returns the p-value of the counts of records. In batches of a fixed size the counts
+// are negatively correlated, which costs a degree of freedom.
 func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	var statistic float64
 	for _, count := range f.records {
@@ -246,8 +246,8 @@ func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	return distuv.ChiSquared{K: freedom}.Survival(statistic)
 }
 
-// gapsP and xorsP return the p-values of differences within pairs, modulo n and bit by
-// bit, for exact probabilities.
+// gapsP returns the p-value of the differences modulo n within pairs, against their exact
+// probabilities. xorsP does the same for differences bit by bit.
 func (f frequencies) gapsP() float64 {
 	expected := make([]float64, len(f.gaps))
 	for gap := 1; gap < f.n; gap++ {
@@ -259,7 +259,8 @@ func (f frequencies) gapsP() float64 {
 func (f frequencies) xorsP() float64 {
 	expected := make([]float64, len(f.xors))
 	width := max(0, bits.Len(uint(f.n-1))-8)
-	// The numbers of records with the same leading bits, and of pairs of them.
+	// cells counts the records with the same leading bits. Products of two counts give the
+	// numbers of pairs.
 	cells := make([]float64, len(f.xors))
 	for i := range f.n {
 		cells[i>>width]++
@@ -269,7 +270,7 @@ func (f frequencies) xorsP() float64 {
 			expected[a^b] += x * y
 		}
 	}
-	expected[0] -= float64(f.n) // a record with itself is not a pair
+	expected[0] -= float64(f.n) // A record and itself are not a pair.
 	for i := range expected {
 		expected[i] *= f.pairs / (float64(f.n) * float64(f.n-1))
 	}
@@ -284,8 +285,8 @@ func TestInclusionAndPairs(t *testing.T) {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
 			what := fmt.Sprintf("%#v of %d", c.sampling, n)
-			// The number of batches is so large that every record is expected to be in
-			// about ten batches or more, and outside of about ten batches or more.
+			// Every record is expected to be inside about ten batches or more, and outside about
+			// ten batches or more.
 			batches := max(2000, int(10/(c.rate*(1-c.rate))))
 			batches = min(batches, max(64, int(1e6/(c.rate*float64(n))))) * *effort
 			f := countFrequencies(sampler, batches, seeded.Stream(13, what))
@@ -308,10 +309,10 @@ func TestInclusionAndPairs(t *testing.T) {
 type frequencyCase struct {
 	sampling dpmech.Sampling
 	rate     float64
-	fixed    bool // one step's batch has a fixed size
+	fixed    bool // true if the batch of one step has a fixed size
 }
 
-// frequencyCases returns samplings of n records at small, middle and large rates.
+// frequencyCases returns samplings of n records at small, medium and large rates.
 func frequencyCases(n int) []frequencyCase {
 	var cases []frequencyCase
 	sizes := slices.Compact([]int{max(1, n/200), (n + 3) / 4, min(n-1, n-n/3)})

@@ -22,7 +22,7 @@ func newSampler(t testing.TB, s dpmech.Sampling, records int) dpmech.Sampler {
 	return sampler
 }
 
-// checkBatch fails the test unless a sampler may return batch.
+// checkBatch fails the test if batch is not a set of records of s of an allowed size.
 func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	t.Helper()
 	if len(batch) > s.MaxBatch() {
@@ -37,7 +37,8 @@ func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	}
 }
 
-// samplings returns samplings of n records: every kind and selection, from none to all.
+// samplings returns samplings of n records. They cover every kind and selection, and batches of
+// none, some and all of the records.
 func samplings(n int) map[string]dpmech.Sampling {
 	all := map[string]dpmech.Sampling{"full": dpmech.FullBatch{}}
 	for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
@@ -70,7 +71,7 @@ func TestBatchesAreSets(t *testing.T) {
 	}
 }
 
-// Every record is in the right number of batches of an epoch.
+// The test checks that every record is in the right number of batches of an epoch.
 func TestEpochs(t *testing.T) {
 	for _, n := range []int{1, 2, 10, 997} {
 		for _, c := range []struct {
@@ -114,7 +115,7 @@ func TestSamplersAllocateNothing(t *testing.T) {
 	}
 }
 
-// Next appends the batch to the content of dst.
+// The test checks that Next appends the batch to the content of dst.
 func TestNextAppends(t *testing.T) {
 	for name, sampling := range samplings(20) {
 		sampler := newSampler(t, sampling, 20)
@@ -129,7 +130,8 @@ func TestNextAppends(t *testing.T) {
 	}
 }
 
-// Marks have eight bits and restart after 255 batches.
+// The test draws more than 255 batches, because marks have eight bits and restart after 255
+// batches.
 func TestManyBatches(t *testing.T) {
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 10}, 20)
 	src := seeded.Stream(3, "many")
@@ -140,14 +142,15 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
-// Every index is chosen by the same number of the 2^32 draws. Draws whose product with n
-// is too low modulo 2^32 are rejected, which no count of frequencies could show.
+// The test checks that every index is chosen by the same number of the 2^32 draws. The sampler
+// rejects a draw if its product with n is too low modulo 2^32. No count of frequencies could
+// show an error in this.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
-	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // not a power of two: draw 0 is rejected
+	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // n is not a power of two, so draw 0 is rejected.
 		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
-			// Draws near the first draw of an index, where products are lowest.
+			// The test tries draws near the first draw of an index, where products are lowest.
 			index := src.Uint64n(n)
 			first := (index<<32 + n - 1) / n
 			for draw := max(first, 2) - 2; draw < min(first+3, 1<<32); draw++ {
@@ -164,8 +167,8 @@ func TestSelectionIsEven(t *testing.T) {
 	}
 }
 
-// The time between two draws of a record has the right distribution, because marks that
-// are left from earlier steps keep no record out of a batch.
+// The test checks the distribution of the number of steps between two draws of a record. A mark
+// that is left from an earlier step would keep a record out of a batch.
 func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
 	const n, steps, lags = 500, 200_000, 300
 	for _, selection := range bothSelections {
@@ -252,14 +255,14 @@ func TestSamplingErrors(t *testing.T) {
 	}
 }
 
-// Every sampler returns the event of its own sampling, and an error for adjacencies
-// without an accountant.
+// The test checks that every sampler returns the event of its own sampling, and an error for
+// adjacencies that have no bound.
 func TestSamplerEvents(t *testing.T) {
 	const n, sigma, steps = 30, 1.5, 7
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
-		want      accountant.Event // nil if there is none
+		want      accountant.Event // nil if there is no bound
 	}{
 		{dpmech.Poisson{Rate: 0.2}, accountant.AddRemove, accountant.Repeated{Event: accountant.Poisson{Rate: 0.2, Sigma: sigma, Adjacency: accountant.AddRemove}, Times: 7}},
 		{dpmech.Poisson{Rate: 0.2}, accountant.ReplaceOne, accountant.Repeated{Event: accountant.Poisson{Rate: 0.2, Sigma: sigma, Adjacency: accountant.ReplaceOne}, Times: 7}},
@@ -283,7 +286,7 @@ func TestSamplerEvents(t *testing.T) {
 	if _, err := newSampler(t, dpmech.FullBatch{}, n).Event(sigma, accountant.AddRemove, 0); err == nil {
 		t.Error("no error for zero steps")
 	}
-	// A rate is never below the size of the batch over the number of records.
+	// The rate must not be below the exact quotient of batch size and number of records.
 	for records := 1; records < 200; records++ {
 		for batch := range records + 1 {
 			e, err := newSampler(t, dpmech.WithoutReplacement{Batch: batch}, records).Event(1, accountant.AddRemove, 1)
@@ -299,7 +302,8 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// For any numbers, a sampler returns an error or batches of distinct records in range.
+// The fuzzer checks that, for any arguments, a sampler returns an error, or batches of distinct
+// records in range.
 func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 100, 0.5, 3, 2, 0, uint64(1))
 	f.Add(uint8(1), 39_073, 0.0, 195, 0, 1, uint64(2))

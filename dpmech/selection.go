@@ -11,10 +11,9 @@ const (
 	// uniform bits.
 	Exact Selection = iota
 
-	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md),
-	// which a parallel machine can compute independently of each other. It is a
-	// conjecture that all sets are equally likely, as it is for the permutations of any
-	// block cipher.
+	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which a
+	// parallel machine can compute independently of each other. It is a conjecture that all sets
+	// are equally likely. Block ciphers rest on similar conjectures about their permutations.
 	Feistel
 )
 
@@ -36,7 +35,7 @@ const maxRecords = 1 << 31
 type selector struct {
 	n         int
 	selection Selection
-	marks     []uint8 // marks[i] is epoch if index i was drawn
+	marks     []uint8 // marks[i] is epoch if index i was drawn in this step
 	epoch     uint8   // largest value in marks
 	words     [wordsAtOnce]uint64
 	network   feistel
@@ -61,7 +60,7 @@ func newSelector(n int, selection Selection) (*selector, error) {
 // Records returns the number of indices.
 func (s *selector) Records() int { return s.n }
 
-// choose appends size distinct indices to dst. It grows dst before it draws.
+// choose appends size distinct indices to dst. It grows dst before it draws bits.
 func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	from := len(dst)
 	dst = grow(dst, size)
@@ -78,7 +77,7 @@ func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	return dst
 }
 
-// grow returns dst with size more elements of any value.
+// grow returns dst with size more elements of arbitrary value.
 func grow(dst []uint32, size int) []uint32 {
 	if need := len(dst) + size; need <= cap(dst) {
 		return dst[:need]
@@ -86,25 +85,25 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills chosen with distinct uniform indices and marks them with the epoch. It
-// repeats draws of indices that are already marked. chosen has at most half as many
-// elements as there are indices, so that a draw is repeated at most twice on average.
+// mark fills chosen with distinct uniform indices and marks them with the epoch. It repeats the
+// draw of an index that is already marked. chosen has at most half as many elements as there are
+// indices, so an index takes at most two draws on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)
 		s.epoch = 1
 	}
 	for len(chosen) > 0 {
-		// Draw two indices from a word, and no more words than needed.
+		// Each word gives two indices. No more words are drawn than needed.
 		words := s.words[:min((len(chosen)+1)/2, wordsAtOnce)]
 		src.Fill(words)
 		chosen = chosen[s.markSome(chosen, words):]
 	}
 }
 
-// markSome makes indices from words until chosen is full, and returns the number of new
-// ones. It uses Lemire's method with 32 bits: some of the 2^32 draws are rejected, so
-// that the same number of draws remains for every index.
+// markSome makes indices from words until chosen is full, and returns the number of new indices.
+// It uses Lemire's method with 32 bits. The method rejects some of the 2^32 draws, so that the
+// same number of draws remains for every index.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)
@@ -130,8 +129,8 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 // chooseMost draws and marks the few indices that are left out, and lists the other
 // indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// The indices left out are drawn into the front of chosen, which is longer than
-	// needed.
+	// The front of chosen serves as memory for the indices that are left out. chosen is longer
+	// than their number.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

@@ -7,42 +7,40 @@ import (
 	"sort"
 )
 
-// A slicedGaussian samples N_Z(0, σ²) exactly, for σ around 2^20. It is three times as
-// fast as a [DiscreteGaussian], because most samples take 32 bits and one access to a
-// table.
+// A slicedGaussian samples N_Z(0, σ²) exactly, for σ around 2^20. It is three times as fast as a
+// [DiscreteGaussian], because most samples take 32 bits and one access to a table.
 //
-// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. A
-// slice has a rectangle up to the least f in it, whose points are all under the curve,
-// and a wedge above it, up to an upper bound of f. Beyond the slices, out to the
-// sampler's bound, there are wide wedges. All areas are multiples of one unit, and their
-// total is at most 2^32 units (times 2^-placeBits). A draw of 32 bits chooses a point of
-// the rectangles uniformly, or one of the wedges, and the sampler then draws a point of
-// the wedge by rejection, with as many bits as needed. A point that is not under the
-// curve is drawn again from the start. So points are uniform under the curve if all
-// rectangles are under the curve and all wedges reach above the curve. Lower and upper
-// bounds of f prove both for every table.
+// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. A slice has a
+// rectangle, whose height is a lower bound of f in the slice, and a wedge above it, up to an
+// upper bound of f. Outside the slices, up to the sampler's bound, there are wide wedges. All
+// areas are multiples of one unit, and their total is at most 2^32 units (times 2^-placeBits). A
+// draw of 32 bits chooses a point of the rectangles uniformly, or one of the wedges. In the
+// second case the sampler draws a point of the wedge by rejection, with as many bits as needed.
+// If a point is not under the curve, the sampler starts again. Points are uniform under the
+// curve if all rectangles are under the curve and all wedges reach above the curve. Lower and
+// upper bounds of f prove both conditions for every table.
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
-	origin int32                 // number of the slice that begins at 0
-	table  [slicedColumns]uint32 // for each column: number of slots of its own slice, and number of its other slice
+	origin int32                 // number of the slice that begins at x = 0
+	table  [slicedColumns]uint32 // for each column: number of slots of its own slice, and number of the other slice
 
-	all    uint64 // area outside of the table
+	all    uint64 // total area of the wedges
 	wedges []wedge
-	ends   []uint64              // ends[i] is the area of wedges 0 to i
-	shift  uint                  // guide has the place in the wedges >> shift as index
-	guide  [slicedColumns]uint16 // first wedge that can contain a place
+	ends   []uint64              // ends[i] is the total area of wedges 0 to i
+	shift  uint                  // number of low bits of a place that guide ignores
+	guide  [slicedColumns]uint16 // first wedge that can contain a place, by the highest bits of the place
 }
 
 const (
-	columnBits    = 12 // bits of the 32 that choose a column
-	thresholdBits = 7  // bits that choose between the column's own slice and the other one
+	columnBits    = 12 // number of the 32 bits that choose a column
+	thresholdBits = 7  // number of bits that choose between the two slices of a column
 	placeBits     = 32 - columnBits - thresholdBits
-	slicedColumns = 1 << columnBits   // a table of 16 KB fits in a cache
-	notInTable    = slicedColumns - 1 // number of the slice that stands for the wedges
-	heightBits    = 40                // heights of the table are multiples of 2^-heightBits
+	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
+	notInTable    = slicedColumns - 1 // slice number in the table that stands for the wedges
+	heightBits    = 40                // heights are multiples of 2^-heightBits
 
-	// slicedReach is the largest |x| of the slices, in σ. A fraction of 2·10^-9 of the
+	// slicedReach is the largest |x| of the slices, in units of σ. A fraction of 2·10^-9 of the
 	// samples is larger.
 	slicedReach = 6
 
@@ -54,14 +52,14 @@ const (
 type wedge struct {
 	first      int64
 	length     uint64
-	foot, rise uint64 // in units of 2^-heightBits
+	foot, rise uint64 // heights in units of 2^-heightBits
 }
 
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
-// fillPlain makes two samples from every word, the first from the lower half. For every
-// sample that is not in the table it sets a bit of missing. A byte of missing has the
-// bits of eight samples.
+// fillPlain makes two samples from every word, the first from the lower half. If a sample is not
+// in the table, fillPlain sets its bit in missing. A byte of missing has the bits of eight
+// samples.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {
@@ -105,21 +103,20 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace draws the samples that are not in the table. Bit i of missing stands for
-// dst[i].
+// replace draws the samples that are not in the table. Bit i of missing belongs to dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
 	}
 }
 
-// rest returns a sample for a draw that is not in the table.
+// rest returns a sample for a draw outside the table.
 func (g *slicedGaussian) rest(src wordSource) int64 {
 	for {
 		if x, kept := g.wedge(src); kept {
 			return x
 		}
-		// The point was rejected: draw again from the start.
+		// The point was rejected, so the draw starts again.
 		var missing [1]uint8
 		var sample [1]int64
 		word := [1]uint64{src.Uint64()}
@@ -138,19 +135,19 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // rounding leaves an area that belongs to no wedge
+		return 0, false // Rounding leaves an area that belongs to no wedge.
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()
 	column, height := place%(1<<placeBits), place>>placeBits
-	if v.length != 1<<placeBits { // a wedge beyond the slices; rare
+	if v.length != 1<<placeBits { // The wedge is outside the slices, which is rare.
 		column, height = place%v.length, place/v.length
 	}
 	x = v.first + int64(column)
 	return x, g.under(x, v.foot+height, src)
 }
 
-// under draws how far y is above height, in units of 2^-heightBits, and reports whether y
+// under draws the distance of y above height, in units of 2^-heightBits, and reports whether y
 // is below f(x).
 func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	at := uint64(max(x, -x))
@@ -176,7 +173,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	}
 }
 
-// below returns a uniform number below n, as [Stream.Uint64n] does.
+// below returns a uniform number below n by the method of [Stream.Uint64n].
 func below(n uint64, src wordSource) uint64 {
 	for {
 		if hi, lo := bits.Mul64(src.Uint64(), n); lo >= n || lo >= -n%n {
@@ -185,14 +182,14 @@ func below(n uint64, src wordSource) uint64 {
 	}
 }
 
-// newSliced returns the sampler for σ, which must be from leastSliced to mostSliced.
+// newSliced returns the sampler for σ. σ must be from leastSliced to mostSliced.
 func newSliced(sigma uint64) *slicedGaussian {
 	if sigma < leastSliced || sigma > mostSliced {
-		panic("dpmech: sigma is out of the range of a sliced Gaussian") // callers choose a suitable lattice
+		panic("dpmech: sigma is out of the range of a sliced Gaussian") // Callers choose a lattice for which σ is in range.
 	}
 	g := &slicedGaussian{curve: newCurve(sigma, 1), bound: int64(sampleBound(sigma, 1))}
 	const length = 1 << placeBits
-	half := int64(slicedReach*sigma/length) + 1 // slices on either side
+	half := int64(slicedReach*sigma/length) + 1 // number of slices on either side of 0
 	g.origin = int32(half)
 	var total uint64 // total area of rectangles and wedges
 	g.wedges = make([]wedge, 0, 2*half+64)
@@ -205,7 +202,7 @@ func newSliced(sigma uint64) *slicedGaussian {
 	for _, sign := range []int64{1, -1} {
 		near := half * length
 		if sign < 0 {
-			near++ // the lowest slice holds −half·length
+			near++ // The lowest slice begins at −half·length.
 		}
 		for near <= g.bound {
 			n := min(near, g.bound-near+1)
@@ -219,14 +216,14 @@ func newSliced(sigma uint64) *slicedGaussian {
 	return g
 }
 
-// above returns an upper bound of f(x) in units of 2^-heightBits.
+// above returns an upper bound on f(x) in units of 2^-heightBits.
 func (g *slicedGaussian) above(x uint64) uint64 {
 	_, high := g.curve.at(x)
 	return (high-1)>>(unitBits-heightBits) + 1
 }
 
-// tabulate gives every slice's rectangle as many slots, each of height unit, as fit under
-// the curve, and makes wedges for the area above the rectangle.
+// tabulate makes the rectangle and the wedge of every slice. A rectangle has as many slots of
+// height unit as fit under the curve. The wedge has the area above the rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int
@@ -257,10 +254,9 @@ func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	g.alias(&slots)
 }
 
-// alias fills the table by the method of Walker ("An Efficient Method for Generating
-// Discrete Random Variables with General Distributions", 1977), in integers: every column
-// has 2^thresholdBits slots, and the slots of a column belong to one slice or to two
-// slices.
+// alias fills the table by the method of Walker ("An Efficient Method for Generating Discrete
+// Random Variables with General Distributions", 1977), in integers. Every column has
+// 2^thresholdBits slots, which belong to at most two slices.
 func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
 	var few, many []int
 	for i, n := range slots {

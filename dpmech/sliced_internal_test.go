@@ -9,10 +9,10 @@ import (
 
 var slicedSigmas = []uint64{leastSliced, 1 << 20, 1_571_234, 1 << 21, mostSliced}
 
-// Rectangles are under the curve and wedges reach above the curve. The test compares them
-// in float64, up to its rounding error. Every integer up to the bound is in one slice.
-// The table has as many slots of a slice as its rectangle has units of area, so that
-// points are uniform under the curve.
+// The test checks that rectangles are under the curve and that wedges reach above it. It
+// compares them with f in float64, up to rounding. It also checks that every integer up to the
+// bound is in one slice, and that the table has as many slots of a slice as its rectangle has
+// units of area, so that points are uniform under the curve.
 func TestSlicedCoversTheCurve(t *testing.T) {
 	for _, sigma := range slicedSigmas {
 		g := newSliced(sigma)
@@ -86,7 +86,7 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// The guide leads every place to the wedge that contains it.
+// The test checks that the guide leads every place to the wedge that contains it.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
@@ -98,7 +98,7 @@ func TestSlicedGuide(t *testing.T) {
 	}
 }
 
-// Samples have the same bits with and without vector instructions.
+// The test checks that samples have the same bits with and without vector instructions.
 func TestSlicedLanesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, sigma := range slicedSigmas {
@@ -128,7 +128,7 @@ func TestHideLanesAgree(t *testing.T) {
 			got[i] = float32(rng.NormFloat64() * math.Exp(5*rng.NormFloat64()))
 			noise[i] = rng.Int64N(1<<50) - 1<<49
 			if i%3 == 0 {
-				got[i], noise[i] = float32(rng.IntN(9)-4)/2, int64(rng.IntN(5)-2) // ties
+				got[i], noise[i] = float32(rng.IntN(9)-4)/2, int64(rng.IntN(5)-2) // The sums are ties of the rounding to the lattice.
 			}
 		}
 		want := slices.Clone(got)
@@ -140,8 +140,8 @@ func TestHideLanesAgree(t *testing.T) {
 	}
 }
 
-// Points above, below and at the edge of the curve are decided with as many bits as
-// needed.
+// The test checks the decision for points above, below and at the edge of the curve, where it
+// takes as many bits as needed.
 func TestSlicedDecides(t *testing.T) {
 	g := newSliced(1 << 20)
 	const x = 1<<20 + 77

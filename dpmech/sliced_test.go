@@ -11,7 +11,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Samples are normal at the scale of σ, in a thousand cells of equal probability.
+// The test checks that samples are normal at the scale of σ. It counts them in a thousand cells
+// of equal probability.
 func TestSlicedFrequencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -21,7 +22,7 @@ func TestSlicedFrequencies(t *testing.T) {
 		g := dpmech.NewSliced(sigma)
 		samples := make([]int64, draws)
 		src := seeded.Stream(21, "sliced", sigma)
-		for rest := samples; len(rest) > 0; { // calls of different lengths
+		for rest := samples; len(rest) > 0; { // Fill is called with different lengths.
 			n := min(len(rest), 1+int(src.Uint64n(700)))
 			g.Fill(rest[:n], src)
 			rest = rest[n:]
@@ -36,16 +37,16 @@ func TestSlicedFrequencies(t *testing.T) {
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
 		}
-		// The limit is five standard errors, which are n^-1/2 times 1 and √2.
+		// The limits are five standard errors. The standard errors are n^-1/2 times 1 and √2.
 		if se := 1 / math.Sqrt(draws); math.Abs(sum/draws) > 5*se || math.Abs(squares/draws-1) > 5*math.Sqrt2*se {
 			t.Errorf("σ = %d: mean %.5f and variance %.5f", sigma, sum/draws, squares/draws)
 		}
 	}
 }
 
-// Samples are normal within slices, where rectangles alone would be flat: between σ and
-// 3σ, the lower halves of the slices have as many more samples than the upper halves as
-// the curve implies.
+// The test checks that samples are normal within slices, where rectangles alone would be flat.
+// Between σ and 3σ, it compares the numbers of samples in the lower and in the upper halves of
+// the slices with the curve.
 func TestSlicedWithinSlices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -20,7 +20,7 @@ import (
 // 10⁷.
 var draws = flag.Int("draws", 50_000, "size of the samples of statistical tests")
 
-// sigmas spans the range of the sampler: σ = num/den.
+// sigmas lists values of σ = num/den over the range of the sampler.
 var sigmas = [][2]int64{
 	{3, 10},
 	{1, 2},
@@ -47,7 +47,7 @@ func newPMF(sigma float64) pmf {
 	reach := int(9*sigma) + 9
 	law := pmf{reach, make([]float64, 2*reach+1)}
 	var norm float64
-	for i := range law.p { // small ones first, for accuracy
+	for i := range law.p { // The sum starts with small terms, for accuracy.
 		x := float64(reach - i/2)
 		w := math.Exp(-x * x / (2 * sigma * sigma))
 		norm += w
@@ -72,7 +72,8 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The distribution that the tests compare samples with equals the reference values.
+// The test compares the distribution with which the tests compare samples with the reference
+// file.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -109,7 +110,7 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 			check(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
 		}
 		for _, p := range c.Tails {
-			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // beyond, the law is cut off
+			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // The distribution of the test is cut off beyond.
 				check(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
 			}
 		}
@@ -138,9 +139,9 @@ func (c cells) of(x int64) int {
 	return low
 }
 
-// cellsOf returns single integers as cells for a narrow law. For a wide one it returns
-// 100 cells of about the same probability: P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ², which
-// from σ = 1000 on is 3000 times less than the resolution of 10⁷ draws.
+// cellsOf returns the cells for a σ. For a small σ, each integer is a cell. For a large σ, there
+// are 100 cells of about the same probability. P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ². From σ =
+// 1000 on, this error is 3000 times smaller than the resolution of 10⁷ draws.
 func cellsOf(sigma float64) cells {
 	var c cells
 	if sigma < 1000 {
@@ -186,9 +187,9 @@ func moments(sigma float64) (second, fourth float64) {
 	return second, fourth
 }
 
-// The test checks frequencies, moments, signs, and independence of neighbours. Each check
-// rejects a correct sampler with probability at most rejectBelow: 4.42 standard errors,
-// two-sided.
+// The test checks frequencies, moments, signs, and the independence of neighbours. Each check
+// rejects a correct sampler with probability at most rejectBelow (4.42 standard errors,
+// two-sided).
 func TestDiscreteGaussianStatistics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -241,7 +242,8 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	}
 }
 
-// The number of draws far out in the tails has the right Poisson distribution.
+// The test compares the number of draws far out in the tails with the Poisson distribution that
+// it should have.
 func TestDiscreteGaussianTails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -270,7 +272,7 @@ func TestDiscreteGaussianTails(t *testing.T) {
 	}
 }
 
-// The samples for a seed and an integer σ do not change.
+// The test checks that the samples for a seed and an integer σ do not change.
 func TestDiscreteGaussianGolden(t *testing.T) {
 	for _, c := range []struct {
 		sigma int64
@@ -281,7 +283,7 @@ func TestDiscreteGaussianGolden(t *testing.T) {
 		{1 << 20, [6]int64{-1527665, -363433, 892169, -1521912, 654314, 2081594}},
 		{dpmech.MaxSigma, [6]int64{-11374435, 51959680, -125741302, -17641969, 12703471, -5731266}},
 	} {
-		g, err := dpmech.NewDiscreteGaussianRatio(3*c.sigma, 3) // in lowest terms σ/1
+		g, err := dpmech.NewDiscreteGaussianRatio(3*c.sigma, 3) // In lowest terms, 3σ/3 is σ/1.
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +319,8 @@ func TestDiscreteGaussianRatioRange(t *testing.T) {
 	}
 }
 
-// For any σ and any stream, samples are within the bound and nothing overflows.
+// The fuzzer checks that, for any σ and any stream, samples are within the bound and nothing
+// overflows.
 func FuzzDiscreteGaussian(f *testing.F) {
 	f.Add(int64(3), int64(10), uint64(1))
 	f.Add(int64(1)<<31, int64(32), uint64(2))
@@ -335,7 +338,7 @@ func FuzzDiscreteGaussian(f *testing.F) {
 		}
 		src := seeded.Stream(seed, "fuzz")
 		for range 50 {
-			// A sample is beyond 20σ + 1 once in 10^88 draws.
+			// A sample exceeds 20σ + 1 once in 10^88 draws.
 			if x := g.Sample(src); math.Abs(float64(x)) > 20*g.Sigma()+1 || x > g.Bound() || -x > g.Bound() {
 				t.Fatalf("%d/%d: drew %d", num, den, x)
 			}

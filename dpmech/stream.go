@@ -7,8 +7,8 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// A Stream is a source of uniform bits for samplers and noise. It is not safe
-// for concurrent use; give every goroutine, and every purpose, its own.
+// A Stream is a source of uniform bits for samplers and noise. It is not safe for concurrent
+// use. Every goroutine and every purpose needs a separate Stream.
 type Stream = stream.Stream
 
 // NewStream returns a stream with a key from the operating system's cryptographic source.
@@ -16,16 +16,15 @@ type Stream = stream.Stream
 func NewStream() *Stream {
 	s := new(Stream)
 	var key [stream.KeySize]byte
-	rand.Read(key[:]) // never fails: crypto/rand aborts the program instead
+	rand.Read(key[:]) // Read never returns an error: crypto/rand aborts the program instead.
 	stream.Rekey(s, key)
 	clear(key[:])
 	return s
 }
 
-// Split restarts dst with a key of 256 bits that it draws from src. For anybody who
-// cannot tell AES from a random permutation, the bits of dst are independent of the later
-// bits of src and of other streams split from it. A reader who knows src knows all of
-// them.
+// Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot tell
+// AES from a random permutation, the bits of dst are independent of the later bits of src and of
+// other streams split from it. Somebody with the key of src can compute all of them.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte
 	for i := 0; i < len(key); i += 8 {
@@ -38,8 +37,8 @@ func Split(dst, src *Stream) {
 // Streams holds the random bits of one round of a sampled mechanism. Sampling and noise
 // have independent keys, so that knowledge of one stream reveals nothing about the other.
 type Streams struct {
-	Sampling *Stream // chooses records
-	Noise    *Stream // makes noise
+	Sampling *Stream // bits that choose records
+	Noise    *Stream // bits that make noise
 }
 
 // NewStreams returns two streams with separate keys from the operating system's

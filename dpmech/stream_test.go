@@ -8,7 +8,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The two streams of a round are independent, and so are two rounds.
+// The test checks that the two streams of a round are independent, and that two rounds are
+// independent.
 //
 //abuse:case P15 streams of different purposes are independent
 func TestStreamsAreSeparate(t *testing.T) {
@@ -52,8 +53,8 @@ func TestWipedStreamsRefuse(t *testing.T) {
 	}
 }
 
-// The test checks the uniform numbers for wedges and tails: their counts in cells, and
-// that their exponents have no lower limit.
+// The test checks the uniform numbers for wedges and tails. It counts them in cells, and it
+// checks that their exponents have no lower limit.
 func TestUniformFloat(t *testing.T) {
 	const draws = 400_000
 	src := seeded.Stream(8, "uniform")
@@ -83,7 +84,7 @@ func TestUniformFloat(t *testing.T) {
 	}
 }
 
-// The layers of the ziggurat end at the mode, all of the same area.
+// The test checks that the layers of the ziggurat end at the mode and have equal areas.
 func TestZigguratCloses(t *testing.T) {
 	height, excess := dpmech.ZigguratEnd()
 	if !(height < 1) || math.Abs(excess) > 1e-12 {

@@ -7,33 +7,33 @@ import (
 	"fedpvi/accountant"
 )
 
-// A GaussianSum releases sums of vectors with discrete Gaussian noise. It clips each
-// vector to the L2 norm C, truncates it toward zero onto a lattice, adds the vectors as
-// integers, and adds the noise share of the release.
+// A GaussianSum releases sums of vectors with discrete Gaussian noise. It clips each vector to
+// the L2 norm C, truncates it toward zero onto a lattice, adds the vectors as integers, and adds
+// the noise share of the release.
 //
-// Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the
-// observer does not know satisfies the privacy profile of [GaussianSum.EventFor](n,
-// adjacency). The sensitivity is C for add-remove and zero-out, and 2C for replace-one
-// and for vectors that are aggregates, rounded down to whole steps. The sensitivity holds
-// because the integer norm of every vector is at most C. For most vectors a bound on the
-// rounding error proves this. For the other vectors the norm is checked in 128-bit
-// arithmetic. A vector with an element that is not finite adds zero. No error is
-// returned, because an error would reveal private information.
+// Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the observer
+// does not know satisfies the privacy profile of [GaussianSum.EventFor](n, adjacency). The
+// sensitivity is C for add-remove and zero-out. It is 2C for replace-one and for vectors that
+// are aggregates. C is rounded down to whole steps. The sensitivity holds because the integer
+// norm of every vector is at most C. For most vectors a bound on the rounding error proves this.
+// For the other vectors the norm is checked in 128-bit arithmetic. A vector with an element that
+// is not finite adds zero. No error is returned, because an error would reveal private
+// information.
 //
-// No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise)
-// could reach 2^62 lattice steps.
+// No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise) could
+// reach 2^62 lattice steps.
 type GaussianSum struct {
 	cfg     Config
 	lattice Lattice
-	noise   DiscreteGaussian // noise of one share
-	sigma   int64            // σ of one share, in lattice steps
-	clip    int64            // ⌊C/step⌋
+	noise   DiscreteGaussian // sampler of one noise share
+	sigma   int64            // σ of one noise share, in lattice steps
+	clip    int64            // ⌊C/step⌋, in lattice steps
 	gate    gate
 }
 
-// NewGaussianSum derives the lattice and the noise share from cfg. It rounds the share up
-// to a whole number of lattice steps, so the noise is at least the requested noise, and
-// larger by less than one part in 2^23.
+// NewGaussianSum derives the lattice and the noise share from cfg. It rounds the σ of a share up
+// to a whole number of lattice steps. So the noise is at least the requested noise, and larger
+// by less than one part in 2^23.
 func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("gaussian sum: %w", err)
@@ -42,7 +42,7 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if !(share > 0) || math.IsInf(share, 0) {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range", share)
 	}
-	_, exp := math.Frexp(share) // share in [2^(exp-1), 2^exp)
+	_, exp := math.Frexp(share) // share lies in [2^(exp-1), 2^exp)
 	lattice, err := NewLattice(sigmaBits - exp)
 	if err != nil {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range: %w", share, err)
@@ -76,29 +76,29 @@ func (m *GaussianSum) Clip() float64 { return m.cfg.Clip }
 // Shares returns the number of noise shares that together reach the noise multiplier.
 func (m *GaussianSum) Shares() int { return m.cfg.Shares }
 
-// NoiseMultiplier returns σ, as [Config] gives it.
+// NoiseMultiplier returns the noise multiplier σ of the configuration.
 func (m *GaussianSum) NoiseMultiplier() float64 { return m.cfg.NoiseMultiplier }
 
 // Lattice returns the grid of the releases.
 func (m *GaussianSum) Lattice() Lattice { return m.lattice }
 
-// ShareSigma returns σ of one noise share in lattice steps.
+// ShareSigma returns the σ of one noise share, in lattice steps.
 func (m *GaussianSum) ShareSigma() int64 { return m.sigma }
 
-// MaxTotal returns a bound on the absolute value, in lattice steps, of any
-// element of a sum of releases.
+// MaxTotal returns a bound on the absolute value of any element of a sum of releases, in lattice
+// steps.
 func (m *GaussianSum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.noise.Bound())
 }
 
-// Event returns the cost of one release under the Config's adjacency, against an observer
-// who does not know Config.Shares of the noise shares.
+// Event returns the cost of one release under the Config's adjacency. The observer does not know
+// Config.Shares of the noise shares.
 func (m *GaussianSum) Event() accountant.Event {
 	return m.EventFor(m.cfg.Shares, m.cfg.Adjacency)
 }
 
-// EventFor returns the cost of one release under an adjacency, against an observer who
-// sees a sum and does not know shares of the noise shares in the sum.
+// EventFor returns the cost of one release under an adjacency. The observer sees a sum, and does
+// not know shares of the noise shares in the sum.
 func (m *GaussianSum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.DiscreteGaussian{
 		Sensitivity: float64(m.clip) * m.cfg.sensitivity(adjacency),

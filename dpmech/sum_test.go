@@ -54,8 +54,8 @@ func releaseOne(m *dpmech.GaussianSum, dst, sum []int64, src *dpmech.Stream, v [
 	return m.ReleaseOne(dst, sum, &noise, v)
 }
 
-// normSquared returns the squared norm of v. It uses big integers, which the mechanism
-// does not use.
+// normSquared returns the squared norm of v in big integers, independently of the arithmetic of
+// the mechanism.
 func normSquared(v []int64) *big.Int {
 	total := new(big.Int)
 	for _, n := range v {
@@ -65,14 +65,14 @@ func normSquared(v []int64) *big.Int {
 	return total
 }
 
-// clipSteps returns ⌊C/step⌋.
+// clipSteps returns ⌊C/step⌋, the clip in lattice steps.
 func clipSteps(m *dpmech.GaussianSum) *big.Int {
 	steps, _ := big.NewFloat(m.Clip() / m.Lattice().Step()).Int(nil)
 	return steps
 }
 
-// checkSensitivity fails the test if a vector contributes more than C to a sum. All
-// accounting rests on this claim.
+// checkSensitivity fails the test if a vector contributes more than C to a sum. The privacy
+// guarantee of every release depends on this bound.
 func checkSensitivity(t interface{ Fatalf(string, ...any) }, m *dpmech.GaussianSum, sum []int64, what any) {
 	bound := clipSteps(m)
 	if normSquared(sum).Cmp(bound.Mul(bound, bound)) > 0 {
@@ -87,7 +87,7 @@ func FuzzGaussianSum(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.MaxFloat64)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		cfg := ordinary
-		if len(raw) > 0 { // clips from 2^-128 to 2^127
+		if len(raw) > 0 { // The first byte selects a clip from 2^-128 to 2^127.
 			cfg.Clip = math.Ldexp(1, int(raw[0])-128)
 			raw = raw[1:]
 		}
@@ -123,7 +123,7 @@ func TestSensitivity(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSensitivity(t, m, sum, v)
-		// A vector within the bound is only truncated toward zero.
+		// A vector within the bound must only be truncated toward zero.
 		var norm float64
 		for _, x := range v {
 			norm = math.Hypot(norm, x)
@@ -139,7 +139,8 @@ func TestSensitivity(t *testing.T) {
 	})
 }
 
-// Clipping terminates for a clip that is arbitrarily small beside the vector.
+// The test checks that clipping terminates for a clip that is arbitrarily small compared with
+// the vector.
 //
 //abuse:case P18 clipping ends, with a finite vector within the bound
 func TestExtremeClipping(t *testing.T) {
@@ -151,7 +152,8 @@ func TestExtremeClipping(t *testing.T) {
 	}
 }
 
-// The event has the noise that the mechanism adds and the norm that it enforces.
+// The test checks that the event has the noise that the mechanism adds and the norm that it
+// enforces.
 func TestEventIsTheMechanism(t *testing.T) {
 	m := newSum(t, ordinary)
 	e := m.Event().(accountant.DiscreteGaussian)
@@ -180,14 +182,15 @@ func TestEventIsTheMechanism(t *testing.T) {
 	if variance := squares / draws; math.Abs(variance-1) > 5*math.Sqrt2/math.Sqrt(draws) {
 		t.Errorf("the noise has %g times the variance that the event states", variance)
 	}
-	// Together, Shares noise shares have a standard deviation of at least σ·C.
+	// Shares noise shares must have a standard deviation of at least σ·C together.
 	total := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(16)
 	if want := 5 * 2.0; total < want || total > want*(1+0x1p-22) {
 		t.Errorf("sixteen shares have sd %.12g, want %g or slightly more", total, want)
 	}
 }
 
-// The noise is never below the requested noise, and never noticeably above it.
+// The test checks that the noise is never below the requested noise, and never noticeably above
+// it.
 func TestNoiseIsRoundedUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := ordinary
@@ -198,7 +201,7 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Variances in units of a squared step, without rounding.
+		// got and the variance to compare are in units of a squared step, without rounding.
 		got := new(big.Int).Mul(big.NewInt(m.ShareSigma()), big.NewInt(m.ShareSigma()))
 		got.Mul(got, big.NewInt(int64(cfg.Shares)))
 		exact := func(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
@@ -212,8 +215,8 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 	})
 }
 
-// If floating point rounds σ·C down to a whole number of steps, the noise is still
-// rounded up.
+// The test checks that the noise is rounded up even if floating point rounds σ·C down to a whole
+// number of steps.
 func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 	tried := 0
 	for k := int64(1<<23 + 1); tried < 50; k += 12_345 {
@@ -234,7 +237,8 @@ func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 	}
 }
 
-// Noise can be used once, for a release of the mechanism that drew it.
+// The test checks that noise can be used once, and only for a release of the mechanism that drew
+// it.
 func TestNoiseIsUsedOnce(t *testing.T) {
 	m, other := newSum(t, ordinary), newSum(t, ordinary)
 	var noise dpmech.Noise
@@ -362,7 +366,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// The settings that an error message recommends work, and slightly smaller ones do not.
+// The test checks that the settings that an error message recommends work, and that slightly
+// smaller settings do not work.
 func TestConfigErrorsHelp(t *testing.T) {
 	cfg := ordinary
 	cfg.Terms, cfg.NoiseMultiplier, cfg.Releases = 1<<30, .1, 7
@@ -383,7 +388,7 @@ func TestConfigErrorsHelp(t *testing.T) {
 	}
 }
 
-// No sum of releases exceeds the proven bound.
+// The test checks that no sum of releases exceeds the proven bound.
 func TestMaxTotal(t *testing.T) {
 	cfg := ordinary
 	cfg.Releases, cfg.Terms = 3, 2

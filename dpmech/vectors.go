@@ -25,7 +25,7 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	return nil
 }
 
-// inOrder holds the numbers of rows that are stored one after another.
+// inOrder holds the row numbers 0, 1, 2, ..., for rows that are stored one after another.
 var inOrder = func() (rows [rowsAtOnce]int32) {
 	for l := range rows {
 		rows[l] = int32(l)
@@ -33,8 +33,8 @@ var inOrder = func() (rows [rowsAtOnce]int32) {
 	return rows
 }()
 
-// addVectors adds each of at most rowsAtOnce vectors like add. The vectors have the
-// length of sum. A vector gets the same factor here as in add.
+// addVectors adds each of at most rowsAtOnce vectors. Every vector has the length of sum, and
+// gets the same factor as in add.
 func (g *gate) addVectors(sum []int64, v []float64) {
 	d := len(sum)
 	var space [rowsAtOnce]float64
@@ -50,8 +50,8 @@ func (g *gate) addVectors(sum []int64, v []float64) {
 	}
 }
 
-// provenFactors replaces squared norms by the factors of add, and reports whether none of
-// the vectors needs a check.
+// provenFactors replaces squared norms by the factors of add. It reports whether the factors of
+// all vectors are proven to be safe.
 func (g *gate) provenFactors(factors []float64) bool {
 	for l, ss := range factors {
 		switch {

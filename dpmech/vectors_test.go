@@ -11,7 +11,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// released returns the sum of an accumulator.
+// released returns the sum of the vectors in a, without noise.
 func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int64 {
 	t.Helper()
 	var noise dpmech.Noise
@@ -23,8 +23,9 @@ func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int6
 	return sum
 }
 
-// Vectors added together give the same as vectors added one by one, also if they are on
-// the bound, within rounding of it, too long for a squared norm, or not finite.
+// The test checks that vectors that are added together give the same sum as vectors that are
+// added one by one. Some vectors are on the bound or within rounding of it, too long for a
+// squared norm, or not finite.
 func TestVectorsTogether(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 20, 300} {
 		all := gates(t, dim)

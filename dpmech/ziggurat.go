@@ -5,38 +5,38 @@ import (
 	"math/bits"
 )
 
-// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection from
-// layers of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete
-// Ziggurat", 2013). The heights of the layers need not be exact in floating point.
+// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection from layers
+// of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete Ziggurat", 2013). The
+// heights of the layers need not be exact in floating point.
 //
-// Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with
-// |x| < Xᵢ and y is a real number in [yᵢ, yᵢ₊₁), with y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ: so
+// Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with |x| <
+// Xᵢ and y is a real number in [yᵢ, yᵢ₊₁). The heights are y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ, so
 // all layers have the same area c. A draw chooses a layer, and an x and a y in the layer,
-// uniformly. The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x
-// is then exactly N_Z(0, σ²) on the integers of the lowest layer, if the layers cover the
-// region under the curve: f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1.
-// [newDiscreteZiggurat] checks these conditions for every table with lower and upper
-// bounds of f. It also checks f(x) ≥ yᵢ₊₁ for every |x| that a layer accepts without
-// drawing y. Floating point serves only to propose the widths and c.
+// uniformly. The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x is then
+// exactly N_Z(0, σ²) on the integers of the lowest layer, if the layers cover the region under
+// the curve: f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1. [newDiscreteZiggurat] checks
+// these conditions for every table with lower and upper bounds of f. It also checks f(x) ≥ yᵢ₊₁
+// for every |x| that a layer accepts without drawing y. Floating point is used only to propose
+// the widths and c.
 //
-// The sampler draws y only if the result depends on y. It draws one word of y first, and
+// The sampler draws y only if the result depends on y. It draws one word of y first. It draws
 // more words if the bounds of f do not decide the comparison.
 type discreteZiggurat struct {
 	curve  *curve
-	area   uint64 // c·2^areaBits, exactly
+	area   uint64 // c·2^areaBits, without rounding
 	layers [zigguratLayers]zigguratLayer
 }
 
 const (
 	zigguratLayers = 256
-	areaBits       = 32 // c < 2^20
+	areaBits       = 32 // number of fractional bits of area; c < 2^20
 )
 
 // A zigguratLayer is one layer. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
-	from, span uint64 // if place − from < span, modulo 2^64, the point is under the curve for every y
-	foot       uint64 // lower bound of yᵢ, by less than i
+	from, span uint64 // the point is under the curve for every y if place − from < span, modulo 2^64
+	foot       uint64 // lower bound of yᵢ; the error is less than i
 	rise       uint64 // yᵢ₊₁ − yᵢ, rounded down
 }
 
@@ -61,8 +61,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample that w makes. enough is false if the table does not decide
-// the sample.
+// atOnce returns the sample that the table alone makes from w. enough is false if the table
+// cannot decide the sample.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -90,9 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform. Some places have one more 56-bit draw than other places.
-// again rejects the surplus draws and returns a new place for them. For all other draws
-// it returns place.
+// again makes the place uniform. Some places belong to one more 56-bit draw than others. again
+// rejects the surplus draws and returns a new place for them. For all other draws it returns
+// place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -103,7 +103,7 @@ func again(place, rest, width uint64, src *Stream) uint64 {
 // A wordSource returns random words. It is a [Stream], or a list of words in tests.
 type wordSource interface{ Uint64() uint64 }
 
-// keeps draws y and reports whether y is below f(x).
+// keeps draws y for a point of layer i and reports whether y is below f(x).
 func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	layer := &z.layers[i]
 	x := place - layer.width>>1
@@ -111,9 +111,9 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 		x = -x
 	}
 	low, high := z.curve.at(x)
-	// y = yᵢ + v·rise with v in [word, word+1)/2^64. It is at least foot+part, and above
-	// it by at most i for the foot and 3 for part, because word, rise and the product
-	// were rounded.
+	// y is yᵢ + v·rise with v in [word, word+1)/2^64. It is at least foot+part. It exceeds
+	// foot+part by at most i because foot is rounded, and by at most 3 because word, rise and
+	// the product are rounded.
 	word := src.Uint64()
 	part, _ := bits.Mul64(word, layer.rise)
 	switch y := layer.foot + part; {
@@ -125,16 +125,16 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	return z.decide(i, x, word, src)
 }
 
-// decide reports whether y is below f(x) if the first word of v does not decide this. It
-// draws as many more words of v as it needs.
+// decide reports whether y is below f(x), if the first word of v does not decide this. It draws
+// as many more words of v as necessary.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {
 		v.Lsh(v, 64).Add(v, new(big.Int).SetUint64(src.Uint64()))
 		area := new(big.Int).SetUint64(z.area)
 		area.Lsh(area, precision-areaBits)
-		// y = Σ area/widthⱼ + v·area/widthᵢ in units of 2^-precision. Each term is a
-		// lower bound, by less than one, and the last one by less than two, since v has
+		// y = Σ area/widthⱼ + v·area/widthᵢ, in units of 2^-precision. Each term is a lower
+		// bound with an error below one. The error of the last term is below two, since v has
 		// more bits.
 		y, term, width := new(big.Int), new(big.Int), new(big.Int)
 		for _, layer := range z.layers[:i] {

@@ -15,16 +15,15 @@ const exactBits = 400
 
 func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
 
-// density returns exp(−x²/2σ²) with a relative error of about 2^-350. It computes the
-// reciprocal of a power of a series of positive terms, which is not the method of the
-// program.
+// density returns exp(−x²/2σ²) with a relative error of about 2^-350. It computes the reciprocal
+// of a power of a series of positive terms. The sampler uses another method.
 func density(x, num, den uint64) *big.Float {
 	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
 	z.Quo(z, bigFloat().SetUint64(num))
 	z.Mul(z, z).Quo(z, bigFloat().SetInt64(2))
 	halvings := max(z.MantExp(nil)+8, 0)
 	if halvings > 40 {
-		return bigFloat() // below e^(−2^31)
+		return bigFloat() // The density is below e^(−2^31).
 	}
 	z.SetMantExp(z, -halvings)
 	sum, term := bigFloat().SetInt64(1), bigFloat().SetInt64(1)
@@ -38,7 +37,7 @@ func density(x, num, den uint64) *big.Float {
 	return sum.Quo(bigFloat().SetInt64(1), sum)
 }
 
-// heights returns the yᵢ of a table to about 2^-390.
+// heights returns the heights yᵢ of a table, with an error of about 2^-390.
 func heights(z *discreteZiggurat) []*big.Float {
 	area := bigFloat().SetMantExp(bigFloat().SetUint64(z.area), -areaBits)
 	y := []*big.Float{bigFloat()}
@@ -136,7 +135,7 @@ func FuzzZiggurat(f *testing.F) {
 	})
 }
 
-// Nearly all draws take one word and one access to the table.
+// The test checks that nearly all draws take one word and one access to the table.
 func TestZigguratIsSparing(t *testing.T) {
 	for _, sigma := range []uint64{1, 2, 10, 1000, 1 << 23, MaxSigma} {
 		z := zigguratOf(sigma, 1)
@@ -150,7 +149,8 @@ func TestZigguratIsSparing(t *testing.T) {
 	}
 }
 
-// The lower and upper bounds of f hold, and are close to each other.
+// The test checks that the lower and upper bounds of f hold, and that they are close to each
+// other.
 func TestCurveIsWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios).Draw(r, "σ")
@@ -176,8 +176,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns the first, the middle and the last |x| of a layer for which the sampler
-// must draw y.
+// besides returns the first, the middle and the last |x| of a layer at which the sampler must
+// draw y.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {
@@ -186,8 +186,8 @@ func besides(layer *zigguratLayer) []uint64 {
 	return slices.Compact([]uint64{first, (first + last) / 2, last})
 }
 
-// A y next to the curve is decided correctly with as many bits as needed, in every layer
-// of tables with few places, and in every 37th layer of other tables.
+// The test checks that a y next to the curve is decided correctly with as many bits as needed.
+// It tries every layer of tables with few places, and every 37th layer of other tables.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range ratios[2:] {
@@ -200,7 +200,8 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 		}
 		for i := 0; i < zigguratLayers; i += stride {
 			for _, x := range besides(&z.layers[i]) {
-				// v at the curve, in (0, 1) for x in the wedge.
+				// v is the height of the curve within the layer. It is in (0, 1) for x in the
+				// wedge.
 				v := bigFloat().Sub(density(x, num, den), y[i])
 				v.Quo(v, bigFloat().Sub(y[i+1], y[i]))
 				if v.Sign() <= 0 || v.Cmp(bigFloat().SetInt64(1)) >= 0 {
@@ -216,11 +217,11 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	}
 }
 
-// checkDecision compares the decision about the y of v and words with the curve, which is
-// at the height v of the layer.
+// checkDecision fails the test unless the sampler decides correctly whether y is below the
+// curve. The first words of y equal those of v, the height of the curve in the layer.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
-	// curve holds the words of v.
+	// curve holds the words of v, the height of the curve.
 	curve := make([]uint64, 3)
 	rest := bigFloat().Set(v)
 	for n := range curve {
@@ -228,7 +229,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 		curve[n], _ = rest.Uint64()
 		rest.Sub(rest, bigFloat().SetUint64(curve[n]))
 	}
-	for same := range curve { // number of words equal to those of the curve
+	for same := range curve { // same is the number of words of y that equal those of the curve.
 		for _, off := range []uint64{0, 1, ^uint64(0), 1 << 20, ^uint64(1 << 20), 1 << 60} {
 			words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
 			copy(words, curve[:same+1])
@@ -244,8 +245,8 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 	}
 }
 
-// If the first word leaves y closer to the bounds of the curve than the rounding error,
-// that word does not decide the sample.
+// The test checks that one word does not decide the sample if it leaves y closer to the bounds
+// of the curve than the rounding error.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	for _, ratio := range ratios[2:] {
 		z := zigguratOf(ratio[0], ratio[1])
@@ -259,7 +260,7 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 						continue
 					}
 					asked++
-					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // the least word that gives y
+					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // smallest word that gives y
 					words := &given{[]uint64{word, 0, 0, 0, 0}}
 					z.keeps(i, x+layer.width/2, words)
 					if len(words.words) == 4 {
@@ -274,8 +275,9 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// Some places have one number more than other places. Fill and Sample reject the
-// additional numbers and draw another place. The stream of the test panics at that draw.
+// The test checks the draws of places. Some places belong to one number more than other places.
+// Fill and Sample reject the additional numbers and draw another place. The stream of the test
+// has no key, so it panics at that draw.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {
@@ -287,7 +289,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 				if layer.span == 0 {
 					continue
 				}
-				// first is the first of the numbers that choose this place.
+				// first is the smallest of the numbers that choose this place.
 				hi, lo := place>>8, place<<56
 				first, left := bits.Div64(hi%layer.width, lo, layer.width)
 				if left > 0 {
@@ -297,7 +299,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 					w := number<<8 | uint64(i)
 					got, rest := layer.place(w)
 					if got != place {
-						continue // places with few numbers
+						continue // The place has fewer numbers.
 					}
 					want := rest/zigguratLayers < 1<<56%layer.width
 					if want {
@@ -325,7 +327,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	}
 }
 
-// keeps and decide give the same result for the same words.
+// The test checks that keeps and decide give the same result for the same words.
 func TestZigguratKeepsDecidesRight(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
@@ -348,12 +350,13 @@ func TestZigguratKeepsDecidesRight(t *testing.T) {
 	})
 }
 
-// Every place is chosen by the same number of the 2^56 numbers, after rejection.
+// The test checks that every place is chosen by the same number of the 2^56 numbers, after
+// rejection.
 func TestZigguratPlacesAreEven(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		layer := &zigguratLayer{width: rapid.Uint64Range(1, 1<<48).Draw(r, "width")}
 		place := rapid.Uint64Range(0, layer.width-1).Draw(r, "place")
-		// The numbers of a place begin at ⌈place·2^56/width⌉.
+		// start returns ⌈p·2^56/width⌉, the first number of place p.
 		start := func(p uint64) uint64 {
 			n := new(big.Int).Lsh(new(big.Int).SetUint64(p), 56)
 			n.Add(n, new(big.Int).SetUint64(layer.width-1))
@@ -361,7 +364,7 @@ func TestZigguratPlacesAreEven(t *testing.T) {
 		}
 		from, to := start(place), start(place+1)
 		counts := to - from
-		for _, n := range []uint64{from, from + 1, to - 1} { // only the first can be rejected
+		for _, n := range []uint64{from, from + 1, to - 1} { // Only the first number of a place can be rejected.
 			if n >= to {
 				continue
 			}

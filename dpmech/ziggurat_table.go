@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables holds the ziggurats that were made last, by σ. Clients of one round, and runs of
-// a sweep, share one σ.
+// tables holds the ziggurats that were made most recently, by σ. The clients of a round, and the
+// runs of a sweep, have the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -31,8 +31,8 @@ func zigguratOf(num, den uint64) *discreteZiggurat {
 	return z
 }
 
-// newDiscreteZiggurat makes a ziggurat with about the least area, and increases the area
-// until the layers are proven to cover the curve.
+// newDiscreteZiggurat makes a ziggurat of about the least area. It increases the area until the
+// layers are proven to cover the curve.
 func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	sigma, bound := float64(num)/float64(den), sampleBound(num, den)
 	z := &discreteZiggurat{curve: newCurve(num, den)}
@@ -45,7 +45,7 @@ func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	}
 }
 
-// reach returns approximately the largest |x| whose density is above height.
+// reach returns approximately the largest |x| at which the density is above height.
 func reach(sigma, height, bound float64) float64 {
 	if height >= 1 {
 		return 0
@@ -72,7 +72,7 @@ func leastArea(sigma, bound float64) float64 {
 	return high
 }
 
-// top returns the height at which layers of the given area end.
+// top returns the height at which the highest layer of the given area ends.
 func top(area, sigma, bound float64) (height float64) {
 	for i := 0; i < zigguratLayers && height < 1; i++ {
 		height += area / (2*reach(sigma, height, bound) + 1)
@@ -99,8 +99,8 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the least half ≥ the argument for which f(half+1) is proven to be at most
-// foot. foot is at most yᵢ, so every x with a density above yᵢ has |x| ≤ half.
+// cover returns the least half, at or above the argument, for which f(half+1) is proven to be at
+// most foot. foot is at most yᵢ, so every x with a density above yᵢ has |x| ≤ half.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {
@@ -110,8 +110,8 @@ func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	}
 }
 
-// under returns the largest number m, at most n, for which f(x) ≥ head is proven for all
-// |x| < m. head is at least yᵢ₊₁.
+// under returns the largest m ≤ n for which f(x) ≥ head is proven for all |x| < m. head is at
+// least yᵢ₊₁.
 func (z *discreteZiggurat) under(head, n uint64) uint64 {
 	for n > 0 {
 		if low, _ := z.curve.at(n - 1); low >= head {

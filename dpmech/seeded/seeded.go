@@ -1,8 +1,8 @@
 // Package seeded makes reproducible random streams for simulations and tests.
 //
-// Noise from these streams protects no data, because a reader who knows the seed can
-// remove it. Only sim and tests may import the package, and a policy test enforces that.
-// So no flag or file can give a daemon a seed.
+// Noise from these streams protects no data, because a reader who knows the seed can remove it.
+// Only sim and tests may import the package, and a policy test enforces that. So no flag or
+// configuration file can give a daemon a seed.
 package seeded
 
 import (
@@ -19,14 +19,14 @@ func Stream(seed uint64, purpose string, index ...uint64) *dpmech.Stream {
 	return stream.New(key(seed, purpose, index))
 }
 
-// Rekey restarts s as Stream(seed, purpose, index...), without allocating a
-// new one.
+// Rekey restarts s as the stream that Stream(seed, purpose, index...) returns. It allocates no
+// new stream.
 func Rekey(s *dpmech.Stream, seed uint64, purpose string, index ...uint64) {
 	stream.Rekey(s, key(seed, purpose, index))
 }
 
-// Streams returns the two streams of a sampled mechanism for a seed, a purpose and
-// indices.
+// Streams returns the sampling stream and the noise stream of a sampled mechanism for a seed, a
+// purpose and indices.
 func Streams(seed uint64, purpose string, index ...uint64) *dpmech.Streams {
 	return &dpmech.Streams{
 		Sampling: Stream(seed, purpose+"/sampling", index...),

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// RFC 8439, section 2.3.2: the block with counter 1. Block 0 is skipped first.
+// The test compares block 1 with RFC 8439, section 2.3.2. It skips block 0.
 func TestPlaceIsChaCha20(t *testing.T) {
 	var key [KeySize]byte
 	for i := range key {
@@ -25,7 +25,8 @@ func TestPlaceIsChaCha20(t *testing.T) {
 			t.Errorf("word %d of block 1 is %016x, want %016x", i, got, w)
 		}
 	}
-	// Section 2.4.2: the beginning of the key stream under another nonce, after block 0.
+	// The reference is the beginning of the key stream in section 2.4.2, which has another nonce
+	// and also starts at block 1.
 	Place(&s, key, [3]uint32{0, 0x4a000000, 0})
 	s.Fill(make([]uint64, 8))
 	if got, want := s.Uint64(), uint64(0xe1d91b40f3514f22); got != want {
@@ -40,7 +41,7 @@ func TestPlaceIsChaCha20(t *testing.T) {
 	s.Uint64()
 }
 
-// PlaceAt yields the same words from a block on as Place does.
+// The test checks that PlaceAt yields the same words as Place from a block on.
 func TestPlaceAtSkipsBlocks(t *testing.T) {
 	var key [KeySize]byte
 	key[3] = 9

@@ -1,9 +1,9 @@
 // Package stream is the random bit generator of all samplers and noise shares: AES-256 in
-// counter mode with a key of 32 bytes. It is internal to dpmech so that only few places
-// can choose a key: [fedpvi/dpmech.NewStream] takes it from the operating system,
-// [fedpvi/dpmech.Split] from another stream, [fedpvi/dpmech.FillPublicNormal] from public
-// values, for numbers that hide no data, and fedpvi/dpmech/seeded from a seed, for
-// simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
+// counter mode with a key of 32 bytes. It is internal to dpmech so that only few places can
+// choose a key. [fedpvi/dpmech.NewStream] takes the key from the operating system, and
+// [fedpvi/dpmech.Split] takes it from another stream. [fedpvi/dpmech.FillPublicNormal] takes it
+// from public values, for numbers that hide no data. fedpvi/dpmech/seeded takes it from a seed,
+// for simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
 package stream
 
 import (
@@ -16,10 +16,11 @@ import (
 // KeySize is the length of a stream's key in bytes.
 const KeySize = 32
 
-// The buffer of a stream grows with use. A client of a small model uses a few hundred
-// bytes a round before the stream gets a new key. A sampler or a noise vector uses
-// megabytes, for which few long calls of the cipher are twice as fast as many short ones.
-// The size does not change the bits.
+// firstFill and bufferSize are the least and the largest number of bytes that a stream generates
+// at a time. The number grows with use. A client of a small model uses a few hundred bytes a
+// round before the stream gets a new key. A sampler or a noise vector uses megabytes, and few
+// long calls of the cipher are twice as fast as many short ones. The size does not change the
+// bits.
 const (
 	firstFill  = 512
 	bufferSize = 4096
@@ -29,7 +30,7 @@ const (
 // has no key, and reading it panics.
 type Stream struct {
 	bits     cipher.Stream // nil without a key
-	used, to int           // buf[used:to] is not read yet
+	used, to int           // buf[used:to] holds the bytes that were not read yet
 	buf      [bufferSize]byte
 }
 
@@ -40,8 +41,8 @@ func New(key [KeySize]byte) *Stream {
 	return s
 }
 
-// Rekey restarts s as the stream of key: AES-256 in counter mode from block 0 on. It is not a
-// method, so that code which holds a stream cannot choose its key.
+// Rekey restarts s as the stream of key: AES-256 in counter mode from block 0 on. Rekey is not a
+// method, so that code with access to a stream cannot choose its key.
 func Rekey(s *Stream, key [KeySize]byte) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
@@ -83,8 +84,8 @@ func (s *Stream) refill() {
 	s.used = 0
 }
 
-// Fill sets every element of dst to 64 uniform bits, the same as repeated calls of Uint64 but
-// faster. It panics if s has no key.
+// Fill sets every element of dst to 64 uniform bits. The result is the same as that of repeated
+// calls of Uint64, but Fill is faster. It panics if s has no key.
 func (s *Stream) Fill(dst []uint64) {
 	for len(dst) > 0 {
 		if s.used == s.to {
@@ -98,8 +99,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the little-endian words of from, four at a time, which needs no bounds
-// checks.
+// decode sets dst to the little-endian words of from. It decodes four words at a time, which
+// needs no bounds checks.
 func decode(dst []uint64, from []byte) {
 	for len(dst) >= 4 && len(from) >= 32 {
 		d, f := dst[:4:4], from[:32:32]
@@ -114,9 +115,9 @@ func decode(dst []uint64, from []byte) {
 	}
 }
 
-// Uint64n returns an exactly uniform integer in [0, n). It repeats draws that would make
-// some integers more probable (Lemire, "Fast random integer generation in an interval",
-// 2019). It panics if n is 0.
+// Uint64n returns an exactly uniform integer in [0, n). It rejects the draws that would make
+// some integers more probable than others (Lemire, "Fast random integer generation in an
+// interval", 2019). It panics if n is 0.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("stream: Uint64n(0)")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// reference returns the key stream by single blocks: AES of 0, 1, 2, ..., read as
-// little-endian words.
+// reference computes the key stream block by block: AES of 0, 1, 2, ..., read as little-endian
+// words.
 func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	t.Helper()
 	block, err := aes.NewCipher(key[:])
@@ -25,7 +25,7 @@ func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	return stream[:words]
 }
 
-// Every sequence of reads returns AES in counter mode.
+// The test checks that every sequence of reads returns AES in counter mode.
 func TestStreamIsCounterMode(t *testing.T) {
 	key := [KeySize]byte{1, 2, 3}
 	want := reference(t, key, 40_000)
@@ -71,7 +71,7 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// Bits that were read are cleared at the latest when the stream gets a new key.
+// The test checks that the bits that were read are cleared when the stream gets a new key.
 func TestRekeyClears(t *testing.T) {
 	s := New([KeySize]byte{6})
 	s.Fill(make([]uint64, 3000))
