@@ -8,7 +8,7 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// planStep and the following constants are the positions of the words of a plan. The kernels of
+// planKind and the following constants are the positions of the words of a plan. The kernels of
 // the device have the same list. From planLayers on there are five words for each layer of the
 // noise's ziggurat, then the exponentials. From planSizes on there is the distribution function
 // of the size of a batch: planSizesCount highest words, then three more words for each entry. If

@@ -6,10 +6,10 @@ import (
 )
 
 // This file computes the squared norm of a component that consists of one direct leaf. The
-// closed form is Σa² for a global value or a gather, and δ²|x|² for a vector of the row times
-// a table. Weights that differ from 1 multiply the squares. If the query adds a vector inside
-// the clip, as the published form does, the squared norm also has the cross terms of the
-// gradient and that vector.
+// closed form is Σa² for a global value or a gather. It is δ²|x|² for the product of a table and
+// a vector of the row. Weights that differ from 1 multiply the squares. If the query adds a
+// vector inside the clip, as the published form does, the squared norm also has the cross terms
+// of the gradient and that vector.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -69,7 +69,7 @@ func (n *lanes) gatherNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []floa
 	}
 }
 
-// gatherWidth returns the number of elements of its table that a gathering leaf reads for one
+// gatherWidth returns the number of elements that a gathering leaf reads from its table for one
 // record.
 func gatherWidth(f *leaf) int {
 	if f.op == ir.Gather {
@@ -78,7 +78,8 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm adds the squared norms of tables that multiply a vector of the row.
+// rowNorm adds to squared the squared norms of a leaf whose table multiplies a vector of the
+// row.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -104,7 +105,8 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm adds the squared norms of tables that multiply a vector of the record.
+// outerNorm adds to squared the squared norms of a leaf whose table multiplies a vector that the
+// program computes for each record.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

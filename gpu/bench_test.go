@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// These benchmarks compute values, gradients, norms and clipped sums on one core, over a random
-// batch of 2000 of 39,073 rows (the size of Adult), in ns per record.
+// The benchmarks in this file compute values, gradients, norms and clipped sums on one core,
+// over a random batch of 2000 of 39,073 rows (the size of Adult). They report ns per record.
 
 const (
 	benchRows  = 39_073
@@ -30,7 +30,7 @@ func benchRegression(d int) programs.Regression {
 	return programs.Regression{Features: features(d), Coefficients: unit, Most: 1000}
 }
 
-// varyingIntercept is the radon model: 85 groups, one feature, 89 coordinates.
+// varyingIntercept returns the radon model with 85 groups, one feature and 89 coordinates.
 func varyingIntercept() (*model.Model, error) {
 	r := benchRegression(1)
 	r.Intercept = &unit
@@ -92,7 +92,7 @@ func BenchmarkGeneric(b *testing.B) {
 	}
 }
 
-// BenchmarkEach measures the private path up to the sink.
+// BenchmarkEach measures Each, which private steps use, without a mechanism.
 func BenchmarkEach(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
@@ -102,8 +102,8 @@ func BenchmarkEach(b *testing.B) {
 	}
 }
 
-// BenchmarkStep measures a step of stochastic variational inference: draw, clipped sum over 195
-// rows, Adam. It samples no batch and adds no noise.
+// BenchmarkStep measures a step of stochastic variational inference: the draw, the clipped sum
+// over 195 rows, and Adam. The step samples no batch and adds no noise.
 func BenchmarkStep(b *testing.B) {
 	e, q, g := benchSetup(b, CPU{}, benchmarks[0].build)
 	adam, err := NewAdam(2*len(g), .9, .999, 1e-8)

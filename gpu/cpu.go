@@ -8,18 +8,18 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// CPU is the engine on the processor.
+// CPU is the engine that evaluates models on the processor.
 type CPU struct {
-	// Workers is the number of goroutines that share a sum. With 0 or 1 the calling
-	// goroutine computes the sum alone and allocates nothing. The result has the same
-	// bits with any number of workers.
+	// Workers is the number of goroutines that compute a sum. With 0 or 1 the calling goroutine
+	// computes the sum alone and allocates nothing. The result has the same bits with any number
+	// of workers.
 	Workers int
 	// Generic turns the fused kernels off, so that tests can compare results with and
 	// without them.
 	Generic bool
 }
 
-// Compile prepares a model for a table of rows that the model loaded.
+// Compile returns an evaluator of a model over the rows of a table that the model loaded.
 func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	if m == nil || table == nil {
 		return nil, errors.New("compile: a model and a table of its rows are needed")
@@ -39,10 +39,10 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 // order.
 const (
 	maxStrips      = 8
-	blocksPerStrip = 16 // records, at least
+	blocksPerStrip = 16 // least number of blocks in a strip
 )
 
-// cpu evaluates on the processor.
+// cpu is the [Evaluator] on the processor.
 type cpu struct {
 	p       *plan
 	table   *model.Table
@@ -51,7 +51,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// The fields below belong to the sum in progress; the workers read them.
+	// The fields below belong to the current sum. The workers read them.
 	query *Query
 	want  bool
 	count int
@@ -134,7 +134,7 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take is the loop of a worker. It sums one strip after another until no strip is left.
+// take sums strips until no strip is left. Each worker runs it.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1

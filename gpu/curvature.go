@@ -4,8 +4,8 @@ import "math"
 
 // curvature fills the part of the Hessian that belongs to the coordinates of a generalised
 // linear predictor η = x·β + α, and marks these coordinates as done. It does nothing if the
-// program is no generalised linear model, or if β or α is a function of coordinates and not the
-// coordinates themselves.
+// program is no generalised linear model, or if the elements of β or α are functions of
+// coordinates instead of coordinates.
 func (e *cpu) curvature(h *hessian) error {
 	if err := e.prepare(&h.query, 1); err != nil {
 		return err
@@ -35,8 +35,7 @@ func (e *cpu) curvature(h *hessian) error {
 }
 
 // predictor returns the leaves of a linear predictor: the leaf of x·β and the leaves of the
-// scalars that shift it. ok reports whether the elements of all these leaves are coordinates
-// themselves.
+// scalars that are added to it. ok reports whether all elements of these leaves are coordinates.
 func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	ok = true
 	find := func(node int) *leaf {
@@ -56,8 +55,8 @@ func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	return linear, shifts, ok
 }
 
-// second writes ∂²ℓ/∂η² by central differences of the exact first derivative, and
-// reports whether all are finite.
+// second writes ∂²ℓ/∂η² for each row to dst, by central differences of the exact first
+// derivative. It reports whether all values are finite.
 func (k *glmLanes) second(p *plan, rows []int32, dst []float64) bool {
 	v := p.m.Verified()
 	k.forward(v, rows)
@@ -82,7 +81,7 @@ func (k *glmLanes) second(p *plan, rows []int32, dst []float64) bool {
 	return finite
 }
 
-// addOuter adds w·zzᵀ for z = (x, 1, ..., 1), below the diagonal.
+// addOuter adds the elements of w·zzᵀ on and below the diagonal, for z = (x, 1, ..., 1).
 func (h *hessian) addOuter(w float64, x []float64, base int, shifts []*leaf) {
 	d := len(h.at)
 	for i, xi := range x {
@@ -102,7 +101,7 @@ func (h *hessian) addOuter(w float64, x []float64, base int, shifts []*leaf) {
 	}
 }
 
-// mirror copies the sums of addOuter to the upper triangle and marks the coordinates.
+// mirror copies the sums of addOuter to the upper triangle and marks the coordinates as done.
 func (h *hessian) mirror(linear *leaf, shifts []*leaf) {
 	d := len(h.at)
 	var coords []int

@@ -5,10 +5,10 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// denseLanes form the gradients of a block over all coordinates of a component.
+// denseLanes computes the gradients of a block over all coordinates of a component.
 type denseLanes struct {
-	grad   []float64 // coordinates × block
-	tables []float64 // elements of indirect tables × block
+	grad   []float64 // gradients, coordinates × block
+	tables []float64 // adjoints of the elements of indirect tables × block
 }
 
 func newDenseLanes(c *denseLayout) denseLanes {
@@ -16,8 +16,8 @@ func newDenseLanes(c *denseLayout) denseLanes {
 }
 
 // form computes the gradients of the component. A direct leaf adds to its coordinates. The
-// adjoints of all other leaves are added in their tables first, and the Jacobian then maps
-// the tables to the coordinates.
+// adjoints of all other leaves are first added in their tables, and the Jacobian then maps the
+// tables to the coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)
@@ -43,7 +43,7 @@ func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *d
 	}
 }
 
-// spread adds the adjoints of a leaf to dst, element by element of its table, times
+// spread adds the adjoints of a leaf to dst. It multiplies each element of the leaf's table by
 // the slope of the element.
 func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	k := len(n.rows)

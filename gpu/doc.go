@@ -1,15 +1,15 @@
-// Package gpu evaluates a verified record program, the model's log density of one record,
-// over batches of rows. [Evaluator.Sum] returns only sums over records.
+// Package gpu evaluates a verified record program over batches of rows. The program is the
+// model's log density of one record. [Evaluator.Sum] returns only sums over records.
 //
 // [CPU.Compile] makes an [Evaluator] of a model and a table of records. Package
 // [fedpvi/gpu/cuda] takes private steps of some models on a GPU.
 //
-// A record contributes the gradient of its log density, clipped to an L2 norm C. A record
-// whose density, gradient or norm is not finite contributes zero. Norms are exact: the
-// contributions of a record to one coordinate are added before squares are taken.
+// A record contributes the gradient of its log density, clipped to an L2 norm C. A record whose
+// density, gradient or norm is not finite contributes zero. Norms are exact: the contributions
+// of a record to one coordinate are added before squares are taken.
 //
-// There are two outputs. [Evaluator.Sum] adds contributions as floats, for work without
-// privacy. The order of the additions depends on the batch alone, so the result has the same
-// bits with any number of workers. [Evaluator.Each] passes every contribution to a [Sink],
-// where a mechanism adds integers; private steps use it.
+// There are two outputs. [Evaluator.Sum] adds contributions as floats, for work without privacy.
+// The order of the additions depends on the batch alone, so the result has the same bits with
+// any number of workers. [Evaluator.Each] passes every contribution to a [Sink], where a
+// mechanism adds integers; private steps use it.
 package gpu

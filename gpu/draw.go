@@ -9,33 +9,33 @@ import (
 // share, and the weights of the leaves' adjoints in norms and sums.
 type draw struct {
 	shared *model.Shared
-	joint  []float64 // the vector v of Query.Joint, or nil
-	inside []float64 // Query.Inside for this draw, or nil
+	joint  []float64 // vector v of Query.Joint for this draw, or nil
+	inside []float64 // part of Query.Inside for this draw, or nil
 	leaves []leafWeights
 	dense  []denseWeights
-	grad   []float64 // scratch, zero between uses
-	// inside2 is |inside|², part of every record's squared norm.
+	grad   []float64 // scratch vector, zero between uses
+	// inside2 is |inside|². It is added to every record's squared norm.
 	inside2 float64
 }
 
 // leafWeights are the weights of a direct leaf, one for each element of its table.
 type leafWeights struct {
 	path *tape.Path
-	// slope is ∂element/∂coordinate; nil if that is 1.
+	// slope is ∂element/∂coordinate. It is nil if all derivatives are 1.
 	slope []float64
-	// norm is slope²·(1+v²), the weight in norms; nil if that is 1.
+	// norm is slope²·(1+v²), the weight in norms. It is nil if all weights are 1.
 	norm []float64
-	// cross is slope·(inside_g + v·inside_ρ), the weight of the cross term; nil if nothing is
-	// inside the clip.
+	// cross is slope·(inside_g + v·inside_ρ), the weight of the cross term. It is nil if the
+	// query adds no vector inside the clip.
 	cross         []float64
-	slopes, norms []float64 // backing of slope and norm
+	slopes, norms []float64 // memory of slope and norm
 	crosses       []float64
 }
 
-// denseWeights are the weights of a dense component.
+// denseWeights holds the weights of a dense component.
 type denseWeights struct {
-	jacobian []float64 // elements × coordinates
-	norm     []float64 // 1+v² per coordinate, or nil
+	jacobian []float64 // Jacobian, elements × coordinates
+	norm     []float64 // 1+v² for each coordinate, or nil
 	cross    []float64
 	norms    []float64
 	crosses  []float64
@@ -60,8 +60,8 @@ func newDraw(p *plan) *draw {
 	return w
 }
 
-// set computes the values of the draw at the point theta. inside is the part of Query.Inside
-// that belongs to this draw, or nil.
+// set computes the values of the draw at the point theta. inside is the part of Query.Inside for
+// this draw, or nil.
 func (w *draw) set(p *plan, theta, joint, inside []float64) {
 	w.shared.Set(theta)
 	w.joint, w.inside, w.inside2 = joint, inside, 0
@@ -105,8 +105,8 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns 1+v² at coordinate j, or 1 in aligned mode. A gradient of 1 in the coordinate
-// adds this number to the squared norm.
+// double returns 1+v² at coordinate j, or 1 in aligned mode. It is the squared norm of a
+// contribution whose gradient is 1 in this coordinate.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -114,8 +114,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns the number that multiplies the gradient in coordinate j in its product with
-// the vector inside the clip.
+// insideAt returns the factor of the gradient in coordinate j in the inner product of a
+// contribution with the vector inside the clip.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:
@@ -151,7 +151,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean zeroes the elements of the scratch that the slope of a path wrote.
+// clean sets to zero the scratch elements that the slope of a path wrote.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

@@ -9,23 +9,23 @@ import (
 
 var errNoSink = errors.New("each: no sink")
 
-// emitter forms the contributions of a block for a sink, leaf by leaf. A record has one slot
-// for each number that it contributes. In a dense contribution the slot is the coordinate. In a
+// emitter collects the contributions of a block for a sink, leaf by leaf. A record has one slot
+// for each number of its contribution. In a dense contribution the slot is the coordinate. In a
 // sparse contribution each leaf has consecutive slots.
 type emitter struct {
 	sparse bool
 	slot   []int // first slot of each leaf
 	merged []int // first slot of each merged component
 	rest   []int // first slot of each dense component
-	one    int   // number of slots of a draw, without the joint half
+	one    int   // number of slots of a draw, without those of the joint part
 	stride int   // number of slots of a record
 	index  []int32
 	value  []float64
-	joint  []float64 // the vector v of the draw, or nil
+	joint  []float64 // vector v of the draw, or nil
 	d      int
-	clean  bool // slots that are not written stay zero
-	draw   int  // first slot of the draw
-	first  int  // first coordinate of the draw
+	clean  bool // true if the slots that are not written stay zero
+	draw   int  // first slot of the current draw
+	first  int  // first coordinate of the current draw
 }
 
 // unused marks slots that a record does not need.
@@ -63,18 +63,18 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 }
 
 // rows reports whether every contribution to the query is a multiple of a row of the table, and
-// whether clipping is left to the sink.
+// only the sink clips.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether the sink gets unclipped contributions. The engine then computes no
-// norms.
+// unbounded reports whether the sink gets unclipped contributions. In this case the engine
+// computes no norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
-// handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers. A contribution
-// is its slope times its row.
+// handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers. The
+// contribution of a record is its slope times its row.
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
@@ -88,7 +88,7 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	return nil
 }
 
-// start assigns the slots.
+// start prepares the emitter for a query and assigns the slots.
 func (o *emitter) start(p *plan, q *Query) {
 	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
 	if o.slot == nil {
@@ -108,12 +108,12 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// A dense contribution without terms inside the clip writes the same slots for every record
-	// of every query.
+	// A dense contribution without a vector inside the clip writes the same slots for every
+	// record of every query.
 	o.clean = !o.sparse && q.Inside == nil
 }
 
-// reset empties the slots of the first rows.
+// reset empties the slots of the records 0 to rows−1.
 func (o *emitter) reset(rows int) {
 	clear(o.value[:rows*o.stride])
 	index := o.index[:rows*o.stride]
@@ -122,7 +122,7 @@ func (o *emitter) reset(rows int) {
 	}
 }
 
-// layOut numbers the slots of a sparse contribution and returns their number.
+// layOut numbers the slots of a sparse contribution. It returns the number of slots.
 func (o *emitter) layOut(p *plan) int {
 	next := 0
 	take := func(n int) int {
@@ -149,7 +149,7 @@ func (o *emitter) layOut(p *plan) int {
 	return next
 }
 
-// put writes the scaled gradient of lane l in a coordinate.
+// put writes g to a slot. g is the scaled gradient of lane l in coordinate coord.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -167,7 +167,7 @@ func (o *emitter) put(l, slot, coord int, g float64) {
 	}
 }
 
-// fill writes the contributions of draw k.
+// fill writes the contributions of draw k to the slots.
 func (o *emitter) fill(n *lanes, k int, w *draw) {
 	ld := &n.draws[k]
 	o.joint = w.joint
@@ -230,8 +230,7 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	}
 }
 
-// times returns g·x, or 0 if g is 0. A slope x that is not finite then does not make the
-// product NaN.
+// times returns g·x, or 0 if g is 0. A slope x that is not finite then does not cause NaN.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0
@@ -239,7 +238,7 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns ∂element/∂coordinate of element at.
+// slopeAt returns ∂element/∂coordinate of the element with index at.
 func (w *leafWeights) slopeAt(at int) float64 {
 	if w.slope == nil {
 		return 1
@@ -248,7 +247,7 @@ func (w *leafWeights) slopeAt(at int) float64 {
 }
 
 // fillRows writes the contributions of a leaf that multiplies a vector of the row by
-// coordinates, which is the common case.
+// coordinates. This is the common case.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)
@@ -265,8 +264,8 @@ func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	}
 }
 
-// hand passes the contributions of the block to the sink. It first adds Query.Inside, times the
-// clip factor of the record, if the query has this vector.
+// hand passes the contributions of the block to the sink. If the query has the vector
+// Query.Inside, hand first adds this vector times the clip factor of the record.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	if q.Inside != nil {
 		for l := range n.rows {
@@ -293,7 +292,7 @@ func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	return nil
 }
 
-// compact removes unused slots.
+// compact removes the unused slots.
 func compact(index []int32, value []float64) ([]int32, []float64) {
 	n := 0
 	for k, j := range index {

@@ -5,37 +5,35 @@ import (
 	"math"
 )
 
-// Evaluator computes sums over rows of one table. It keeps buffers, allocates
-// nothing once they have grown to the size of a query, and is not safe for
-// concurrent use.
+// Evaluator computes sums over rows of one table. Its buffers grow to the size of a query, and
+// afterwards it allocates nothing. It is not safe for concurrent use.
 type Evaluator interface {
 	// Dim returns d, the dimension of θ.
 	Dim() int
 	// Rows returns the number of rows in the table.
 	Rows() int
-	// Sum writes the sum of the contributions to dst, of length q.Size(d), and
-	// returns the sum of the log densities, averaged over the draws. If dst is nil
-	// only densities are computed.
+	// Sum writes the sum of the contributions to dst, of length q.Size(d), and returns the sum
+	// of the log densities, averaged over the draws. If dst is nil, Sum computes only densities.
 	Sum(dst []float64, q *Query) (Total, error)
-	// Each hands every record's contribution to the sink, in the order of the batch.
+	// Each passes every record's contribution to the sink, in the order of the batch.
 	Each(q *Query, sink Sink) error
-	// Hessian writes the sum of the records' Hessians in θ, unclipped, to dst: the
-	// lower triangle packed by rows, d(d+1)/2 elements.
+	// Hessian writes the sum of the records' Hessians in θ, unclipped, to dst. dst has d(d+1)/2
+	// elements and receives the lower triangle row by row.
 	Hessian(dst, theta []float64, batch []int32) error
 }
 
 // A Query describes an evaluation: points, records and clip.
 type Query struct {
-	// Draws are the points θ; there is at least one. With K draws a record's
-	// contribution is the concatenation of its K gradients, clipped as one vector.
+	// Draws holds the points θ, at least one. With K draws a record's contribution is the
+	// concatenation of its K gradients, clipped as one vector.
 	Draws [][]float64
 	// Batch holds row numbers; nil means all rows.
 	Batch []int32
 	// Clip is the bound C on the L2 norm of a contribution. +Inf means no bound.
 	Clip float64
-	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g], as
-	// in the published algorithms: with θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε that is the gradient in
-	// (μ, ρ). If Joint is nil, the mode is aligned: a record contributes only g, because v∘Σg
+	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g], as in
+	// the published algorithms. With θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε this vector is the gradient
+	// in (μ, ρ). If Joint is nil, the mode is aligned: a record contributes only g, because v∘Σg
 	// can be computed from the sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
@@ -44,7 +42,7 @@ type Query struct {
 	Inside []float64
 }
 
-// Size returns the length of a contribution for d-dimensional θ.
+// Size returns the length of a contribution for a θ of dimension d.
 func (q *Query) Size(d int) int {
 	if q.Joint != nil {
 		d *= 2
@@ -52,26 +50,26 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total holds the sums that Sum returns beside the gradients. They have no noise and are not
-// private.
+// Total holds the sums that Sum returns in addition to the gradients. They have no noise and are
+// not private.
 type Total struct {
 	// LogDensity is Σ ℓ_n, averaged over the draws. It leaves out records whose ℓ_n is not
 	// finite.
 	LogDensity float64
-	// Refused counts records that contributed zero because something was not finite.
+	// Refused is the number of records that contributed zero because a number was not finite.
 	Refused int
 }
 
-// Sink takes contributions, one at a time. value[j] is the number in coordinate index[j]; a nil
-// index means all coordinates in order. All indices are different. The slices are valid only
-// during the call. The norm of value may exceed Clip by rounding, so a mechanism clips again.
-// If Clip is infinite and Query.Inside is nil, value may contain numbers that are not finite,
-// and the mechanism must count such a contribution as zero.
+// Sink receives contributions, one at a time. value[j] is the number in coordinate index[j]; a
+// nil index means all coordinates in order. All indices are different. The slices are valid only
+// during the call. The norm of value may exceed Clip by rounding, so a mechanism clips again. If
+// Clip is infinite and Query.Inside is nil, value may contain numbers that are not finite, and
+// the mechanism must count such a contribution as zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
 
-// RowSink is a [Sink] that takes contributions of a generalised linear model. Such a
+// RowSink is a [Sink] that receives contributions of a generalised linear model. Such a
 // contribution is a multiple of a row of the table, so the engine passes the factor and the row
 // number instead of the vector. The contribution of record l is slopes[l]·x[rows[l]·d :
 // (rows[l]+1)·d], in the order of the coordinates. A contribution that is not finite counts as
@@ -84,15 +82,15 @@ type RowSink interface {
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
-// VectorSink is a [Sink] that takes many contributions at once: values holds vectors of all
-// coordinates in order, one after another. [Evaluator.Each] prefers it if records touch most
-// coordinates. The slice is valid only during the call.
+// VectorSink is a [Sink] that receives many contributions at once. values holds vectors of all
+// coordinates in order, one after another. [Evaluator.Each] prefers it if records contribute to
+// most coordinates. The slice is valid only during the call.
 type VectorSink interface {
 	Sink
 	AddVectors(values []float64) error
 }
 
-// check returns an error if the query does not fit a model of dimension d and a table of the
+// check returns an error if the query does not fit a model of dimension d or a table of the
 // given number of rows.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {
@@ -121,7 +119,7 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if uint(row) >= uint(rows) { // true for row < 0 too
+		if uint(row) >= uint(rows) { // The comparison is also true for row < 0.
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}
@@ -138,8 +136,8 @@ func finite(v []float64) bool {
 	return true
 }
 
-// factor returns the factor that clips a contribution of the given squared norm: 0 if the norm
-// is not finite.
+// factor returns the factor that clips a contribution of the given squared norm to the norm
+// clip. It is 0 if the squared norm is not finite.
 func factor(squared, clip float64) float64 {
 	switch {
 	case squared <= clip*clip && squared <= math.MaxFloat64:

@@ -10,21 +10,22 @@ import (
 
 // This file recognises generalised linear models. Such a program is a density of one outcome.
 // One argument of the density is x·β plus scalars that all records share, and its other
-// arguments are constants or shared scalars. The fused kernel computes the linear predictor,
-// the density and the derivatives in one pass over a row, where the general code (package
-// tape) computes them node by node. Both use the same code for norms and sums.
+// arguments are constants or shared scalars. The fused kernel computes the linear predictor, the
+// density and the derivatives in one pass over a row. The general code (package tape) computes
+// them node by node. Both use the same code for norms and sums.
 
-// glm is a recognised program.
+// glm describes a program that was recognised as a generalised linear model.
 type glm struct {
 	density ir.Density
-	node    int // the node of the density
+	node    int // node of the density
 	outcome int
-	linear  int   // the node of x·β
-	shifts  []int // Global nodes added to x·β
-	eta     int   // number of the argument that is the linear predictor
+	linear  int   // node of x·β
+	shifts  []int // nodes of the shared scalars that are added to x·β
+	eta     int   // index of the linear predictor among the arguments of the density
 }
 
-// recognise returns the generalised linear model in a program, or nil if there is none.
+// recognise returns the description of a generalised linear model, or nil if the program is of
+// another kind.
 func recognise(v *ir.Verified) *glm {
 	p := v.Program()
 	top := &p.Nodes[p.Likelihood]
@@ -50,7 +51,8 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor splits a sum into one product x·β and shared scalars.
+// predictor reports whether node is the sum of one product x·β and shared scalars. It records
+// the terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -69,7 +71,7 @@ func (g *glm) predictor(v *ir.Verified, node int) bool {
 	return false
 }
 
-// glmLanes run a generalised linear model on blocks.
+// glmLanes evaluates a generalised linear model on blocks.
 type glmLanes struct {
 	g       *glm
 	x, y    []float64
@@ -102,7 +104,7 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 		return nil
 	}
 	for _, s := range g.shifts {
-		r.Adjoint[s] = k.slope // the adjoint of a term is the adjoint of the sum
+		r.Adjoint[s] = k.slope // The adjoint of a term equals the adjoint of the sum.
 	}
 	return k
 }
@@ -127,8 +129,8 @@ func (g *glm) repeats(v *ir.Verified) bool {
 	return false
 }
 
-// forward computes densities of a block and, in the same pass, the adjoints of all
-// leaves.
+// forward computes the densities of a block and, in the same pass, the adjoints of all leaves.
+// It returns the densities.
 func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -136,7 +138,8 @@ func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	return k.value[:n]
 }
 
-// slopes computes ∂ℓ/∂η of a block. A slope is not finite if the density is not.
+// slopes returns ∂ℓ/∂η for the rows of a block. A slope is not finite if the density is not
+// finite.
 func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -153,7 +156,8 @@ func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	return slope
 }
 
-// predict computes the arguments of the density.
+// predict computes the linear predictor and the outcomes of a block, and passes the arguments
+// to the density.
 func (k *glmLanes) predict(m *ir.Verified, rows []int32) {
 	n := len(rows)
 	eta, y := k.eta[:n], k.outcome[:n]

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The gradient of every model agrees with central differences of its density, and the gradient
-// of its prior with differences of the prior.
+// The test compares the gradient of every model, and that of its prior, with central differences
+// of the density.
 func TestGradientAgainstDifferences(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestGradientAgainstDifferences(t *testing.T) {
 	}
 }
 
-// difference is the central difference of f in coordinate i.
+// difference returns the central difference of f in coordinate i of theta.
 func difference(theta []float64, i int, f func() float64) float64 {
 	const h = 1e-5
 	old := theta[i]
@@ -58,10 +58,10 @@ func difference(theta []float64, i int, f func() float64) float64 {
 	return (up - down) / (2 * h)
 }
 
-// Norms, clipped sums, values and contributions to a sink agree with gradients that the test
-// forms one by one. The test draws points, rows and group indices at random. It covers one
-// draw and several draws, the aligned and the joint mode, and queries with and without a
-// vector inside the clip.
+// The test compares norms, clipped sums, values and contributions to a sink with gradients that
+// the plain evaluator computes record by record. Points, rows and group indices are random. The
+// test covers one draw and several draws, the aligned and the joint mode, and queries with and
+// without a vector inside the clip.
 func TestSumsAgainstMaterialised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -83,8 +83,8 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 	}
 }
 
-// randomQuery draws a query. Many queries have a finite clip, and some are joint or add a
-// vector inside the clip.
+// randomQuery returns a random query. Many queries have a finite clip, and some are joint or add
+// a vector inside the clip.
 func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
 	vector := func(n int) []float64 {
@@ -145,7 +145,7 @@ func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
 	}
 }
 
-// collect is a sink that keeps all contributions.
+// collect is a sink that stores all contributions.
 type collect struct {
 	size int
 	clip float64

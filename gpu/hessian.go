@@ -7,10 +7,10 @@ import (
 
 var errNotFinite = errors.New("hessian: the log density of a record is not finite near this point")
 
-// hessian is the scratch of [cpu.Hessian].
+// hessian holds the buffers of [cpu.Hessian].
 type hessian struct {
 	at, up, down, full []float64
-	exact              []bool // coordinates whose rows and columns are done
+	exact              []bool // true for coordinates whose rows and columns are done
 	query              Query
 }
 
@@ -18,10 +18,10 @@ type hessian struct {
 // cube root of the machine's precision, which balances truncation with rounding.
 const differenceStep = 6.0554544523933429e-6
 
-// Hessian implements Evaluator. In the coordinates of a generalised linear predictor it is Σ
-// w_n x_n x_nᵀ with w_n = ∂²ℓ_n/∂η². In other coordinates, and for other programs, rows are
-// central differences of the exact gradient, with two gradients for each coordinate and a
-// relative error of about 1e-9.
+// Hessian implements Evaluator. In the coordinates of a generalised linear predictor the Hessian
+// is Σ w_n x_n x_nᵀ with w_n = ∂²ℓ_n/∂η². In other coordinates, and for other programs, its rows
+// are central differences of the exact gradient. They take two gradients for each coordinate and
+// have a relative error of about 1e-9.
 func (e *cpu) Hessian(dst, theta []float64, batch []int32) error {
 	d := e.p.d
 	if len(dst) != d*(d+1)/2 || len(theta) != d {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The Hessian of every model agrees with second differences of the density. For generalised
-// linear models the fused kernel and the general code give the same Hessian.
+// The test compares the Hessian of every model with second differences of the density. For
+// generalised linear models it also compares the fused kernel with the general code.
 func TestHessian(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestHessian(t *testing.T) {
 			k := 0
 			for i := range d {
 				for j := range i + 1 {
-					// The error of this difference is about 1e-16·|value|/h².
+					// The error of the second difference is about 1e-16·|value|/h².
 					want := secondDifference(theta, i, j, value)
 					if math.Abs(results[0][k]-want) > 1e-3*(1+math.Abs(want))+1e-7*math.Abs(value()) {
 						t.Errorf("element %d,%d: %g, differences give %g", i, j, results[0][k], want)

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// randomProgram builds a program of nodes that the verifier accepts.
+// randomProgram builds a random program that the verifier accepts.
 func randomProgram(t *rapid.T) *model.Model {
 	p := ir.Program{
 		Name: "random",
@@ -66,8 +66,8 @@ func randomProgram(t *rapid.T) *model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The likelihood is a sum over all scalars of records, so that it depends on as many
-	// nodes as possible.
+	// The likelihood is a sum over all scalars of records, so that it depends on as many nodes
+	// as possible.
 	for i := range p.Nodes {
 		if v.Phase(i) == ir.Record && v.Shape(i).Size() == 1 && i != p.Likelihood {
 			p.Nodes = append(p.Nodes, ir.Node{Op: ir.Add, Args: []int{p.Likelihood, i}})
@@ -81,8 +81,8 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// A refused record, which contributes zero because a number is not finite, has no effect on
-// later records. In the test a matrix multiplies a vector that all records share, and the
+// The test checks that a refused record, which contributes zero because a number is not finite,
+// has no effect on later records. A matrix multiplies a vector that all records share, and the
 // first row overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
@@ -100,7 +100,7 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 		switch n.Op {
 		case ir.Global:
 			global = i
-		case ir.MatVec: // the vector itself, which the builder would not accept
+		case ir.MatVec: // The argument is the global vector itself, which the builder would refuse.
 			program.Nodes[i].Args = []int{n.Args[0], global}
 		}
 	}
@@ -150,9 +150,9 @@ func randomNode(t *rapid.T, n int) ir.Node {
 	return node
 }
 
-// For every program that the verifier accepts, the contribution of a record is finite with a
-// norm of at most C, however extreme rows and parameters are. The contribution agrees with
-// the gradient that the test forms for the record alone, and it keeps its bits when all other
+// The test checks the contributions of every program that the verifier accepts, for extreme rows
+// and parameters. A contribution must be finite with a norm of at most C. It must agree with the
+// gradient that the test computes for the record alone, and must keep its bits when all other
 // rows change.
 func TestHostilePrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -211,9 +211,9 @@ func checkFinite(t fatal, e *cpu, q *Query) {
 	}
 }
 
-// checkContributions compares the contributions in s with the gradients of the plain
-// evaluator. It leaves out gradients with a norm of 1e6 or more, where rounding errors are
-// large, and gradients that are not finite.
+// checkContributions compares the contributions in s with the gradients of the plain evaluator.
+// It ignores gradients that are not finite, and gradients with a norm of 1e6 or more, where
+// rounding errors are large.
 func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
 	for l, row := range plain.batch(q) {
 		plain.shared.Set(q.Draws[0])

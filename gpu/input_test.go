@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A sum has the same bits with any number of workers.
+// The test checks that a sum has the same bits with any number of workers.
 func TestWorkersGiveTheSameBits(t *testing.T) {
 	for _, name := range []string{"logistic", "slopes", "mixture", "pairs"} {
 		m := build(t, name)
@@ -37,7 +37,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 				}
 			}
 		}
-		// The sum agrees with the sum that the plain evaluator computes row by row.
+		// The reference is the sum that the plain evaluator computes row by row.
 		plain := newMaterialised(m, table)
 		whole := make([]float64, 2*m.Dim())
 		if _, err := plain.Sum(whole, q); err != nil {
@@ -49,8 +49,8 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// Records that contribute zero because a number is not finite are counted in every strip,
-// which is a part of the batch.
+// The test checks that records that contribute zero because a number is not finite are counted
+// in every strip, which is a part of the batch.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000
@@ -96,8 +96,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Records in which something overflows contribute zero and are counted. Other records are not
-// affected.
+// The test checks that records with an overflow contribute zero and are counted, and that other
+// records are not affected.
 func TestOverflowContributesZero(t *testing.T) {
 	m := build(t, "poisson")
 	rng := rand.New(rand.NewSource(7))
@@ -105,20 +105,20 @@ func TestOverflowContributesZero(t *testing.T) {
 	columns := randomColumns(m, rng, rows, 1)
 	bad := map[int32]bool{3: true, 64: true, 129: true}
 	for row := range bad {
-		columns[1][int(row)*5] = 50 // the bound of the column
+		columns[1][int(row)*5] = 50 // The value is the bound of the column.
 	}
 	table, err := m.Load(rows, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	theta := make([]float64, m.Dim())
-	theta[0] = 20 // e^1000 for the bad rows
+	theta[0] = 20 // The bad rows have an exponent of 1000.
 	for i := 1; i < len(theta); i++ {
 		theta[i] = .1
 	}
 	for i := range rows {
 		if !bad[int32(i)] {
-			table.Nodes[1][i*5] = 0 // keeps the others finite
+			table.Nodes[1][i*5] = 0 // The value 0 keeps the other rows finite.
 		}
 	}
 	for _, engine := range []CPU{{}, {Generic: true}} {
@@ -149,7 +149,7 @@ func TestOverflowContributesZero(t *testing.T) {
 	}
 }
 
-// An empty batch gives a sum of zero.
+// The test checks that an empty batch gives a sum of zero.
 func TestEmptyBatch(t *testing.T) {
 	m := build(t, "logistic")
 	rng := rand.New(rand.NewSource(8))
@@ -199,8 +199,8 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// Loading returns an error for data outside the public bounds, and the error does not contain
-// the value.
+// The test checks that loading returns an error for data outside the public bounds, and that the
+// error does not contain the value.
 func TestLoadErrors(t *testing.T) {
 	m := build(t, "poisson")
 	const secret = 1234.5678
@@ -225,7 +225,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A program with a component over too many coordinates does not compile.
+// The test checks that a program with a component over too many coordinates does not compile.
 func TestCompileLimits(t *testing.T) {
 	b := model.NewBuilder("large")
 	names := features(maxDense + 1)

@@ -8,31 +8,32 @@ import (
 
 const block = ir.Block
 
-// lanes evaluates one block of rows at a time. Each worker has its own.
+// lanes evaluates one block of rows at a time, one row in each lane. Each worker has a separate
+// lanes.
 type lanes struct {
 	p       *plan
 	table   *model.Table
 	draws   []laneDraw
 	rows    []int32
-	squared [block]float64 // squared norms, then factors
+	squared [block]float64 // squared norms, which are later replaced by clip factors
 	value   [block]float64
 	scaled  [block]float64
 	all     [block]int32 // row numbers if the batch is all rows
-	weight  float64      // Σ factors so far
-	// unbounded means that the norms of contributions are not needed, so that no record is
-	// refused because of its norm.
+	weight  float64      // sum of the clip factors so far
+	// unbounded is true if the norms of contributions are not needed. No record is then refused
+	// because of its norm.
 	unbounded bool
 	total     Total
 }
 
-// laneDraw is a worker's state for one draw.
+// laneDraw is the state of a worker for one draw.
 type laneDraw struct {
 	records *tape.Records
-	fused   *glmLanes // nil if the tape runs the program
+	fused   *glmLanes // fused kernel; nil if the tape evaluates the program
 	dense   []denseLanes
 	merge   mergeScratch
-	sum     []float64 // of gradients; d elements
-	// scrubbed means that scrub has set values to zero. They may include values that all blocks
+	sum     []float64 // sum of gradients, with d elements
+	// scrubbed is true after scrub set values to zero. They may include values that all blocks
 	// share, so run calls Begin again before the next block.
 	scrubbed bool
 }
@@ -49,7 +50,7 @@ func newLaneDraw(p *plan, table *model.Table, w *draw) laneDraw {
 	return ld
 }
 
-// begin starts a sum.
+// begin sets the sums and totals to zero.
 func (n *lanes) begin(draws []*draw) {
 	n.total, n.weight = Total{}, 0
 	for k := range draws {
@@ -58,7 +59,7 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block of rows at all draws and leaves the clip factor of every record in
+// norms evaluates a block of rows at all draws and writes the clip factor of every record to
 // n.squared. If want is false, it computes log densities and no gradients.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
@@ -97,7 +98,7 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms adds the squared norms of the block's gradients to squared. It forms the gradients
+// addNorms adds the squared norms of the block's gradients to squared. It computes the gradients
 // of components whose norms have no closed form.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
@@ -119,12 +120,12 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	}
 }
 
-// factors replaces squared norms by clip factors, adds the block to the totals, and reports
+// factors replaces squared norms by clip factors and adds the block to the totals. It reports
 // whether it refused a record because a number was not finite.
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
-		if v-v != 0 { // true if v is not finite
+		if v-v != 0 { // The comparison is true if v is not finite.
 			c = 0
 		}
 		squared[l] = c
@@ -139,7 +140,7 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused 
 	return refused
 }
 
-// scrub sets to zero every value that is multiplied by the zero factor of a refused record.
+// scrub sets the values to zero that would be multiplied by the zero factor of a refused record.
 // Zero times a number that is not finite would be NaN.
 func (n *lanes) scrub(draws int) {
 	for l := range n.rows {
@@ -188,7 +189,7 @@ func (n *lanes) add(draws []*draw) {
 	}
 }
 
-// scale returns c·a for the lanes of an adjoint.
+// scale returns c·a, where c holds the clip factors and a an adjoint of every lane.
 func (n *lanes) scale(a []float64) []float64 {
 	out := n.scaled[:len(n.rows)]
 	a, c := a[:len(out)], n.squared[:len(out)]
@@ -198,9 +199,9 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish multiplies the sums of direct leaves that are alone in their component by
-// ∂element/∂coordinate. It does so once for each sum, which is correct because no other leaf
-// adds to the coordinates of such a leaf.
+// finish multiplies the sum of every direct leaf that is alone in its component by
+// ∂element/∂coordinate. It can do so after the summation, because no other leaf adds to the
+// coordinates of such a leaf.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {
@@ -213,5 +214,5 @@ func (ld *laneDraw) finish(p *plan, w *draw) {
 	}
 }
 
-// lane returns element e of a node's adjoint or value in the first k lanes.
+// lane returns the first k lanes of element e of a node's adjoint or value.
 func lane(b []float64, e, k int) []float64 { return b[e*block : e*block+k : e*block+k] }

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// materialised is the plain evaluator that tests compare with. It works on one row at a time:
-// it forms the gradient of the record in all tables and maps this gradient to θ.
+// materialised is the plain evaluator, the reference of the tests. It works on one row at a
+// time: it computes the gradient of the record in all tables and maps this gradient to θ.
 type materialised struct {
 	m       *model.Model
 	table   *model.Table
@@ -29,7 +29,7 @@ func newMaterialised(m *model.Model, table *model.Table) *materialised {
 func (e *materialised) Dim() int  { return e.m.Dim() }
 func (e *materialised) Rows() int { return e.table.Rows }
 
-// gradient returns ℓ_n and ∂ℓ_n/∂θ at the point of shared.
+// gradient returns ℓ_n and ∂ℓ_n/∂θ of a row at the point of shared.
 func (e *materialised) gradient(row int32) (float64, []float64) {
 	e.records.Begin()
 	value := e.records.Forward([]int32{row})[0]
@@ -46,7 +46,7 @@ func (e *materialised) gradient(row int32) (float64, []float64) {
 	return value, grad
 }
 
-// add adds a node's contribution to the gradient in its table.
+// add adds the contribution of a node to the gradient in its table.
 func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	t := 0
 	switch n.Op {
@@ -89,8 +89,8 @@ func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	}
 }
 
-// contribution returns a record's clipped contribution, its density averaged over
-// draws, and whether it is finite.
+// contribution returns a record's clipped contribution g and its density averaged over draws. ok
+// is false if a number is not finite.
 func (e *materialised) contribution(q *Query, row int32) (value float64, g []float64, ok bool) {
 	for k, theta := range q.Draws {
 		e.shared.Set(theta)

@@ -8,16 +8,16 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Link maps an unconstrained number ρ to a standard deviation s.
+// Link is a function that maps an unconstrained number ρ to a standard deviation s.
 type Link uint8
 
-// The links.
+// ExpLink and SoftplusLink are the available links.
 const (
 	ExpLink      Link = iota // s = e^ρ
 	SoftplusLink             // s = log(1 + e^ρ)
 )
 
-// apply returns s and ds/dρ.
+// apply returns s and ds/dρ at rho.
 func (l Link) apply(rho float64) (sd, slope float64) {
 	if l == SoftplusLink {
 		return special.Softplus(rho), special.InvLogit(rho)
@@ -26,7 +26,7 @@ func (l Link) apply(rho float64) (sd, slope float64) {
 	return sd, sd
 }
 
-// Inverse returns ρ with the standard deviation sd > 0.
+// Inverse returns the ρ at which the standard deviation is sd > 0.
 func (l Link) Inverse(sd float64) float64 {
 	if l == SoftplusLink {
 		return sd + math.Log(-math.Expm1(-sd))
@@ -41,9 +41,9 @@ type MeanFieldOptions struct {
 	// same draws.
 	Draws int
 	Link  Link
-	// Joint makes records contribute the gradient in (m, ρ), as in the published algorithms.
-	// Otherwise records contribute only the gradient in m. The gradient in ρ is then s'∘ε times
-	// the gradient in m, and is computed from the released sum (post-processing).
+	// Joint is true if records contribute the gradient in (m, ρ), as in the published
+	// algorithms. Otherwise records contribute only the gradient in m. The gradient in ρ is then
+	// s'∘ε times the gradient in m, and is computed from the released sum (post-processing).
 	Joint bool
 	// Preconditioned divides the second half of the gradient in (m, ρ) of a Joint run by s'
 	// before the clip, and multiplies it by s' after the noise. Otherwise, with small s, the
@@ -55,22 +55,23 @@ type MeanFieldOptions struct {
 	Records float64
 	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.
 	Clip float64
-	// Rate is the probability q with which a record is in a batch. Sums are divided by the rate
-	// and never by the size of a batch.
+	// Rate is the probability q with which a record is in a batch. Sums are divided by Rate and
+	// never by the size of a batch.
 	Rate float64
 	// CavityMean and CavityPrecision are the parameters of the cavity distribution.
 	CavityMean, CavityPrecision []float64
-	// Optimiser moves the 2d numbers (m, ρ). Schedule gives the step sizes over Steps steps.
+	// Optimiser changes the 2d numbers (m, ρ). Schedule gives the step sizes over Steps steps.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
-	// Average is the share of the last steps over which [MeanField.Averaged] averages.
+	// Average is the fraction of the steps, at the end, over which [MeanField.Averaged]
+	// averages.
 	Average float64
 }
 
 // MeanField is a run of stochastic variational inference. A step is
 //
-//	q := run.Next(normals, batch)  // where to evaluate
+//	q := run.Next(normals, batch)  // the points and the batch
 //	...                            // the clipped sum over the batch, with noise
 //	run.Update(sum)
 //
@@ -79,7 +80,7 @@ type MeanFieldOptions struct {
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point is (m, ρ).
+	// point is (m, ρ). gradient and total have the same order.
 	point, gradient, total []float64
 	averaged               int
 	sd, slope              []float64
@@ -170,7 +171,7 @@ func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	return &r.query
 }
 
-// divergence writes −scale·∂KL/∂(m, ρ).
+// divergence writes −scale·∂KL/∂(m, ρ) to dst.
 func (r *MeanField) divergence(dst []float64, scale float64) {
 	for i, b := range r.o.CavityPrecision {
 		dst[i] = -scale * b * (r.point[i] - r.o.CavityMean[i])
@@ -178,8 +179,8 @@ func (r *MeanField) divergence(dst []float64, scale float64) {
 	}
 }
 
-// Update takes the sum of the contributions to the last query, with the noise of its release,
-// and moves q. It panics if the sum has another length.
+// Update changes q along the gradient. sum is the noisy sum of the contributions to the last
+// query. Update panics if sum has the wrong length.
 func (r *MeanField) Update(sum []float64) {
 	if len(sum) != r.query.Size(r.d) {
 		panic("mean field: the length of the sum differs from that of a contribution")
@@ -200,12 +201,12 @@ func (r *MeanField) Update(sum []float64) {
 	}
 }
 
-// Averages reports whether the result of step t = 0, 1, ... is part of the average.
+// Averages reports whether the result of step t = 0, 1, ... enters the average.
 func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
-// addData adds the gradient of the expected log likelihood.
+// addData adds the gradient of the expected log likelihood to the total gradient.
 func (r *MeanField) addData(sum []float64, scale float64) {
 	one := len(sum) / len(r.epsilon)
 	for k, epsilon := range r.epsilon {
@@ -228,7 +229,7 @@ func (r *MeanField) addData(sum []float64, scale float64) {
 // Step returns the number of steps so far.
 func (r *MeanField) Step() int { return r.step }
 
-// Last writes the mean and the standard deviations of q as they are.
+// Last writes the current mean and standard deviations of q.
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
 // Averaged writes the mean and the standard deviations of q at the average of (m, ρ) over the

@@ -6,7 +6,7 @@ import (
 )
 
 // AppendState appends the state of the run between steps to dst. It includes the state of the
-// optimiser if that is [Lasting].
+// optimiser if the optimiser is [Lasting].
 func (r *MeanField) AppendState(dst []float64) []float64 {
 	dst = append(dst, float64(r.step), float64(r.averaged))
 	dst = append(append(dst, r.point...), r.total...)
@@ -17,8 +17,8 @@ func (r *MeanField) AppendState(dst []float64) []float64 {
 }
 
 // SetState restores a state that AppendState appended in a run of the same options. It returns
-// an error, and changes nothing, if the length differs or if no run can have taken that number
-// of steps.
+// an error and changes nothing if the length is wrong, or if the number of steps in the state is
+// impossible.
 func (r *MeanField) SetState(state []float64) error {
 	own := 2 + len(r.point) + len(r.total)
 	if len(state) < own {

@@ -23,10 +23,10 @@ func options(d, draws int, joint bool, link Link) MeanFieldOptions {
 	return o
 }
 
-// The direction of a step is the gradient of the free energy at the same draws. The test
-// computes the free energy from log densities and the textbook formula for the divergence of
-// two Gaussians. It checks the aligned mode, the joint mode, and the divergence inside an
-// infinite clip.
+// The test compares the direction of a step with the gradient of the free energy at the same
+// draws. It computes the free energy from log densities and the textbook formula for the
+// divergence of two Gaussians. It covers the aligned mode, the joint mode, and the divergence
+// inside an infinite clip.
 func TestMeanFieldGradient(t *testing.T) {
 	m := build(t, "slopes")
 	rng := rand.New(rand.NewSource(1))
@@ -87,7 +87,7 @@ func normals(seed int64) func([]float64) {
 	}
 }
 
-// freeEnergy is the mean over draws of Σ ℓ_n minus the divergence from the cavity.
+// freeEnergy returns the mean over draws of Σ ℓ_n, minus the divergence from the cavity.
 func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float64, seed int64, o *MeanFieldOptions) float64 {
 	d := m.Dim()
 	total, draw := 0., normals(seed)
@@ -114,8 +114,8 @@ func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float6
 	return total
 }
 
-// With a Gaussian likelihood of known variance the exact posterior is known. The test checks
-// that a run with each optimiser reaches it.
+// The test checks that a run with each optimiser reaches the exact posterior, which is known for
+// a Gaussian likelihood of known variance.
 func TestMeanFieldReachesPosterior(t *testing.T) {
 	b := model.NewBuilder("mean")
 	y := b.Real("y", -100, 100)
@@ -231,7 +231,7 @@ func TestMeanFieldErrors(t *testing.T) {
 	}
 }
 
-// The steps of each optimiser have the lengths that were computed by hand.
+// The test compares the steps of each optimiser with lengths that were computed by hand.
 func TestOptimiserSteps(t *testing.T) {
 	adam, _ := NewAdam(1, .9, .99, 1e-8)
 	adagrad, _ := NewAdaGrad(1, 1e-8)
@@ -239,7 +239,7 @@ func TestOptimiserSteps(t *testing.T) {
 		o    Optimiser
 		want float64
 	}{
-		// Two steps with gradients 2 and 1, rate .1.
+		// Each optimiser takes two steps with gradients 2 and 1 at rate .1.
 		"sgd":     {SGD{}, .3},
 		"adam":    {adam, .1 + .1*(.28/.19)/math.Sqrt(.0496/.0199)},
 		"adagrad": {adagrad, .1 + .1/math.Sqrt(5)},
@@ -260,8 +260,8 @@ func TestOptimiserSteps(t *testing.T) {
 	}
 }
 
-// powerDecay is First/(1 + t/Delay)^Power, the steps of Robbins and Monro (1951) for Power in
-// (½, 1].
+// powerDecay is the schedule First/(1 + t/Delay)^Power, the steps of Robbins and Monro (1951)
+// for Power in (½, 1].
 type powerDecay struct{ First, Delay, Power float64 }
 
 func (p powerDecay) Rate(t, _ int) float64 {

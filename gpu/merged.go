@@ -1,7 +1,8 @@
 package gpu
 
-// A record may gather several elements of one table, and two of them may be the same element.
-// The contributions to the same element are added before squares are taken.
+// This file adds the contributions of a record to the same element of a table before squares are
+// taken. A record may gather several elements of one table, and two of them may be the same
+// element.
 
 // entry is the contribution of one leaf to one coordinate, on the scale of the coordinate.
 type entry struct {
@@ -9,9 +10,9 @@ type entry struct {
 	value float64
 }
 
-// mergeScratch holds the entries of a block, for each merged component and each lane.
+// mergeScratch holds the entries of a block for each merged component and each lane.
 type mergeScratch struct {
-	entries [][]entry // lane·width of the component
+	entries [][]entry // entries of lane l from index l·width of the component
 	count   [][]int   // number of different coordinates, for each lane
 	width   []int
 }
@@ -30,8 +31,8 @@ func newMergeScratch(p *plan) mergeScratch {
 	return m
 }
 
-// norm forms the entries of component i, whose leaves are group, for every record of the
-// block. It adds their squared norms to squared.
+// norm computes the entries of component i for every record of the block, and adds their squared
+// norms to squared. group holds the leaves of the component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]

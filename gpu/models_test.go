@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// zoo has one program of each kind of likelihood, and programs with other features, such as
+// zoo has one program for each kind of likelihood, and programs with other features, such as
 // records that use one coordinate twice.
 var zoo = map[string]func() (*model.Model, error){
 	"logistic":   func() (*model.Model, error) { return regression.Build(programs.Logistic) },
@@ -47,25 +47,26 @@ var (
 	plain = programs.Regression{Features: []string{"a", "b"}, Coefficients: unit}
 )
 
-// grouped returns the regression with an intercept and slopes that vary between three groups.
+// grouped returns a regression whose intercept and slopes vary between three groups.
 func grouped(most, correlation float64, slopes ...string) programs.Regression {
 	r := regression
 	r.Most, r.Groups = most, programs.Groups{Names: []string{"p", "q", "r"}, Slopes: slopes, Scale: 1, Correlation: correlation}
 	return r
 }
 
-// pairs is a match between two players with strengths from one table. A player may play against
-// itself.
+// pairs returns a model of a match between two players. Their strengths come from one table, and
+// a player may play against itself.
 func pairs() (*model.Model, error) {
 	b := model.NewBuilder("pairs")
 	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
 	s := b.Parameter(ir.Parameter{Name: "s", Rows: 3, Cols: 1, Constraint: model.Positive}, b.Normal(unit))
 	first := b.Gather(s, i)
-	second := b.Gather(b.Apply(ir.Log, s), j) // another function of the same coordinates
+	second := b.Gather(b.Apply(ir.Log, s), j) // second depends on the same coordinates by another function.
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
 }
 
-// tangle uses one parameter as coefficients, as a gathered table and as a whole.
+// tangle returns a model that uses one parameter as coefficients, as a gathered table and as a
+// whole.
 func tangle() (*model.Model, error) {
 	b := model.NewBuilder("tangle")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
@@ -75,8 +76,8 @@ func tangle() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Apply(ir.Exp, b.Element(s, 2))))
 }
 
-// cuts has an ordered vector and a simplex. An element of either depends on several
-// coordinates.
+// cuts returns a model with an ordered vector and a simplex. An element of either depends on
+// several coordinates.
 func cuts() (*model.Model, error) {
 	b := model.NewBuilder("ordered")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
@@ -87,7 +88,7 @@ func cuts() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, mean, s))
 }
 
-// gatherRows has a matrix of slopes by group, centred, with a pooled scale.
+// gatherRows returns a model with a centred matrix of slopes by group, with a pooled scale.
 func gatherRows() (*model.Model, error) {
 	b := model.NewBuilder("rows")
 	y, i, j := b.Integer("y", 0, 30), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
@@ -98,8 +99,8 @@ func gatherRows() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.PoissonLog, y, b.Apply(ir.Min, eta, b.Number(3))))
 }
 
-// matrices multiplies a gathered vector by a matrix made of parameters, as with correlated
-// slopes.
+// matrices returns a model that multiplies a gathered vector by a matrix of parameters, as for
+// correlated slopes.
 func matrices() (*model.Model, error) {
 	b := model.NewBuilder("matrices")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 2)
@@ -114,7 +115,8 @@ func matrices() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Number(1)))
 }
 
-// deep has a second hidden layer, whose matrix multiplies a vector of the record.
+// deep returns a model with a second hidden layer, whose matrix multiplies a vector of the
+// record.
 func deep() (*model.Model, error) {
 	b := model.NewBuilder("deep")
 	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -124,7 +126,7 @@ func deep() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
 }
 
-// twice is a generalised linear model in which one shared scalar is added to the predictor
+// twice returns a generalised linear model in which one shared scalar is added to the predictor
 // twice and is also the scale.
 func twice() (*model.Model, error) {
 	b := model.NewBuilder("twice")
@@ -134,7 +136,8 @@ func twice() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, b.Add(b.Linear(x, beta), s, s), s))
 }
 
-// positive is a generalised linear model whose coefficients are functions of their coordinates.
+// positive returns a generalised linear model whose coefficients are functions of their
+// coordinates.
 func positive() (*model.Model, error) {
 	b := model.NewBuilder("positive")
 	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -142,7 +145,7 @@ func positive() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Linear(x, beta)))
 }
 
-// everything has each operation at least once.
+// everything returns a model that has each operation at least once.
 func everything() (*model.Model, error) {
 	b := model.NewBuilder("everything")
 	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -160,13 +163,13 @@ func everything() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.StudentT, y, b.Add(b.Number(1), b.Element(p, 1)), b.Mul(mean, b.Number(.1)), b.Add(b.Number(.5), b.Element(v, 0))))
 }
 
-// fatal is the part of a test, a benchmark or a property that helpers use.
+// fatal is the common part of a test, a benchmark and a property, for use in helpers.
 type fatal interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// build makes a model of the zoo.
+// build returns a model of the zoo.
 func build(t fatal, name string) *model.Model {
 	t.Helper()
 	m, err := zoo[name]()
@@ -176,7 +179,8 @@ func build(t fatal, name string) *model.Model {
 	return m
 }
 
-// randomTable returns rows that fit a model's columns. spread is the scale of numbers.
+// randomTable returns a table of random rows that fit a model's columns. spread is the scale of
+// the numbers.
 func randomTable(t fatal, m *model.Model, rng *rand.Rand, rows int, spread float64) *model.Table {
 	t.Helper()
 	columns := randomColumns(m, rng, rows, spread)
@@ -204,7 +208,7 @@ func compile(t fatal, engine CPU, m *model.Model, table *model.Table) *cpu {
 	return e.(*cpu)
 }
 
-// distance is |a−b| over the norm of b, or over 1 if that is larger.
+// distance returns |a−b| divided by the larger of 1 and the norm of b.
 func distance(a, b []float64) float64 {
 	var difference, size float64
 	for i := range a {

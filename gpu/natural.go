@@ -5,20 +5,21 @@ import (
 	"math"
 )
 
-// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural gradient:
-// the gradient times the inverse of q's Fisher information, which is s² for m and ½(s/s')² for
-// ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). It has no state.
+// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural gradient.
+// This is the gradient times the inverse of q's Fisher information, which is s² for m and
+// ½(s/s')² for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). It has no
+// state.
 //
-// A step moves no coordinate further than Reach in the metric of that information, √(Δm²/s² +
-// 2(s'Δρ/s)²). If q is wide compared with the likelihood, the whole natural gradient is very
-// long, and noise makes up as much of its length as the data do.
+// A step moves no coordinate further than Reach in the metric of the Fisher information,
+// √(Δm²/s² + 2(s'Δρ/s)²). If q is wide compared with the likelihood, the whole natural gradient
+// is very long, and noise contributes as much to its length as the data.
 type Natural struct {
 	link  Link
 	reach float64
 }
 
-// NewNatural returns the optimiser for the given link. The reach must be positive; with a reach
-// of 1 a coordinate moves by at most one of its standard deviations.
+// NewNatural returns the optimiser for the given link. The reach must be positive. With a reach
+// of 1 a coordinate moves by at most one standard deviation.
 func NewNatural(link Link, reach float64) (Natural, error) {
 	if !(reach > 0) || math.IsInf(reach, 0) {
 		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")
@@ -31,7 +32,7 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	d := len(x) / 2
 	for i := range d {
 		sd, slope := n.link.apply(x[d+i])
-		// Both moves are in units in which the metric is Euclidean.
+		// mean and spread are in units in which the metric is Euclidean.
 		mean := rate * sd * gradient[i]
 		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
 		if length := math.Hypot(mean, spread); length > n.reach {
@@ -42,7 +43,7 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// shorten returns the point at the given distance from 0 in the direction of (x, y), which may
+// shorten returns the point at the given distance from 0 in the direction of (x, y). x and y may
 // be infinite.
 func shorten(x, y, distance float64) (float64, float64) {
 	largest := max(math.Abs(x), math.Abs(y))
@@ -63,7 +64,7 @@ func direction(x float64) float64 {
 	return 0
 }
 
-// Reset implements Optimiser. It does nothing, as there is no state.
+// Reset implements Optimiser. It does nothing, because there is no state.
 func (Natural) Reset() {}
 
 // AppendState implements Lasting.

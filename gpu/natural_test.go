@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// klAt returns the KL divergence KL(q_x ‖ q_y), where q_x is N(m, s(ρ)²) with (m, ρ) = x, by
-// the textbook formula.
+// klAt returns KL(q_x ‖ q_y) by the textbook formula. q_x is N(m, s(ρ)²) with (m, ρ) = x, and
+// q_y is defined in the same way.
 func klAt(l Link, x, y []float64) float64 {
 	s, _ := l.apply(x[1])
 	r, _ := l.apply(y[1])
@@ -14,8 +14,8 @@ func klAt(l Link, x, y []float64) float64 {
 	return math.Log(r/s) + (s*s+gap*gap)/(2*r*r) - .5
 }
 
-// A small step Δ solves F·Δ = rate·g. The test computes the Fisher information F by finite
-// differences, as the curvature of the KL divergence between nearby points.
+// The test checks that a small step Δ solves F·Δ = rate·g. It computes the Fisher information F
+// by finite differences, as the curvature of the KL divergence between nearby points.
 func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) {
 	for _, link := range []Link{ExpLink, SoftplusLink} {
 		natural, err := NewNatural(link, 1)
@@ -28,7 +28,7 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
 				above[i] += h
 				below[i] -= h
-				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // the divergence at at itself is 0
+				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // The divergence from the point to itself is 0.
 			}
 			g := []float64{.7, -1.3}
 			x := []float64{at[0], at[1]}
@@ -43,8 +43,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 	}
 }
 
-// However large the gradient and the rate are, a coordinate moves by its reach in the
-// direction of the gradient and no further.
+// The test checks that a coordinate moves by its reach in the direction of the gradient and no
+// further, for any size of the gradient and the rate.
 func TestNaturalStepHasAReach(t *testing.T) {
 	const reach = .5
 	natural, err := NewNatural(ExpLink, reach)

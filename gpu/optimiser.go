@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// Optimiser moves a point uphill. An implementation keeps a state of earlier steps and
+// Optimiser moves a point uphill. An implementation may keep a state of earlier steps. It
 // allocates nothing in a step.
 type Optimiser interface {
 	// Step moves x along the gradient with the given step size. The slices have the dimension
 	// of the optimiser.
 	Step(x, gradient []float64, rate float64)
-	// Reset forgets earlier steps.
+	// Reset discards the state of earlier steps.
 	Reset()
 }
 
-// SGD is plain stochastic gradient ascent.
+// SGD is stochastic gradient ascent without momentum.
 type SGD struct{}
 
 // Step implements Optimiser: x += rate·g.
@@ -25,18 +25,18 @@ func (SGD) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// Reset implements Optimiser. It does nothing, as there is no state.
+// Reset implements Optimiser. It does nothing, because there is no state.
 func (SGD) Reset() {}
 
 // Adam is the method of Kingma and Ba (2015, Algorithm 1).
 type Adam struct {
 	beta1, beta2, epsilon float64
 	first, second         []float64
-	power1, power2        float64 // β₁ᵗ, β₂ᵗ
+	power1, power2        float64 // β₁ᵗ and β₂ᵗ after t steps
 }
 
-// NewAdam returns Adam for d coordinates with the decay rates of its moments, both in [0, 1),
-// and the positive ε of its denominator. The paper recommends .9, .999 and 1e-8.
+// NewAdam returns Adam for d coordinates. The decay rates of its moments must be in [0, 1), and
+// the ε of its denominator positive. The paper recommends .9, .999 and 1e-8.
 func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
 	if d < 1 || !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1) || !(epsilon > 0) {
 		return nil, errors.New("adam: it needs a dimension, decay rates in [0, 1) and a positive epsilon")
@@ -94,13 +94,13 @@ func (a *AdaGrad) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// Schedule gives the sizes of steps.
+// Schedule gives the step sizes.
 type Schedule interface {
-	// Rate returns the size of step t of steps, t = 0..steps−1.
+	// Rate returns the size of step t of steps, for t from 0 to steps−1.
 	Rate(t, steps int) float64
 }
 
-// LinearDecay falls linearly from First in step 0 to Last in the final one.
+// LinearDecay is a schedule that falls linearly from First in step 0 to Last in the last step.
 type LinearDecay struct{ First, Last float64 }
 
 // Rate implements Schedule.

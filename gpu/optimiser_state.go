@@ -2,13 +2,13 @@ package gpu
 
 import "fmt"
 
-// A Lasting optimiser can be saved between steps and restored.
+// A Lasting optimiser can save its state between steps and restore it.
 type Lasting interface {
 	Optimiser
-	// AppendState appends the state to dst.
+	// AppendState appends the state of the optimiser to dst.
 	AppendState(dst []float64) []float64
-	// SetState restores a state that AppendState appended. It returns an error, and changes
-	// nothing, if the length differs.
+	// SetState restores a state that AppendState appended. It returns an error and changes
+	// nothing if the length is wrong.
 	SetState(state []float64) error
 }
 

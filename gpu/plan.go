@@ -9,32 +9,32 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// leaf is a node at which shared values enter records, and where a record's adjoint becomes a
-// gradient.
+// leaf is a node at which values that all records share enter the computation of a record. At a
+// leaf, a record's adjoint becomes a gradient.
 type leaf struct {
-	index int // number in the plan
+	index int // index among the leaves of the plan
 	node  int
 	op    ir.Op
-	table int // the shared node
-	other int // the vector that multiplies the table, or the index into it
-	// onTable means that the vector that the leaf multiplies is row data, which is read from
-	// the table.
+	table int // node of the shared value
+	other int // node of the vector that multiplies the table, or of the index into the table
+	// onTable is true if the vector that multiplies the shared value is row data, which is read
+	// from the table of records.
 	onTable    bool
 	rows, cols int // size of the shared node
-	// direct means that element i of the table is a function of coordinate base+i alone. same
-	// means that element i is equal to coordinate base+i.
+	// direct is true if element i of the shared value is a function of coordinate base+i alone.
+	// same is true if element i is equal to coordinate base+i.
 	direct, same bool
 	base         int
 }
 
-// size returns the number of the table's elements.
+// size returns the number of elements of the shared value.
 func (f *leaf) size() int { return f.rows * f.cols }
 
 // span is a range of coordinates.
 type span struct{ from, to int }
 
-// plan describes how a program's gradients are formed: its leaves, in components that share no
-// coordinate.
+// plan describes how a program's gradients are computed. Its leaves are grouped into components
+// that share no coordinate.
 type plan struct {
 	m      *model.Model
 	d      int
@@ -42,24 +42,25 @@ type plan struct {
 	// alone holds the leaves of components that consist of one direct leaf. Their norms have a
 	// closed form.
 	alone []*leaf
-	// merged holds the components that consist of direct gathers. A record touches few of their
+	// merged holds the components that consist of direct gathers. A record uses few of their
 	// coordinates, and contributions to the same coordinate are added.
 	merged [][]*leaf
-	// dense holds all other components. Their gradients are formed over all coordinates of the
+	// dense holds all other components. Their gradients are computed over all coordinates of the
 	// component.
 	dense []*denseLayout
-	// sparse means that a record touches few of all coordinates.
+	// sparse is true if a record uses few of all coordinates.
 	sparse bool
-	// row is the only leaf of a plan if contributions are multiples of rows, and nil otherwise.
+	// row is the only leaf of the plan if every contribution is a multiple of a row, and nil
+	// otherwise.
 	row *leaf
-	// generic turns fused kernels off.
+	// generic turns the fused kernels off.
 	generic bool
 }
 
-// Limits of a component whose gradients are formed.
+// maxDense and maxJacobian limit the size of a dense component.
 const (
-	maxDense    = 1 << 12 // coordinates, and elements of its tables
-	maxJacobian = 1 << 18 // elements
+	maxDense    = 1 << 12 // number of coordinates, and number of elements of all tables
+	maxJacobian = 1 << 18 // number of elements of the Jacobian
 )
 
 func newPlan(m *model.Model, generic bool) (*plan, error) {
@@ -135,8 +136,8 @@ func reachable(v *ir.Verified) []bool {
 	return used
 }
 
-// coordinate is the unconstrained coordinate of a shared node's first element, if
-// the node is an element by element function of a range of coordinates.
+// coordinate is the unconstrained coordinate of a shared node's first element. It exists if the
+// node is an element-by-element function of a range of coordinates.
 type coordinate struct {
 	base     int
 	ok, same bool
@@ -161,8 +162,9 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// mapped returns the coordinate of an element by element operation: the coordinate of its only
-// argument that is not constant, unless that argument is spread over several elements.
+// mapped returns the coordinate of an element-by-element operation. It is the coordinate of the
+// operation's only argument that is not constant, unless this argument is broadcast to several
+// elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0
@@ -195,12 +197,12 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	default:
 		return leaf{}, false
 	}
-	if v.Phase(f.table) != ir.Shared { // a constant matrix
+	if v.Phase(f.table) != ir.Shared { // The table is a constant matrix.
 		return leaf{}, false
 	}
 	shape := v.Shape(f.table)
 	f.rows, f.cols = shape.Rows, shape.Cols
-	if n.Op == ir.Linear { // one row
+	if n.Op == ir.Linear { // The table has one row.
 		f.rows, f.cols = 1, shape.Rows
 	}
 	f.onTable = f.other >= 0 && v.Phase(f.other) == ir.Data
@@ -209,7 +211,7 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	return f, true
 }
 
-// support returns the coordinates that a record's adjoint at the leaf can reach.
+// support returns the coordinates whose gradients can depend on a record's adjoint at the leaf.
 func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	if f.direct {
 		return []span{{f.base, f.base + f.size()}}
@@ -222,7 +224,8 @@ func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	return out
 }
 
-// components groups leaves whose spans overlap, directly or through spans of other leaves.
+// components groups leaves whose spans overlap, directly or through the spans of other leaves.
+// It returns the indices of the leaves in each group.
 func components(spans [][]span) [][]int {
 	group := make([]int, len(spans))
 	for i := range group {
@@ -263,18 +266,18 @@ func overlap(a, b []span) bool {
 	return false
 }
 
-// denseLayout is a component whose gradients are formed over all its coordinates.
+// denseLayout is a component whose gradients are computed over all its coordinates.
 type denseLayout struct {
 	leaves []*leaf
-	coords []int32 // ascending
-	// paths lead from tables that are not direct to coordinates. Gradients are added over the
-	// elements of these tables first, and the Jacobian maps them to coordinates.
+	coords []int32 // coordinates in ascending order
+	// paths lead from tables that are not direct to coordinates. Gradients are first added over
+	// the elements of these tables, and the Jacobian maps them to coordinates.
 	paths  []*tape.Path
-	tables []int // shared nodes, one for each path
-	start  []int // of each table among the elements
-	size   int   // elements of all tables
-	of     []int // per leaf: its table's number, or −1 for direct leaves
-	local  []int // per leaf: its base among coords, for direct leaves
+	tables []int // shared node of each path
+	start  []int // index of the first element of each table
+	size   int   // number of elements of all tables
+	of     []int // for each leaf: number of its table, or −1 for direct leaves
+	local  []int // for each direct leaf: index of its first coordinate in coords
 }
 
 func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// A record contributes the same bits alone, among other records, and at any position in a
-// batch. Adding or removing one record then changes a sum by this record's contribution only.
-// If the position of a record changed how it is rounded, removing one record could also change
-// the truncation of all other records to the lattice. This change would add to the sensitivity,
-// in proportion to the number of records.
+// The test checks that a record contributes the same bits alone, among other records, and at any
+// position in a batch. Adding or removing one record then changes a sum by this record's
+// contribution only. If the position of a record changed its rounding, removing one record could
+// also change the truncation of all other records to the lattice. This change would add to the
+// sensitivity, in proportion to the number of records.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {

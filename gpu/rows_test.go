@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rowCollect is a collect that also implements RowSink.
+// rowCollect is a sink like collect that also implements RowSink.
 type rowCollect struct {
 	collect
 	rows int
@@ -24,8 +24,8 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// Slopes times rows equal the contributions that a plain sink receives. The test covers batches
-// of any size and order, and records whose density is not finite.
+// The test checks that slopes times rows equal the contributions that a plain sink receives. It
+// covers batches of any size and order, and records whose density is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)
@@ -66,8 +66,8 @@ func TestRowsAreContributions(t *testing.T) {
 	}
 }
 
-// A regression whose only parameters are coefficients passes slopes of rows to the sink, unless
-// the query needs the contributions themselves before they reach the sink.
+// The test checks that a regression whose only parameters are coefficients passes slopes of rows
+// to the sink, unless the query needs the contributions before they reach the sink.
 func TestRegressionsPassRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	rows := func(name string, engine CPU, change func(q *Query)) bool {

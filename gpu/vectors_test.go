@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// vectorCollect is a collect that also implements VectorSink.
+// vectorCollect is a sink like collect that also implements VectorSink.
 type vectorCollect struct {
 	collect
 	vectors int
@@ -23,8 +23,8 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// Vectors that are passed together equal the vectors that are passed one by one, for
-// every kind of query. Models in which a record touches few coordinates pass no vectors
+// The test checks that vectors that are passed together equal the vectors that are passed one by
+// one, for every kind of query. Models in which a record uses few coordinates pass no vectors
 // together, unless the query adds a vector inside the clip.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
@@ -63,8 +63,8 @@ func TestVectorsAreContributions(t *testing.T) {
 	}
 }
 
-// scaleRows multiplies each row by its factor and writes nothing outside the elements of
-// the rows.
+// The test checks that scaleRows multiplies each row by its factor and writes nothing outside
+// the elements of the rows.
 func TestScaledRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(7))
 	for cols := 1; cols < 20; cols++ {

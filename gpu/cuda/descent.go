@@ -10,20 +10,20 @@ import (
 )
 
 // A Visit is a number of steps of private variational inference of one problem, such as the
-// records of one client. The Table holds the records in a device's memory. The Plan prescribes
-// the clip, the batches and the noise. The Run is moved by the steps.
+// records of one client. The Table holds the records in a device's memory. The Plan has the
+// clip, the batches and the noise. The steps change the Run.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is moved by the plan's steps. Options must be the options of Run. Descend requires
-	// one draw, aligned gradients that only the mechanism clips, the exponential link, and a
-	// [gpu.Adam] as Optimiser.
+	// Run is the run that the plan's steps change. Options must be the options of Run. Descend
+	// requires one draw, aligned gradients that only the mechanism clips, the exponential link,
+	// and a [gpu.Adam] as Optimiser.
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
-	// Releases, if not nil, receives the noisy sums in steps of the plan's lattice, step after
-	// step.
+	// Releases, if not nil, receives the noisy sums, step after step, in units of the plan's
+	// lattice step.
 	Releases []int64
 
 	// Taken reports whether the steps were taken. If it is false after an error of [Descend],
@@ -34,17 +34,18 @@ type Visit struct {
 }
 
 const (
-	// mostThreads is large enough for a block to process a batch of a few hundred records at
-	// once. The kernels need a multiple of 32 threads.
+	// mostThreads is the largest number of threads of a block. A block can then process a batch
+	// of a few hundred records at once. The kernels need a multiple of 32 threads.
 	mostThreads  = 256
 	leastThreads = 32
 
 	// mostShared is the number of words of shared memory that a block has on every supported
-	// card.
+	// GPU.
 	mostShared = 48 << 10 / 8
 )
 
-// words returns the size of a block's memory for a number of threads.
+// words returns the number of words of shared memory of a block with the given number of
+// threads.
 func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
 
 // shape returns the number of threads of a block and the number of words of its shared memory.
@@ -66,7 +67,8 @@ func (j *job) shape() (threads, words int) {
 	}
 }
 
-// The words of a problem, in the order of the kernel's struct.
+// problemPlan and the following constants are the positions of the words of a problem, in the
+// order of the kernel's struct.
 const (
 	problemPlan = iota
 	problemRows
@@ -88,13 +90,13 @@ const (
 	problemWords
 )
 
-// batchWords is the size of the kernels' struct Batch.
+// batchWords is the size in words of the kernels' struct Batch.
 const batchWords = 58
 
-// Descend takes the steps of all visits, with one launch for each kind of model. The result of
-// a visit depends on that visit alone and is the same every time. If a device cannot decide a
-// sample of the noise, which happens for about one in 2^50 samples, [dpmech.Plan.Decide]
-// decides the sample and the device takes the visit again.
+// Descend takes the steps of all visits, with one launch for each kind of model. The result of a
+// visit depends on that visit alone and is the same every time. For about one in 2^50 samples of
+// the noise a device cannot decide the sample. [dpmech.Plan.Decide] then decides it, and the
+// device takes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -199,7 +201,7 @@ func Supports(o *gpu.MeanFieldOptions) error {
 type job struct {
 	kernel                 string
 	visits                 []*Visit
-	kept, inputs           int // words
+	kept, inputs           int // sizes in words
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64
@@ -236,7 +238,7 @@ func (j *job) size() int {
 	return at + j.planned
 }
 
-// words returns the content of the memory at the given address.
+// words returns the content of the memory for a job whose memory is at the given address.
 func (j *job) words(memory uint64) []uint64 {
 	words := make([]uint64, j.inputs, j.inputs+j.planned)
 	address := func(place int) uint64 { return memory + uint64(8*place) }
@@ -268,8 +270,8 @@ func (j *job) words(memory uint64) []uint64 {
 	return words
 }
 
-// averageFrom returns the first step of the plan whose result is part of the run's average, or
-// the number of steps if there is no such step.
+// averageFrom returns the first step of the plan whose result enters the run's average, or the
+// number of steps if there is no such step.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -279,8 +281,8 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle updates the runs of the visits that were taken. For visits with an undecided sample it
-// decides the sample, and it returns these visits as a job.
+// settle updates the runs of the visits that were taken. It decides the undecided sample of the
+// other visits, and returns these visits as a job.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

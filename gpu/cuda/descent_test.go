@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A scene is a problem that a device and the processor solve.
+// A scene is a test problem that a device and the processor solve.
 type scene struct {
 	family       Family
 	records, dim int
@@ -30,7 +30,7 @@ func (s scene) String() string {
 
 const precision = 2.5
 
-// data makes up records.
+// data returns made-up records.
 func (s scene) data() Regression {
 	src := seeded.Stream(uint64(s.records), "data", uint64(s.dim))
 	r := Regression{Family: s.family, Dim: s.dim, Precision: precision}
@@ -56,7 +56,7 @@ func (s scene) data() Regression {
 	return r
 }
 
-// program returns the model on the processor.
+// program returns the evaluator of the model on the processor.
 func (s scene) program(t testing.TB, r Regression) gpu.Evaluator {
 	t.Helper()
 	b := model.NewBuilder("regression")
@@ -135,10 +135,10 @@ func (s scene) mechanism(t testing.TB) *dpmech.SampledSum {
 	return mechanism(t, s.sampling, s.records, s.steps, s.dim, s.clip, s.noise)
 }
 
-// rowSink passes rows to the mechanism.
+// rowSink is a sink that adds contributions to the mechanism.
 type rowSink struct {
 	sum   *dpmech.Accumulator
-	dense []float64 // zero between records
+	dense []float64 // scratch vector, zero between records
 }
 
 func (s *rowSink) AddRecord(index []int32, value []float64) error {
@@ -157,13 +157,13 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.sum.AddRows(slopes, rows, x)
 }
 
-// here takes the steps of a plan on the processor and returns the releases, the noisy sums.
+// here takes the steps of a plan on the processor and returns the noisy sums.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
 
-// takeHere takes the steps for any model. prior adds the gradient at θ of the prior beyond the
-// base to a sum.
+// takeHere takes the steps of a plan for any model and returns the noisy sums. prior adds to a
+// sum the gradient at θ of the log of the prior relative to the base.
 func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
 	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
@@ -192,7 +192,7 @@ func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField,
 	return releases
 }
 
-// visit prepares a problem for a device.
+// visit returns a visit of the scene for a device.
 func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
 	o := s.options(t)
 	return &Visit{
@@ -221,7 +221,7 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest difference between elements of two vectors, relative to their size.
+// far returns the largest relative difference between elements of two vectors.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
@@ -229,9 +229,9 @@ func far(a, b []float64) (most float64) {
 	return most
 }
 
-// A run on the device agrees with the same steps by the processor's engine, optimiser and
-// mechanism, which share no code with the kernels: q to 1e-9, and releases up to the steps of
-// the lattice that 1e-9 of a gradient amounts to.
+// The test compares a run on the device with the same steps by the processor's engine, optimiser
+// and mechanism, which share no code with the kernels. q must agree to 1e-9. Releases may differ
+// by the lattice steps that correspond to 1e-9 of a gradient.
 func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	for i, s := range scenes {
 		d := devices[i%len(devices)]
@@ -257,8 +257,8 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// A problem in a launch with other problems has the same result as in a launch of its own, for
-// any order of the threads.
+// The test checks that a problem has the same result in a launch with other problems as in a
+// separate launch, for any order of the threads.
 func TestProblemsAreIndependent(t *testing.T) {
 	s := scenes[2]
 	s.steps = 10
@@ -283,8 +283,8 @@ func TestProblemsAreIndependent(t *testing.T) {
 	}
 }
 
-// Problems with different numbers of coordinates can share one launch, and each block has
-// enough memory.
+// The test checks that problems with different numbers of coordinates can share one launch, and
+// that each block has enough memory.
 func TestProblemsOfSeveralSizes(t *testing.T) {
 	d := devices[0]
 	var visits []*Visit
@@ -297,7 +297,7 @@ func TestProblemsOfSeveralSizes(t *testing.T) {
 	}
 }
 
-// A second visit continues where the first one stopped.
+// The test checks that a second visit continues the run of the first one.
 func TestSecondVisitContinues(t *testing.T) {
 	s := scenes[2]
 	d := devices[0]
@@ -328,7 +328,7 @@ func TestSecondVisitContinues(t *testing.T) {
 	}
 }
 
-// spy is a device that records what was written to it, and can fail.
+// spy is a device that records the words that are written to it, and can fail.
 type spy struct {
 	Device
 	fail   string
@@ -355,8 +355,9 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// dpmech decides samples that a device leaves undecided, and the device takes the steps again
-// with the decisions. The results have the same bits as without undecided samples.
+// The test checks the handling of undecided samples. dpmech decides them, and the device takes
+// the steps again with the decisions. The results have the same bits as without undecided
+// samples.
 func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120
@@ -368,7 +369,7 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // number of plans
+		least, most int // allowed numbers of plans
 		taken       bool
 	}{{1 << 33, 4, 20, true}, {1 << 61, 65, 135, false}} {
 		v, beside := s.visit(t, d, table, 5), s.visit(t, d, table, 6)
@@ -395,7 +396,8 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 }
 
-// When a device fails the run is unchanged, and the processor can take the same steps.
+// The test checks that the run is unchanged after a device failed, and that the processor can
+// take the same steps.
 func TestFailingDevice(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50

@@ -1,16 +1,16 @@
 package cuda
 
 // A Device has its own memory, addressed by numbers, and runs the kernels of package kernel.
-// Calls run in order, and each sees the effects of earlier ones.
+// Calls run in order, and each call sees the effects of earlier calls.
 type Device interface {
-	// Name names the device, for reports.
+	// Name returns the name of the device for reports.
 	Name() string
 	// Alloc returns the address of new memory of that many bytes. Its content is undefined.
 	Alloc(bytes int) (uint64, error)
-	// Free overwrites memory that Alloc returned and frees it. It overwrites because the
-	// memory may hold records and keys.
+	// Free overwrites memory that Alloc returned and frees it. The memory may hold records and
+	// keys, which must not be left behind.
 	Free(memory uint64) error
-	// Write and Read copy words to the device and from it.
+	// Write copies words to the device. Read copies words from it.
 	Write(memory uint64, words []uint64) error
 	Read(words []uint64, memory uint64) error
 	// Launch runs a kernel in the given number of blocks of threads, each with shared bytes of

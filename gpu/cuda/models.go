@@ -9,13 +9,14 @@ import (
 // A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// The kinds, numbered as in the kernels, with the meaning of First and Second.
+// The constants are the kinds of priors, numbered as in the kernels. Each comment gives the
+// meaning of First and Second.
 const (
-	NormalPrior     PriorKind = iota // the normal distribution of the base
-	StickPrior                       // a piece of a symmetric Dirichlet's stick: its concentration, and the number of pieces that follow
-	LogInverseGamma                  // the logarithm of an inverse-gamma number: shape and scale
-	LogHalfNormal                    // the logarithm of a half-normal number: its variance
-	LogHalfCauchy                    // the logarithm of a half-Cauchy number: the square of its scale
+	NormalPrior     PriorKind = iota // normal distribution of the base
+	StickPrior                       // piece of a stick of a symmetric Dirichlet distribution: concentration, and number of pieces that follow
+	LogInverseGamma                  // logarithm of an inverse-gamma variable: shape and scale
+	LogHalfNormal                    // logarithm of a half-normal variable: its variance
+	LogHalfCauchy                    // logarithm of a half-Cauchy variable: the square of its scale
 )
 
 // A Prior is the prior of one coordinate.
@@ -24,13 +25,13 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base holds independent normal distributions of the coordinates of θ, with which q begins.
-// If the prior differs from the base, the log of the prior's density relative to the base is
-// part of the objective. Share is the part of this term that belongs to this problem.
+// A Base holds independent normal distributions of the coordinates of θ, with which q begins. If
+// the prior differs from the base, the objective includes the log of the prior's density
+// relative to the base. Share is the part of this term that belongs to this problem.
 type Base struct {
 	Mean, SD []float64
 	Share    float64
-	Priors   []Prior // one for each coordinate; nil if all are normal
+	Priors   []Prior // prior of each coordinate; nil if all priors are normal
 }
 
 func (b *Base) check(d int) error {
@@ -43,7 +44,7 @@ func (b *Base) check(d int) error {
 	return nil
 }
 
-// words returns the priors as the kernels read them.
+// words returns the priors in the format of the kernels.
 func (b *Base) words() (words []uint64) {
 	for i, p := range b.Priors {
 		words = appendFloats(append(words, uint64(p.Kind)), []float64{p.First, p.Second, b.Mean[i], b.SD[i]})
@@ -51,7 +52,7 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places returns an error if a coordinate in spans is not a coordinate of θ or is used twice.
+// places returns an error if a coordinate in spans is outside of [0, d) or is used twice.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {
@@ -65,25 +66,26 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns the size in words of a block's memory for vectors of dim coordinates and dense
-// elements, with kept words for each record and shared words for each step.
+// formed returns a function that computes the size of a block's memory in words. The block has
+// vectors of dim coordinates and dense elements, kept words for each record, and shared words
+// for each step.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
 
-// A Mixture is the data of a mixture of Gaussians with independent variables. With Weights, the
-// first Components−1 coordinates determine the weights by stick breaking
+// A Mixture is the data of a mixture of Gaussians with independent variables. If Weights is
+// true, the first Components−1 coordinates determine the weights by stick breaking
 // (pvi/model/ir.Simplex). Otherwise all weights are equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
-	// Means and Spreads hold, for each variable, the first of as many coordinates as there are
-	// components. A coordinate of the spread is the logarithm of a variance divided by Growth,
-	// so Growth is 2 for logarithms of standard deviations. Without Spreads all variances are
-	// 1/Precision.
+	// Means and Spreads hold one coordinate number for each variable: the first of Components
+	// consecutive coordinates. A coordinate of the spread is the logarithm of a variance divided
+	// by Growth, so Growth is 2 for logarithms of standard deviations. Without Spreads all
+	// variances are 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
-	Rows              []float64 // Variables numbers for each record
+	Rows              []float64 // Variables numbers for each record, record by record
 	Base              Base
 }
 
@@ -132,28 +134,28 @@ func count(yes bool) int {
 	return 0
 }
 
-// An Effect varies between groups. Its part of η is τ·z of the record's group times its
-// carrier.
+// An Effect is a coefficient that varies between groups. Its contribution to η is τ·z times the
+// record's carrier, where z belongs to the record's group.
 type Effect struct {
-	Spread  int       // the coordinate of log τ
-	First   int       // the coordinate of the first group's z
+	Spread  int       // coordinate of log τ
+	First   int       // coordinate of z of the first group
 	Groups  int       // number of groups
 	Group   []int     // group of each record, from 0
 	Carrier []float64 // carrier of each record; nil means 1, for an intercept
 }
 
 // A Multilevel is the data of a regression, with or without effects that vary between groups.
-// The spread of outcomes may be a coordinate. The coefficients of the features are the first
-// coordinates.
+// The coefficients of the features are the first coordinates. The spread of outcomes may also be
+// a coordinate.
 type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	Scale         int       // the coordinate of the logarithm of the sd of [Linear] outcomes, of the scale of [Robust] ones or of φ; negative if there is none
-	Precision     float64   // of Linear outcomes, if their sd is known
+	Scale         int       // coordinate of the logarithm of the sd of [Linear] outcomes, of the scale of [Robust] outcomes, or of φ; negative if there is none
+	Precision     float64   // precision of Linear outcomes, if their sd is known
 	Degrees       float64   // degrees of freedom of Robust outcomes
-	Rows          []float64 // Features numbers for each record
-	Outcomes      []float64 // one for each record
+	Rows          []float64 // Features numbers for each record, record by record
+	Outcomes      []float64 // outcome of each record
 	Base          Base
 }
 

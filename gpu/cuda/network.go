@@ -11,14 +11,14 @@ import (
 // A NetworkConfig describes the variational autoencoder that a device trains (package gpu/vae).
 type NetworkConfig struct {
 	Pixels, Hidden, Latent int
-	Batch                  int // the largest number of records in a batch
+	Batch                  int // largest number of records in a batch
 	Private                bool
 
-	// Adam's decay rates and ε, and the factor of gradients.
+	// Beta1, Beta2 and Epsilon are Adam's decay rates and ε. Scale is the factor of gradients.
 	Beta1, Beta2, Epsilon, Scale float64
 }
 
-// Limits of a network's sizes and of a batch.
+// maxNetworkSide and maxBatch limit the sizes of a network's layers and of a batch.
 const (
 	maxNetworkSide = 1 << 14
 	maxBatch       = 1 << 13
@@ -58,7 +58,8 @@ func (c *NetworkConfig) check() error {
 	return nil
 }
 
-// The words of a network, in the order of the kernel's struct.
+// networkPlan and the other constants are the positions of the words of a network, in the order
+// of the kernel's struct.
 const (
 	networkPlan = iota
 	networkImages
@@ -89,30 +90,30 @@ const (
 	networkWords    = networkCount + 1
 )
 
-// A Network is an autoencoder with its records in a device's memory. It is not safe for
+// A Network is an autoencoder whose records are in a device's memory. It is not safe for
 // concurrent use. The caller must close it.
 type Network struct {
 	device  Device
 	cfg     NetworkConfig
 	records int
 	memory  uint64
-	head    []uint64 // the kernel's struct, which is copied to memory
-	state   uint64   // address of weights and Adam's moments
+	head    []uint64 // content of the kernel's struct, which is copied to the device's memory
+	state   uint64   // address of the weights and of Adam's moments
 
 	step   func(times int) error // replays the launches of a step
 	forget func() error
 
-	// current holds the present weights and moments of Adam as words. next is room for the
-	// weights and moments after the next plan.
+	// current holds the weights and the moments of Adam as words. next is memory for the weights
+	// and moments after the next plan.
 	current, next []uint64
-	moved         bool // the device's state may differ from current, as after a fault
+	moved         bool // true if the device's state may differ from current, for example after a fault
 }
 
-// words returns the number of words that n numbers of 32 bits take.
+// words returns the number of 64-bit words that hold n numbers of 32 bits.
 func words(n int) int { return (n + 1) / 2 }
 
-// NewNetwork copies images, with one byte for each pixel, to a device, and makes room for a
-// network with weights of zero.
+// NewNetwork copies images, with one byte for each pixel, to a device. It allocates the device's
+// memory for a network, and sets the weights to zero.
 func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -146,8 +147,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 	return n, nil
 }
 
-// place assigns an offset, in words, to each array that stays in the device's memory. It
-// returns the total number of words.
+// place assigns an offset, in words, to each array in the device's memory. It returns the total
+// number of words.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)
@@ -175,7 +176,7 @@ func (n *Network) place(stride, pixels int) (total int) {
 	return int(at)
 }
 
-// address turns the offsets into addresses.
+// address replaces the offsets by addresses.
 func (n *Network) address() {
 	fields := []int{networkImages, networkWeights, networkFirst, networkSecond, networkSlope, networkSlope + 1, networkDeviates}
 	for l := range networkLayers {
@@ -190,10 +191,10 @@ func (n *Network) address() {
 // Close frees the device's memory.
 func (n *Network) Close() error { return errors.Join(n.forget(), n.device.Free(n.memory)) }
 
-// Places returns the number of places in the array of weights, as [NetworkConfig.Places] does.
+// Places returns the number of places in the array of weights. See [NetworkConfig.Places].
 func (n *Network) Places() int { return n.cfg.Places() }
 
-// State returns the weights and Adam's moments after the last plan that was taken, in the order
+// State returns the weights and Adam's moments after the last plan that succeeded, in the order
 // of [NetworkConfig.Places].
 func (n *Network) State() (weights, first, second []float32) {
 	size, at := n.cfg.Places(), len(n.current)/3
@@ -222,7 +223,8 @@ func (n *Network) upload() error {
 	return err
 }
 
-// pack appends numbers to words, two to each, the first in the lower half; unpack reads them.
+// pack appends numbers to words. Each word holds two numbers, the first in the lower half.
+// unpack does the reverse.
 func pack(dst []uint64, v []float32) []uint64 {
 	clear(dst[:words(len(v))])
 	for i, x := range v {

@@ -1,12 +1,13 @@
 package cuda
 
-// The shape of a tile of a product and its share of a block's memory, as in product.h.
+// tileRows and tileColumns are the shape of a tile of a matrix product. tileBytes is its share
+// of a block's memory. The values are those of product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	hiddenBytes = 8 * tileRows * tileColumns // for a tile's noise
+	hiddenBytes = 8 * tileRows * tileColumns // memory for the noise of a tile
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*clipThreads + 1)
@@ -14,7 +15,7 @@ const (
 
 func tilesOf(n, size int) int { return (n + size - 1) / size }
 
-// launches makes the launches of a step.
+// launches makes all launches of one step.
 func (n *Network) launches(launch Launcher) (err error) {
 	c, layers := &n.cfg, n.cfg.layers()
 	try := func(kernel string, blocks, threads, shared int, arguments ...uint64) {

@@ -3,16 +3,17 @@ package cuda
 // A Launcher runs a kernel, as [Device.Launch] does.
 type Launcher = func(kernel string, blocks, threads, shared int, arguments ...uint64) error
 
-// A Recorder is a device that replays recorded launches faster than it launches one by one.
+// A Recorder is a device that can replay recorded launches. A replay is faster than separate
+// launches.
 type Recorder interface {
-	// Record returns two functions: play makes the launches of work the given number of times,
-	// and forget frees the recording. Record may call work any number of times; work must make
+	// Record returns two functions. play makes the launches of work the given number of times.
+	// forget frees the recording. Record may call work any number of times, and work must make
 	// the same launches each time.
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 
-// record records work on a device that can record. Otherwise play makes the launches one by
-// one.
+// record records the launches of work if the device can record. Otherwise play makes the
+// launches one by one.
 func record(d Device, work func(Launcher) error) (play func(times int) error, forget func() error, err error) {
 	if r, ok := d.(Recorder); ok {
 		return r.Record(work)

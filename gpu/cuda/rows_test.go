@@ -13,7 +13,7 @@ import (
 // uniform returns a number in [−1, 1).
 func uniform(src *dpmech.Stream) float64 { return float64(int64(src.Uint64())>>10) * 0x1p-53 }
 
-// sumHere returns the sum that rows add to a release, without noise.
+// sumHere returns the sum without noise that the mechanism computes on the processor.
 func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32, x []float64) []int64 {
 	t.Helper()
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -35,8 +35,8 @@ func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32,
 	return sum
 }
 
-// For the same slopes and rows, the device and the mechanism compute the same integer sums, in
-// blocks of any size.
+// The test checks that, for the same slopes and rows, the device and the mechanism compute the
+// same integer sums, in blocks of any size.
 func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	src := seeded.Stream(1, "rows")
 	for i, c := range []struct{ count, dim, threads int }{
@@ -71,8 +71,8 @@ func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	}
 }
 
-// For any slope the norm of a row's contribution is at most the clip. The contribution is zero
-// if the row times the slope, or its squared norm, is not finite.
+// The test checks that, for any slope, the norm of a row's contribution is at most the clip. The
+// contribution must be zero if the row times the slope, or its squared norm, is not finite.
 func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 	sizes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-310, 1e-200, 1e-150, 1e-30, 1, 3, 1e30, 1e150, 1e160, 1.7e308, math.Inf(1), math.NaN()}
 	d := devices[0]
@@ -80,7 +80,7 @@ func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 		m := mechanism(t, dpmech.FullBatch{}, 1, 1, 2, clip, 0.5)
 		words := put(t, d, wordsOf(t, plan(t, m, 1)))
 		limit := clip / m.Lattice().Step()
-		memory := put(t, d, make([]uint64, 6)) // sum, row, slope, record
+		memory := put(t, d, make([]uint64, 6)) // sum, row, slope and record
 		sum := make([]uint64, 2)
 		for _, slope := range sizes {
 			for _, a := range sizes {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Derivatives of log densities agree with the formulas of package special and of the densities,
-// from outcomes that are certain to outcomes that are impossible.
+// The test compares derivatives of log densities with the formulas of package special and of the
+// densities. The outcomes range from nearly certain to nearly impossible.
 func TestSlopesOfOutcomes(t *testing.T) {
 	etas := []float64{0, 1e-9, -0.25, 0.5, 0.7, -1.3, 2, -2.49, 3.1, -4, 6.7, -7.99, 7.99, 8, -8, -8.01, 12, -30, 37, -37, 100, -700}
 	binary := []float64{0, 1}
@@ -55,7 +55,7 @@ func TestSlopesOfOutcomes(t *testing.T) {
 			for i := range n {
 				eta, y := points[2*i], points[2*i+1]
 				slope, scale := c.want(eta, y)
-				// A difference is as exact as its terms.
+				// The error of a difference is relative to its terms.
 				parts := 1 + y
 				if a, b := math.Float64frombits(got[2*i]), math.Float64frombits(got[2*i+1]); !close(a, slope, parts) || c.spread > 0 && !close(b, scale, (parts+c.spread)*(1+math.Abs(eta))) {
 					t.Errorf("%s on %s, η = %g, y = %g: %v and %v, want %v and %v", name, d.Name(), eta, y, a, b, slope, scale)
@@ -69,13 +69,14 @@ func close(got, want, parts float64) bool {
 	return got == want || math.Abs(got-want) <= 1e-13*(math.Abs(want)+parts) || math.Abs(got/want-1) < 1e-13
 }
 
-// negBinomial returns the derivatives in η and in log φ by the density's formula.
+// negBinomial returns a function that computes the derivatives in η and in log φ from the
+// formula of the density.
 func negBinomial(phi float64) func(eta, y float64) (slope, scale float64) {
 	return func(eta, y float64) (slope, scale float64) {
 		x := eta - math.Log(phi)
 		share := 1 / (1 + math.Exp(-x))
 		softplus := math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
-		rise := 0.0 // ψ(φ+y) − ψ(φ), the smallest terms first
+		rise := 0.0 // ψ(φ+y) − ψ(φ), summed from the smallest term
 		for k := y - 1; k >= 0; k-- {
 			rise += 1 / (phi + k)
 		}

@@ -9,19 +9,19 @@ import (
 // A Family is the distribution of an outcome y given its linear predictor η.
 type Family uint64
 
-// The families, numbered as in the kernels.
+// The constants are the families, numbered as in the kernels.
 const (
 	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
 	Linear                         // y is normal with mean η
 	Poisson                        // y is a count with mean e^η
 	Probit                         // y is 1 with probability Φ(η), and 0 otherwise
-	Robust                         // y has Student's distribution around η; its scale is a coordinate
-	NegativeBinomial               // y is a count of mean μ = e^η and variance μ + μ²/φ, φ a coordinate
+	Robust                         // y has Student's distribution around η; the log of its scale is a coordinate
+	NegativeBinomial               // y is a count with mean μ = e^η and variance μ + μ²/φ; log φ is a coordinate
 	families
 )
 
-// spread returns two facts about a family: may is true if it can have a coordinate for the
-// logarithm of the outcomes' spread, and must is true if it requires this coordinate.
+// spread returns two properties of a family. may is true if the family can have a coordinate for
+// the logarithm of the outcomes' spread. must is true if it requires this coordinate.
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
@@ -30,13 +30,13 @@ func (f Family) spread() (may, must bool) {
 // A Regression is the data of a generalised linear model with η = x·θ.
 type Regression struct {
 	Family    Family
-	Dim       int       // d, the number of coordinates of θ, from 1 to [MaxDim]
-	Rows      []float64 // d numbers for each record
-	Outcomes  []float64 // one for each record
-	Precision float64   // of a [Linear] outcome; positive
+	Dim       int       // number d of coordinates of θ, from 1 to [MaxDim]
+	Rows      []float64 // d numbers for each record, record by record
+	Outcomes  []float64 // outcome of each record
+	Precision float64   // precision of a [Linear] outcome, which must be positive
 }
 
-// MaxDim is the largest number of coordinates of θ that a block's memory can hold.
+// MaxDim is the largest number of coordinates of θ that fit in a block's memory.
 const MaxDim = 1024
 
 func (r *Regression) check() error {
@@ -63,16 +63,16 @@ type Table struct {
 	kernel       string
 	family       Family
 	records, dim int
-	share        float64 // share of the prior beyond the base
+	share        float64 // share of the prior relative to the base that belongs to this problem
 	memory       uint64
-	// Addresses of the parts of the memory. beyond is the address of the prior relative to
-	// the base, or 0 if the prior is the base.
+	// rows, outcomes, model and beyond are the addresses of the parts of the memory. beyond is
+	// the address of the prior relative to the base, or 0 if the prior is the base.
 	rows, outcomes, model, beyond uint64
-	// shared returns the number of words of a block's memory that the model takes.
+	// shared returns the number of words of a block's memory that the model needs.
 	shared func(threads int) int
 }
 
-// content is the data of a table.
+// content is the data of a table before it is copied.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64

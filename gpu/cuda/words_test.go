@@ -14,7 +14,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// put copies words to a device until the test ends.
+// put copies words to new memory of a device, which is freed at the end of the test.
 func put(t testing.TB, d Device, words []uint64) uint64 {
 	t.Helper()
 	p, err := d.Alloc(8 * len(words))
@@ -28,7 +28,8 @@ func put(t testing.TB, d Device, words []uint64) uint64 {
 	return p
 }
 
-// output runs a kernel whose first argument is its output, and returns that many words.
+// output runs a kernel whose first argument is its output, and returns the output of the given
+// number of words.
 func output(t testing.TB, d Device, words int, kernel string, blocks, threads, shared int, arguments ...uint64) []uint64 {
 	t.Helper()
 	out := make([]uint64, words)
@@ -80,7 +81,7 @@ func TestWordsAreThoseOfChaCha20(t *testing.T) {
 	}
 }
 
-// mechanism returns a sampled sum that can make plans.
+// mechanism returns a sampled sum that supports plans.
 func mechanism(t testing.TB, sampling dpmech.Sampling, records, steps, dim int, clip, noise float64) *dpmech.SampledSum {
 	t.Helper()
 	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
@@ -92,7 +93,7 @@ func mechanism(t testing.TB, sampling dpmech.Sampling, records, steps, dim int, 
 	return m
 }
 
-// plan returns a plan of all steps. The same index gives the same plan.
+// plan returns a plan of all steps of m. The same index gives the same plan.
 func plan(t testing.TB, m *dpmech.SampledSum, index uint64) *dpmech.Plan {
 	t.Helper()
 	p, err := m.Begin().Plan(m.Steps(), seeded.Streams(3, "plan", index), seeded.Stream(3, "plan, draws", index))
@@ -181,8 +182,9 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// The size of a batch is the index of the first table entry above a random draw. If the
-// highest word of an entry equals the highest word of the draw, the lower words decide.
+// The test checks the drawn sizes of batches. The size is the index of the first table entry
+// above a random draw. If the highest word of an entry equals the highest word of the draw, the
+// lower words decide.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -258,9 +260,9 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// The device decides a sample of the noise by bounds on a density. The test sets the bounds
-// far apart, so that many samples are undecided, and checks that the device reports these
-// samples.
+// The test checks that the device reports undecided samples. The device decides a sample of the
+// noise by bounds on a density, and the test sets these bounds far apart, so that many samples
+// are undecided.
 func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)
 	d := devices[0]
@@ -279,5 +281,5 @@ func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	}
 }
 
-// slackWord is the place in a plan of the distance between the bounds of the density.
+// slackWord is the position in a plan of the distance between the bounds of the density.
 const slackWord = 9

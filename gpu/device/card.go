@@ -40,7 +40,8 @@ func start(ordinal int) (Device, error) {
 	return m, nil
 }
 
-// Each measured copy has this many bytes. The result is the fastest of several copies.
+// copied is the size of a measured copy in bytes. tries is the number of copies, of which the
+// fastest counts.
 const (
 	copied = 64 << 20
 	tries  = 5

@@ -1,7 +1,7 @@
 // Package device chooses where private gradient steps are computed: on the processor, or on a
 // CUDA GPU if the program was built with the tag cuda (make cuda).
 //
-// A GPU is chosen by name, as cuda:0, or automatically. Before a GPU gets the records of a
+// A GPU is chosen by name, such as cuda:0, or automatically. Before a GPU gets the records of a
 // client, its results on a small problem of made-up records must agree with the processor's
 // results.
 package device
@@ -16,7 +16,7 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A Choice is auto, cpu or cuda:N. The zero value is auto.
+// A Choice is one of auto, cpu and cuda:N. The zero value is auto.
 type Choice struct {
 	kind    kind
 	ordinal int
@@ -30,7 +30,7 @@ const (
 	card
 )
 
-// Auto uses all GPUs that can be used, or else the processor. CPU uses the processor.
+// Auto uses all usable GPUs, or the processor if there is none. CPU uses the processor.
 var (
 	Auto = Choice{}
 	CPU  = Choice{kind: processor}
@@ -79,28 +79,28 @@ func (c Choice) String() string {
 // the work.
 func (c Choice) Demanded() bool { return c.kind == card }
 
-// A Device is a GPU in use. Its methods may be called from several goroutines at once.
+// A Device is an open GPU. Its methods may be called from several goroutines at once.
 type Device interface {
 	cuda.Device
-	// Close releases the GPU with all of its memory.
+	// Close releases the GPU and frees all of its memory.
 	Close() error
 }
 
-// A Source provides devices. A [Choice] is one.
+// A Source opens devices. A [Choice] is a Source.
 type Source interface {
-	// Take opens devices. An empty list means that the processor does the work. notice is then
-	// the reason why a wanted device is not used, or nil if no device was wanted.
+	// Take opens devices. An empty list means that the processor does the work. In this case
+	// notice is the reason why a requested device is not used, or nil if none was requested.
 	Take() (devices []Device, notice, err error)
-	// Demanded reports whether only these devices may do the work.
+	// Demanded reports whether the work must be done by these devices.
 	Demanded() bool
 }
 
 var _ Source = Auto
 
-// Take opens the GPU that the choice names or, for auto, all GPUs that can be used. An empty
-// list means that the processor does the work. notice is then the reason why no GPU was used,
-// and nil if the processor was chosen or the program was built without GPUs. It is an error if
-// the choice names a GPU that cannot be used.
+// Take opens the GPU that the choice names or, for auto, all usable GPUs. An empty list means
+// that the processor does the work. notice is then the reason why no GPU is used. It is nil if
+// the processor was chosen or the program was built without CUDA. Take returns an error if the
+// choice names a GPU that cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil

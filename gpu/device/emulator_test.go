@@ -9,11 +9,11 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// wrong is a device that returns faulty words.
+// wrong is a device that returns incorrect words.
 type wrong struct {
 	cuda.Device
-	flip int // bit of every word
-	word int // number of the faulty word among a thousand; 0 for none
+	flip int // number of the bit that is flipped in a wrong word
+	word int // index of the wrong word in each read; none in shorter reads
 }
 
 func (w wrong) Read(words []uint64, memory uint64) error {
@@ -24,8 +24,8 @@ func (w wrong) Read(words []uint64, memory uint64) error {
 	return err
 }
 
-// Test accepts a device that runs the kernels correctly, and rejects a device that
-// returns one wrong number in a thousand.
+// The test checks that Test accepts a device that runs the kernels correctly, and rejects a
+// device that returns one wrong number in a thousand.
 func TestTheTest(t *testing.T) {
 	d := &emulator.Device{}
 	for range 3 {

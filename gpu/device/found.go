@@ -19,9 +19,9 @@ type Info struct {
 // Found lists the GPUs of a machine.
 type Found struct {
 	Built   bool   `json:"built_with_cuda"`
-	Driver  string `json:"driver_cuda_version,omitempty"` // the CUDA version of the driver, as 13.0
+	Driver  string `json:"driver_cuda_version,omitempty"` // CUDA version of the driver, such as 13.0
 	Devices []Info `json:"devices,omitempty"`
-	Missing string `json:"missing,omitempty"` // the reason why no GPU can be used
+	Missing string `json:"missing,omitempty"` // reason why no GPU can be used
 }
 
 // Find lists the GPUs of this machine. It opens none of them.
@@ -34,13 +34,13 @@ func Find() Found {
 	return f
 }
 
-// Copies holds rates of copies of 64 MiB, in bytes a second.
+// Copies holds the rates of copies of 64 MiB, in bytes per second.
 type Copies struct {
-	// Within is the rate within the GPU's memory, where every byte counts twice, as read and as
-	// written. To is the rate from the host's memory to the GPU's memory. From is the rate from
-	// the GPU's memory to the host's memory.
+	// Within is the rate within the GPU's memory, in which every byte counts twice, as read and
+	// as written. To is the rate from the host's memory to the GPU's memory. From is the rate
+	// from the GPU's memory to the host's memory.
 	Within, To, From float64
 }
 
-// Measure returns the rates of copies of the GPU with the given ordinal.
+// Measure returns the rates of copies on the GPU with the given ordinal.
 func Measure(ordinal int) (*Copies, error) { return copies(ordinal) }

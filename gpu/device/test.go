@@ -13,19 +13,19 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// The problem of [Test] has few made-up records and few steps.
+// testRecords and the other constants are the sizes of the problem of [Test].
 const (
 	testRecords = 300
 	testDim     = 5
 	testSteps   = 20
 	testRate    = 0.2
-	agreement   = 1e-9 // of q, relative to its size
+	agreement   = 1e-9 // largest difference of q, relative to its size
 )
 
 // Test runs the same private steps of a logistic regression on made-up records on a device and
-// on the processor, which share no code. It returns an error if q differs by more than
-// rounding, or if a noisy sum differs by more steps of the lattice than rounding explains. If
-// the sums agree, batches and noise were the same to the bit.
+// on the processor, which share no code. It returns an error if q differs by more than rounding,
+// or if a noisy sum differs by more lattice steps than rounding explains. Agreement of the sums
+// shows that batches and noise were identical.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -95,7 +95,7 @@ func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	return a, &same, nil
 }
 
-// testData makes up records. Each has a 1 and points on a spiral.
+// testData returns made-up records. Each record has a 1 and points on a spiral.
 func testData() (rows, outcomes []float64) {
 	for i := range testRecords {
 		at := 0.0
@@ -133,7 +133,7 @@ func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	return gpu.CPU{}.Compile(m, table)
 }
 
-// testRun returns the run that the steps of the test move, and its options.
+// testRun returns the run that the steps of the test change, and its options.
 func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
 	if err != nil {
@@ -151,7 +151,7 @@ func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	return run, o, err
 }
 
-// steps takes the steps on the processor.
+// steps takes the steps of a plan on the processor and returns the noisy sums.
 func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases []int64, err error) {
 	noisy, total := make([]int64, testDim), make([]float64, testDim)
 	for range testSteps {
@@ -174,7 +174,7 @@ func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases 
 	return releases, nil
 }
 
-// sink passes contributions to the mechanism.
+// sink adds contributions to the mechanism.
 type sink struct{ sum *dpmech.Accumulator }
 
 // AddRecord implements [gpu.Sink].
@@ -188,7 +188,7 @@ func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.Samp
 			return fmt.Errorf("its q differs from the processor's by %g", off)
 		}
 	}
-	// Rounding may change a record's truncated number by one step of the lattice.
+	// Rounding may change each element of a record's truncated vector by one lattice step.
 	most := testRecords * (1 + agreement*m.Clip()/m.Lattice().Step())
 	for i, want := range releases {
 		if off := math.Abs(float64(v.Releases[i] - want)); off > most {

@@ -13,10 +13,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// d3p's autoencoder of MNIST, with made-up images.
+// mnist is the shape of d3p's autoencoder of MNIST. The benchmarks use made-up images.
 var mnist = Shape{Pixels: 784, Hidden: 400, Latent: 50}
 
-// made returns images with a fifth of the pixels not black, as in MNIST.
+// made returns random images. A fifth of the pixels are not black, as in MNIST.
 func made(n, pixels int) [][]byte {
 	src := seeded.Stream(1, "images")
 	images := make([][]byte, n)
@@ -32,8 +32,8 @@ func made(n, pixels int) [][]byte {
 }
 
 // BenchmarkStep measures steps of an expected batch of 128 of 60,000, with privacy and without.
-// Beside the mean it reports the lowest decile, because other work on the machine affects the
-// decile less.
+// In addition to the mean it reports the lowest decile, because other work on the machine
+// affects the decile less.
 func BenchmarkStep(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
@@ -64,9 +64,9 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPrivacy takes steps with and without privacy in turns, so that other work on the
-// machine affects both in the same way. It reports deciles and medians of the processor time of
-// both, and their ratio.
+// BenchmarkPrivacy takes steps with and without privacy in alternation, so that other work on
+// the machine affects both in the same way. It reports deciles and medians of the processor time
+// of both, and their ratio.
 func BenchmarkPrivacy(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)

@@ -11,7 +11,7 @@ type crew struct {
 	job   func(worker, task int)
 	tasks int64
 	next  atomic.Int64
-	start []chan struct{} // one for each worker but the first
+	start []chan struct{} // one channel for each worker except the first
 	busy  sync.WaitGroup
 }
 
@@ -29,7 +29,7 @@ func newCrew(workers int) *crew {
 	return c
 }
 
-// do runs all tasks of a job and returns when they are done.
+// do runs all tasks of a job and returns when all are done.
 func (c *crew) do(tasks int, job func(worker, task int)) {
 	c.job, c.tasks = job, int64(tasks)
 	c.next.Store(0)

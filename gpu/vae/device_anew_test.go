@@ -10,11 +10,11 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree device takes the steps of a plan, and then fails when it frees the memory of the
+// An unfree device takes the steps of a plan, and fails when it then frees the memory of the
 // plan.
 type unfree struct {
 	cuda.Device
-	after int // number of frees that succeed
+	after int // number of calls of Free that succeed
 }
 
 func (u *unfree) Free(memory uint64) error {
@@ -57,7 +57,7 @@ func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	}
 }
 
-// A device that failed in the middle of a plan can take the plan again.
+// The test checks that a device that failed in the middle of a plan can take the plan again.
 func TestDeviceTakesAPlanAgain(t *testing.T) {
 	s := scenes[3]
 	want, tr := s.trainer(t), s.trainer(t)
@@ -89,7 +89,7 @@ func TestDeviceTakesAPlanAgain(t *testing.T) {
 	}
 }
 
-// A breaking device fails at a given call.
+// A breaking device fails at a given launch.
 type breaking struct {
 	cuda.Device
 	launch func(kernel string) error

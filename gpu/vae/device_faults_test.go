@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A faulty device can leave out kernels, change the words that are written to it, and fail.
+// A faulty device can skip kernels, change the words that are written to it, and fail.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
@@ -53,7 +53,8 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// Places of a plan's words in which faults are planted.
+// recordsWord and the other constants are the positions of words of a plan that the tests
+// change.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -65,7 +66,7 @@ const (
 	planHead    = layersWord + 5*256
 )
 
-// onPlans changes the words of plans of a scene.
+// onPlans returns a function that applies change to the words of the scene's plans.
 func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	return func(words []uint64) {
 		if len(words) > planHead && words[0] <= 2 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
@@ -74,9 +75,8 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// The comparison of a device's results with the processor's finds each fault of a device: no
-// clip, too large a clip, other noise, too little noise, other batches, and no update of the
-// weights.
+// The test checks that the comparison with the processor finds each fault of a device: no clip,
+// too large a clip, other noise, too little noise, other batches, and no update of the weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -104,8 +104,8 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// dpmech decides samples that a device leaves undecided, and the device takes the steps with
-// the decisions. The results have the same bits as without undecided samples.
+// The test checks the handling of undecided samples. dpmech decides them, and the device takes
+// the steps with the decisions. The results have the same bits as without undecided samples.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {
@@ -124,7 +124,7 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // number of plans
+		least, most int // allowed numbers of plans
 		taken       bool
 	}{{1 << 33, 4, 12, true}, {1 << 61, 65, 65, false}} {
 		plans, tr := 0, s.trainer(t)
@@ -143,8 +143,8 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 }
 
-// If a device fails, the processor takes the steps with the same batches and noise, and begins
-// with the weights with which the device began. The device's memory is freed.
+// The test checks that, if a device fails, the processor takes the steps with the same batches
+// and noise, begins with the same weights as the device, and the device's memory is freed.
 func TestDeviceFails(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
@@ -190,8 +190,8 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// Try, which tests a device before it is used, accepts a correct device and finds faults of
-// kernels.
+// The test checks that Try accepts a correct device and finds faults of kernels. Try tests a
+// device before it is used.
 func TestDeviceIsTried(t *testing.T) {
 	for _, d := range devices {
 		if err := Try(d); err != nil {

@@ -23,7 +23,7 @@ type scene struct {
 	together    int
 	steps       int
 	clip, sigma float64
-	large       float32 // a weight of the first pixel, if not 0
+	large       float32 // value of one weight of the first pixel, if not 0
 }
 
 func (s scene) String() string {
@@ -34,8 +34,8 @@ func poisson(rate float64) dpmech.Sampling {
 	return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel}
 }
 
-// The scenes have odd sizes. Their batches have no record, one record, or whole tiles of
-// records. Some records are clipped and some are not.
+// scenes lists test problems of odd sizes. Their batches have no record, one record, or whole
+// tiles of records. Some records are clipped and some are not.
 var scenes = []scene{
 	{Shape{1, 1, 1}, 1, dpmech.FullBatch{}, 1, 3, 2, 0.05, 0},
 	{Shape{21, 11, 3}, 1, poisson(0.5), 1, 8, 1, 1, 0},
@@ -46,8 +46,8 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// The batches of the next scenes are larger than the number of records that are added
-	// together, so that some or most records are added one by one.
+	// The batches of the next scenes have more records than are added together, so that some or
+	// most records are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -78,8 +78,8 @@ func (s scene) plan(t testing.TB, seed uint64) *dpmech.ProductPlan {
 	return p
 }
 
-// trainer returns a trainer of a network whose weights are large enough for every derivative to
-// matter.
+// trainer returns a trainer of the scene. The weights of its network are so large that every
+// derivative matters.
 func (s scene) trainer(t testing.TB) *Trainer {
 	t.Helper()
 	n, err := NewNetwork(s.shape, seeded.Stream(3, "weights"))
@@ -145,7 +145,7 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	return releases
 }
 
-// A watched plan keeps its releases as numbers of lattice steps, in the order of the plan's
+// A watched plan stores its releases as numbers of lattice steps, in the order of the plan's
 // samples.
 type watched struct {
 	*dpmech.ProductPlan
@@ -178,7 +178,7 @@ func (w *watched) Release(i int, dst []float32) error {
 // differences compares a device's steps of a plan with the same steps by dpmech and the
 // processor's network, which share no code with the kernels. It returns an error if a noisy sum
 // differs by more than 1e-5 of the clipped vectors, or if a moment or a weight differs by more
-// than 1e-5. For an empty batch it returns an error if a noisy sum differs at all.
+// than 1e-5. For an empty batch the noisy sums must be equal.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -190,8 +190,7 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		t.Fatal(err)
 	}
 	for k, want := range w.releases {
-		// The processor's release is a float32, which lacks the last bits of a large number of
-		// steps.
+		// The processor's release is a float32, which rounds a large number of lattice steps.
 		most := math.Abs(float64(want)) * 0x1p-24
 		if n := w.batches[k/places]; n > 0 {
 			most += 1 + 1e-5*float64(n)*s.clip/w.Mechanism().Lattice().Step()
@@ -219,7 +218,7 @@ func TestDeviceAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// A device can take a step of the network in the d3p paper.
+// The test takes a step of the network in the d3p paper on a device.
 func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
 	if err := s.differences(t, devices[0]); err != nil {
@@ -227,7 +226,8 @@ func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	}
 }
 
-// A record whose gradient is not finite adds zero, and does not affect other records.
+// The test checks that a record whose gradient is not finite adds zero, and does not affect
+// other records.
 func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	s := scenes[3]
 	for _, s.large = range []float32{1e10, 1e30, float32(math.Inf(1)), float32(math.NaN())} {
@@ -237,8 +237,8 @@ func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// moved returns the distance by which a device's sums move if a record is replaced and the
-// noise is the same, in units of the sensitivity.
+// moved returns the change of a device's sums if a record is replaced and the noise is the same,
+// in units of the sensitivity.
 func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	t.Helper()
 	m := s.mechanism(t)
@@ -259,11 +259,11 @@ func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	return math.Sqrt(squares) * m.Lattice().Step() / m.Sensitivity()
 }
 
-// Replacing a record moves a sum by at most twice the sensitivity. On a device that does not
-// clip, the test finds a larger move.
+// The test checks that replacing a record moves a sum by at most twice the sensitivity. It also
+// checks that the move is larger on a device that does not clip.
 func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	s := scenes[5]
-	s.steps, s.clip = 1, 10 // norms are 40 to 200
+	s.steps, s.clip = 1, 10 // The norms of the gradients are 40 to 200.
 	if by := s.moved(t, devices[0]); !(by > 0.5 && by <= 2) {
 		t.Errorf("a record moves a sum by %g sensitivities", by)
 	}
@@ -273,8 +273,8 @@ func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// Without privacy the gradients are those of the processor's backward pass, which another test
-// checks by differences.
+// The test compares gradients without privacy with those of the processor's backward pass.
+// TestGradientAgainstFiniteDifferences checks the latter.
 func TestDeviceWithoutPrivacy(t *testing.T) {
 	for i, s := range scenes {
 		sampler, err := s.sampling.Sampler(s.records)
@@ -304,8 +304,8 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// A device computes the same result every time, for any order of its threads. Several plans
-// give the same result as one plan with all steps.
+// The test checks that a device computes the same result every time, for any order of its
+// threads, and that several plans give the same result as one plan with all steps.
 func TestDeviceRepeats(t *testing.T) {
 	s := scenes[4]
 	var want []float64

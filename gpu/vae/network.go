@@ -9,12 +9,12 @@ import (
 
 // A Shape is the size of an autoencoder.
 type Shape struct {
-	Pixels int // of an image
-	Hidden int // number of units in the hidden layer of encoder and decoder each
+	Pixels int // number of pixels of an image
+	Hidden int // number of units in the hidden layer of the encoder, and of the decoder
 	Latent int // number of elements of the latent vector
 }
 
-// The layers of weights.
+// encoderHidden and the other constants number the layers of weights.
 const (
 	encoderHidden = iota
 	encoderOutput
@@ -65,7 +65,7 @@ func (s Shape) Parameters() int {
 type Network struct {
 	Shape
 	weights  [layers]math32.Panels
-	reversed [layers]math32.Panels // transposed and without biases, for the backward pass; empty for the first layer
+	reversed [layers]math32.Panels // transposed weights without biases, for the backward pass; empty for the first layer
 }
 
 // initialSD is the standard deviation of initial weights and biases, as in d3p's example.
@@ -92,7 +92,7 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn updates the transpose of rows [from, to) of a layer.
+// turn updates the transpose for rows [from, to) of a layer.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))

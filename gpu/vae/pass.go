@@ -5,23 +5,24 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the largest number of records that go through the network together. They
-// fill whole tiles of the matrix product and fit in a cache.
+// recordsAtOnce is the largest number of records that go through the network together. They fill
+// whole tiles of the matrix product and fit in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass takes some records forward and backward through the network. Each matrix has a row for
-// each record and is padded to whole tiles. The inputs of a layer end with a 1 for the bias.
+// A pass computes the forward and the backward pass of some records through the network. Each
+// matrix has a row for each record and is padded to whole tiles. The inputs of a layer end with
+// a 1 for the bias.
 type pass struct {
 	of       *Network
-	in       [layers]matrix // inputs, including the 1
-	out      [layers]matrix // outputs, then the derivatives of the loss in them
-	slope    [layers]matrix // derivatives of the units: softplus, logistic
-	back     [layers]matrix // derivatives of the loss in the inputs
+	in       [layers]matrix // inputs of each layer, including the 1
+	out      [layers]matrix // outputs of each layer, later the derivatives of the loss in them
+	slope    [layers]matrix // derivatives of the units of each layer: softplus or logistic
+	back     [layers]matrix // derivatives of the loss in the inputs of each layer
 	deviates []float64      // standard normal numbers, Latent for each record
-	spread   matrix         // the standard deviations s
+	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
 	words    []uint64
-	bits     dpmech.Stream // of a record in planned steps
+	bits     dpmech.Stream // random bits of a record in planned steps
 }
 
 type matrix struct {
@@ -56,21 +57,21 @@ func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
-// multiply computes the outputs of a layer for the first records rows.
+// multiply computes the outputs of layer l for the first records rows.
 func (p *pass) multiply(l, records int) {
 	w := p.of.weights[l]
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
-// bend applies the softplus function of the units of a hidden layer to the layer's outputs, and
-// writes the results as inputs of the next layer.
+// bend applies the softplus function to the outputs of hidden layer l, and writes the results as
+// inputs of the next layer.
 func (p *pass) bend(l, records int) {
 	for i := range records {
 		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
 	}
 }
 
-// encode computes m and s of the latent vectors.
+// encode computes m and s of the latent vectors of the first records rows.
 func (p *pass) encode(records int) {
 	p.multiply(encoderHidden, records)
 	p.bend(encoderHidden, records)
@@ -80,7 +81,7 @@ func (p *pass) encode(records int) {
 	}
 }
 
-// draw draws the latent vectors.
+// draw draws standard normal numbers from src and computes the latent vectors.
 func (p *pass) draw(records int, src *dpmech.Stream) {
 	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
 	p.deviate(records)
@@ -103,9 +104,9 @@ func (p *pass) decode(records int) {
 	p.multiply(decoderOutput, records)
 }
 
-// reverse replaces outputs by the derivatives of the loss −ELBO in them. The loss is minus the
-// log likelihood at the drawn latent vector, plus the divergence of q(z | x) from N(0, I) in
-// closed form, Σ ½(s² + m² − 1) − log s.
+// reverse replaces the outputs of the last layer by the derivatives of the loss −ELBO. The loss
+// is minus the log likelihood at the drawn latent vector, plus the divergence of q(z | x) from
+// N(0, I) in closed form, Σ ½(s² + m² − 1) − log s.
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
@@ -125,14 +126,14 @@ func (p *pass) reverse(records int) {
 	p.unbend(encoderHidden, records)
 }
 
-// pull computes the derivatives of the loss in a layer's inputs.
+// pull computes the derivatives of the loss in the inputs of layer l.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend multiplies the derivatives of the loss in the results of a hidden layer's units by the
-// slopes of the units.
+// unbend multiplies the derivatives of the loss in the softplus values of hidden layer l by the
+// slopes of softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)
@@ -151,8 +152,8 @@ func (p *pass) reverseLatent(i int) {
 	}
 }
 
-// pairsOf returns, for each layer, the two vectors whose outer product is the gradient of
-// record i. They are valid until the next call.
+// pairsOf returns two vectors for each layer. Their outer product is the gradient of record i.
+// The vectors are valid until the next call.
 func (p *pass) pairsOf(i int) []dpmech.Pair {
 	for l, w := range p.of.weights {
 		p.pairs[l] = dpmech.Pair{Inputs: p.in[l].row(i, w.Rows), Outputs: p.out[l].row(i, w.Columns)}

@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Sums chooses batches, adds the gradients of their records and releases the sums:
-// [dpmech.ProductRun] with privacy, [Plain] without.
+// Sums chooses batches, adds the gradients of their records and releases the sums. With privacy
+// it is a [dpmech.ProductRun], and without privacy a [Plain].
 type Sums interface {
 	Next() (batch []uint32, err error)
 	Put(place int, pairs []dpmech.Pair) error
@@ -15,8 +15,8 @@ type Sums interface {
 	Release(part int, dst []float32) error
 }
 
-// Plain adds gradients without clip and noise. A comparison with a private run shows how
-// much privacy increases the loss.
+// Plain adds gradients without clip and noise. The comparison with a private run shows how much
+// privacy increases the loss.
 type Plain struct {
 	sampler dpmech.Sampler
 	src     *dpmech.Stream
@@ -28,7 +28,7 @@ type Plain struct {
 // partRows is the number of rows of a layer in a part.
 const partRows = 4 * math32.TileRows
 
-// NewPlain returns sums over the batches that a sampler draws.
+// NewPlain returns Plain sums over the batches that sampler draws with src.
 func NewPlain(shape Shape, sampler dpmech.Sampler, src *dpmech.Stream) *Plain {
 	p := &Plain{sampler: sampler, src: src, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range shape.Layers() {

@@ -8,18 +8,19 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Planned is a plan of steps, whose batches, draws and noise are determined in advance. A
-// device or the processor takes the steps. It is a [dpmech.ProductPlan] or a [PlannedPlain].
+// Planned is a plan of steps, whose batches, random numbers and noise are determined in advance.
+// A device or the processor takes the steps. A Planned is a [dpmech.ProductPlan] or a
+// [PlannedPlain].
 type Planned interface {
 	Sums
 	cuda.NetworkPlan
 
-	// PlaceBits and RecordNormals give the draws of a record in the current step.
+	// PlaceBits and RecordNormals provide the random numbers for a record in the current step.
 	PlaceBits(src *dpmech.Stream, record uint32)
 	RecordNormals(dst []float64, src *dpmech.Stream, record uint32)
 }
 
-// A PlannedPlain is a plan of [Plain] sums.
+// A PlannedPlain is a plan of steps with [Plain] sums.
 type PlannedPlain struct {
 	*dpmech.BatchPlan
 	*Plain
@@ -31,9 +32,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device take the steps of the plans that follow. Their batches have at most
-// most records. private says whether the plans are private. If the device fails in Attach or
-// in [Trainer.TakePlan], the error is a [DeviceError].
+// Attach makes a device take the steps of later plans. Their batches have at most most records.
+// private tells whether the plans are private. If the device fails in Attach or in
+// [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
@@ -47,8 +48,8 @@ func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	return t.push()
 }
 
-// A DeviceError is the failure of a device. The trainer is unchanged, and the processor can
-// take the steps after [Trainer.Detach] and Reclaim of the plan.
+// A DeviceError is the failure of a device. The trainer is unchanged. The processor can take the
+// steps after [Trainer.Detach] and Reclaim of the plan.
 type DeviceError struct{ Err error }
 
 func (e *DeviceError) Error() string { return e.Err.Error() }
@@ -56,7 +57,7 @@ func (e *DeviceError) Error() string { return e.Err.Error() }
 // Unwrap returns the device's error.
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// Detach frees the device's memory. The processor takes the plans that follow.
+// Detach frees the device's memory. The processor takes the steps of later plans.
 func (t *Trainer) Detach() error {
 	if t.card == nil {
 		return nil
@@ -101,7 +102,7 @@ func (t *Trainer) takeHere(plan Planned) error {
 	return nil
 }
 
-// Sync copies the weights and Adam's moments from the device.
+// Sync copies the weights and Adam's moments from the device to the trainer.
 func (t *Trainer) Sync() {
 	if !t.behind {
 		return
@@ -131,8 +132,8 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each calls visit for every weight, with its layer, its place at in the device's array and
-// its index place in the layer's panels.
+// each calls visit for every weight. The arguments are the layer of the weight, its index at in
+// the device's array, and its index place in the layer's panels.
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

@@ -14,11 +14,11 @@ import (
 // Options holds the settings of training.
 type Options struct {
 	Rate    float64 // step size of Adam
-	Batch   float64 // divisor of sums: the expected size of a batch, or another public number
-	Workers int     // number of goroutines; the result does not depend on it
+	Batch   float64 // divisor of sums: expected size of a batch, or another public number
+	Workers int     // number of goroutines, which does not affect the result
 }
 
-// A Trainer moves a network's weights step by step.
+// A Trainer updates a network's weights step by step.
 type Trainer struct {
 	network *Network
 	images  [][]byte
@@ -28,30 +28,30 @@ type Trainer struct {
 
 	crew    *crew
 	passes  []*pass          // one for each worker
-	scratch [][]float32      // one for each worker: a part's gradient
-	streams []*dpmech.Stream // one for each tile of a batch, so that results do not depend on the division of work
-	order   []int            // parts, the largest first, so that workers finish together
+	scratch [][]float32      // buffers for the gradient of a part, one for each worker
+	streams []*dpmech.Stream // random streams, one for each tile of a batch, so that results do not depend on the division of work
+	order   []int            // parts in order of decreasing size, so that workers finish together
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
-	plan    Planned       // the plan of the current steps, or nil
-	card    *cuda.Network // the attached device, or nil
-	behind  bool          // weights and moments are older than those on card
+	plan    Planned       // plan of the current steps, or nil
+	card    *cuda.Network // attached device, or nil
+	behind  bool          // true if weights and moments are older than those on card
 
 	// The fields below belong to the current step.
 	batch        []uint32
-	cuts         []int // first tiles of chunks, and the number of tiles
+	cuts         []int // first tile of each chunk, and the number of tiles
 	move         math32.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
 	fails        sync.Mutex
 }
 
-// NewTrainer returns a trainer of a network on images with one byte for each pixel. sums
-// chooses the batches, of at most most images. Random bits of images and latent vectors come
-// from streams split from src. The caller must close the trainer.
+// NewTrainer returns a trainer of a network on images with one byte for each pixel. sums chooses
+// the batches, of at most most images. Random bits for images and latent vectors come from
+// streams that are split from src. The caller must close the trainer.
 //
-// If sums is nil, the trainer takes only plans, by [Trainer.TakePlan].
+// If sums is nil, the trainer can only take plans ([Trainer.TakePlan]).
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
 	if !(options.Rate > 0) || !(options.Batch > 0) || options.Workers < 1 {
 		return nil, errors.New("trainer: step size, batch and workers must be positive")
@@ -84,7 +84,7 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-// use sets the sums of the next steps.
+// use sets the Sums of later steps.
 func (t *Trainer) use(sums Sums) {
 	t.sums, t.parts = sums, sums.Parts()
 	t.order = t.order[:0]
@@ -100,7 +100,7 @@ func (t *Trainer) use(sums Sums) {
 	}
 }
 
-// Close stops the goroutines and frees a device's memory.
+// Close stops the goroutines and frees the memory of an attached device.
 func (t *Trainer) Close() error {
 	t.crew.close()
 	if t.card == nil {

@@ -28,7 +28,7 @@ func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
 	return sum / float64(len(images))
 }
 
-// loss returns −ELBO of a record after the forward pass.
+// loss returns −ELBO of record i after the forward pass.
 func (p *pass) loss(i int) float64 {
 	out, value := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
 	math32.Softplus(value, p.back[encoderHidden].row(i, p.of.Pixels), out)

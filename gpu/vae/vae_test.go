@@ -14,7 +14,7 @@ import (
 
 var small = Shape{Pixels: 21, Hidden: 11, Latent: 3}
 
-// network returns a network whose weights are large enough for every derivative to matter.
+// network returns a network whose weights are so large that every derivative matters.
 func network(t testing.TB, seed uint64) *Network {
 	t.Helper()
 	n, err := NewNetwork(small, seeded.Stream(seed, "weights"))
@@ -30,7 +30,7 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// plainLoss returns −ELBO of one image in float64, computed from the definition. x holds the
+// plainLoss returns −ELBO of one image in float64. It follows the definition. x holds the
 // pixels, e the standard normal numbers of the latent vector, and theta the weights, layer by
 // layer and row by row.
 func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
@@ -78,8 +78,8 @@ func (n *Network) flat() []float64 {
 	return theta
 }
 
-// materialise returns the gradient that the pairs stand for: the outer product of each pair,
-// one after another.
+// materialise returns the gradient of a record: the outer product of each pair, one after
+// another.
 func materialise(pairs []dpmech.Pair) []float64 {
 	var g []float64
 	for _, p := range pairs {
@@ -100,7 +100,7 @@ func norm(v []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// A record's gradient is the slope of its loss by finite differences, for every weight.
+// The test compares a record's gradient with finite differences of its loss, for every weight.
 func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	n := network(t, 1)
 	images := made(recordsAtOnce-1, small.Pixels)
@@ -142,7 +142,7 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	}
 }
 
-// The network of the paper has as many weights as the paper says.
+// The test compares the number of weights of the paper's network with the paper.
 func TestParameters(t *testing.T) {
 	if got := mnist.Parameters(); got != 688884 {
 		t.Errorf("%d parameters, d3p has 688884", got)
@@ -161,9 +161,9 @@ func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, cl
 	return m
 }
 
-// A private step releases the sum of materialised gradients, each clipped by its own norm, plus
-// small noise. At every weight the release is within seven standard deviations of the noise of
-// this sum, except with probability 1e-9.
+// The test checks that a private step releases the sum of materialised gradients, each clipped
+// by its own norm, plus small noise. At every weight the release must be within seven standard
+// deviations of the noise, which correct noise exceeds with probability 1e-9.
 func TestStepReleasesClippedGradients(t *testing.T) {
 	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
@@ -229,7 +229,7 @@ func TestStepReleasesClippedGradients(t *testing.T) {
 	}
 }
 
-// train returns the weights after the given number of steps.
+// train returns the weights after some steps with the given number of workers.
 func train(t *testing.T, workers, steps int, private bool) []float64 {
 	t.Helper()
 	n := network(t, 6)
@@ -258,7 +258,7 @@ func train(t *testing.T, workers, steps int, private bool) []float64 {
 	return n.flat()
 }
 
-// The result does not depend on the number of workers.
+// The test checks that the result does not depend on the number of workers.
 func TestWorkersAgree(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		want := train(t, 1, 12, private)
@@ -270,12 +270,13 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
-// Steps lower the loss of images with structure. Elements beyond a matrix of weights stay zero.
+// The test checks that steps lower the loss of images with structure, and that the padding of
+// the matrices of weights stays zero.
 func TestTrainingLearns(t *testing.T) {
 	n := network(t, 9)
 	rng := rand.New(rand.NewPCG(1, 2))
 	images := made(400, small.Pixels)
-	for _, image := range images { // one of three pictures each
+	for _, image := range images { // Each image is one of three pictures.
 		which := rng.IntN(3)
 		for j := range image {
 			image[j] = 0
@@ -301,7 +302,7 @@ func TestTrainingLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Each image is one of three pictures, so the entropy of an image is log 3 = 1.1 nats.
+	// Each image is one of three pictures, so its entropy is log 3 = 1.1 nats.
 	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
 		t.Errorf("loss %.3f before and %.3f after", before, after)
 	}
@@ -330,7 +331,7 @@ func TestTrainingLearns(t *testing.T) {
 	}
 }
 
-// A record's gradient has the same bits at any position in a chunk.
+// The test checks that a record's gradient has the same bits at any position in a chunk.
 func TestGradientDependsOnNoPlace(t *testing.T) {
 	n := network(t, 15)
 	images := made(recordsAtOnce, small.Pixels)
@@ -361,8 +362,8 @@ func TestGradientDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// Pixels are drawn with the probabilities of the image: counts lie within six standard
-// deviations, except with probability 2e-9 each.
+// The test checks that pixels are drawn with the probabilities of the image. Each count must be
+// within six standard deviations, which correct draws exceed with probability 2e-9.
 func TestPixelsAreDrawn(t *testing.T) {
 	n := network(t, 16)
 	p := newPass(n)
@@ -387,7 +388,8 @@ func TestPixelsAreDrawn(t *testing.T) {
 	}
 }
 
-// Chunks cover the batch, consist of whole tiles that fit, and end with a small one.
+// The test checks that chunks cover the batch, consist of whole tiles that fit, and end with a
+// small chunk.
 func TestChunks(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 16, 200} {
 		tr := &Trainer{options: Options{Workers: workers}}

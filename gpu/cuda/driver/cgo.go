@@ -19,7 +19,7 @@ import (
 	_ "fedpvi/gpu/cuda/driver/header"
 )
 
-// code is a CUresult. The driver provides its name and description.
+// code is an error code CUresult. Its name and description come from the driver.
 type code C.CUresult
 
 func (c code) Error() string {
@@ -37,7 +37,7 @@ func result(c C.CUresult) error {
 	return code(c)
 }
 
-// initialise opens the library. If that fails, it returns the loader's reason.
+// initialise opens the CUDA library. On failure it returns the reason of the dynamic loader.
 func initialise() (string, code) {
 	var c C.CUresult
 	why := C.fedpvi_open(&c)
@@ -47,12 +47,12 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// The following functions convert handles of package cu to the types of this package.
+// function, like the functions below, converts a handle of package cu to a type of this package.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }
 
-// load compiles PTX, and returns the compiler's messages.
+// load compiles PTX and returns the module, or the compiler's messages and an error.
 func load(ptx string) (m cu.Module, log string, err error) {
 	text := C.CString(ptx)
 	defer C.free(unsafe.Pointer(text))
@@ -94,7 +94,7 @@ func beginCapture(s cu.Stream) error {
 	return result(C.cuStreamBeginCapture(stream(s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
 }
 
-// endCapture returns the graph of the launches since the capture began, ready to run.
+// endCapture ends a capture and returns an executable graph of the captured launches.
 func endCapture(s cu.Stream) (graphExec, error) {
 	var graph C.CUgraph
 	if err := result(C.cuStreamEndCapture(stream(s), &graph)); err != nil {
@@ -108,7 +108,7 @@ func endCapture(s cu.Stream) (graphExec, error) {
 	return exec, err
 }
 
-// graphExec is a graph that is ready to run.
+// graphExec is an executable graph.
 type graphExec = C.CUgraphExec
 
 func launchGraph(g graphExec, s cu.Stream) error {

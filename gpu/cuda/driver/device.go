@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Device is a GPU in use, with the context that a process shares. Its methods may be called
-// from any goroutine, one at a time.
+// Device is an open GPU with the CUDA context of the process. Its methods may be called from any
+// goroutine, but not at the same time.
 type Device struct {
 	Info
 	dev cu.Device
@@ -39,7 +39,7 @@ func Open(ordinal int) (*Device, error) {
 	return d, nil
 }
 
-// Close releases the GPU and all memory that was not freed.
+// Close releases the GPU and frees all memory that is still allocated.
 func (d *Device) Close() error {
 	if err := d.dev.ReleasePrimaryCtx(); err != nil {
 		return d.failed("give it back", err)
@@ -47,14 +47,14 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// String returns cuda:N.
+// String returns the name of the device, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed wraps an error of the driver.
+// failed returns err with the name of the device and the operation.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
-// bind makes the context current on the calling thread, and locks the goroutine to the thread
-// until the returned function is called.
+// bind locks the goroutine to its thread and makes the context current on this thread, until the
+// returned function is called.
 func (d *Device) bind() (func(), error) {
 	runtime.LockOSThread()
 	if err := cu.SetCurrentContext(d.ctx); err != nil {
@@ -64,7 +64,7 @@ func (d *Device) bind() (func(), error) {
 	return runtime.UnlockOSThread, nil
 }
 
-// do runs calls of the driver on a thread that has the context.
+// do calls functions of the driver on a thread that has the context.
 func (d *Device) do(doing string, calls func() error) error {
 	unbind, err := d.bind()
 	if err != nil {
@@ -89,14 +89,14 @@ func (d *Device) Free() (free int64, err error) {
 // Synchronize waits for all launches and returns their errors.
 func (d *Device) Synchronize() error { return d.do("wait for it", cu.Synchronize) }
 
-// Memory is a piece of the GPU's memory.
+// Memory is an allocated block of the GPU's memory.
 type Memory struct {
 	d    *Device
 	at   cu.DevicePtr
 	size int64
 }
 
-// Alloc takes memory of that many bytes, at least one. Its content is undefined.
+// Alloc allocates memory of size bytes, at least one. Its content is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
 	err := d.do(fmt.Sprintf("take %d bytes of memory", size), func() (err error) {
@@ -113,12 +113,12 @@ func (d *Device) Alloc(size int64) (*Memory, error) {
 	return m, nil
 }
 
-// at returns a piece of memory that starts at an address.
+// at returns the block of size bytes at an address.
 func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
 
-// Free overwrites the memory with zeros, so that its next user finds nothing, and frees it.
+// Free overwrites the memory with zeros and frees it. Its next user then finds no data.
 func (m *Memory) Free() error {
 	return errors.Join(m.Zero(), m.d.do("give memory back", func() error { return cu.MemFree(m.at) }))
 }
@@ -126,7 +126,7 @@ func (m *Memory) Free() error {
 // Size returns the number of bytes.
 func (m *Memory) Size() int64 { return m.size }
 
-// Argument returns the address, for a kernel.
+// Argument returns the address, for use as an argument of a kernel.
 func (m *Memory) Argument() uint64 { return uint64(m.at) }
 
 // Zero sets all bytes to zero.
@@ -134,7 +134,7 @@ func (m *Memory) Zero() error {
 	return m.d.do("clear memory", func() error { return cu.MemsetD8(m.at, 0, m.size) })
 }
 
-// Numbers are the types of numbers in memory.
+// Numbers is the constraint for the types of numbers in memory.
 type Numbers interface {
 	~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
@@ -152,7 +152,7 @@ func (m *Memory) fits(doing string, size int64) error {
 	return nil
 }
 
-// Set copies elements to the beginning of the memory, and returns when they are copied.
+// Set copies elements to the beginning of the memory. It returns when the copy is done.
 func Set[T Numbers](m *Memory, src []T) error {
 	at, size := bytesOf(src)
 	doing := fmt.Sprintf("copy %d bytes to it", size)
@@ -162,7 +162,7 @@ func Set[T Numbers](m *Memory, src []T) error {
 	return m.d.do(doing, func() error { return cu.MemcpyHtoD(m.at, at, size) })
 }
 
-// Get copies elements from the beginning of the memory, and returns when they are copied.
+// Get copies elements from the beginning of the memory. It returns when the copy is done.
 func Get[T Numbers](dst []T, m *Memory) error {
 	at, size := bytesOf(dst)
 	doing := fmt.Sprintf("copy %d bytes from it", size)
@@ -172,14 +172,14 @@ func Get[T Numbers](dst []T, m *Memory) error {
 	return m.d.do(doing, func() error { return cu.MemcpyDtoH(at, m.at, size) })
 }
 
-// Pinned is memory of the host that the GPU copies from and to directly.
+// Pinned is memory of the host that cannot be paged out. The GPU copies directly to and from it.
 type Pinned struct {
 	d    *Device
 	at   unsafe.Pointer
 	size int
 }
 
-// Pin takes pinned memory of that many bytes.
+// Pin allocates pinned memory of size bytes.
 func (d *Device) Pin(size int) (*Pinned, error) {
 	p := &Pinned{d: d, size: size}
 	err := d.do(fmt.Sprintf("pin %d bytes of the host's memory", size), func() (err error) {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A process opens the CUDA library only once, so every test that needs a different library
-// starts a new process.
+// TestMain lets the test program start itself as a new process with another library. A process
+// opens the CUDA library only once.
 func TestMain(m *testing.M) {
 	switch os.Getenv("DRIVER_TEST") {
 	case "":
@@ -49,7 +49,7 @@ func fail(err error) {
 	os.Exit(3)
 }
 
-// work uses the functions of the package one after another and checks the results.
+// work uses the functions of the package one after another and checks their results.
 func work() (err error) {
 	d, err := Open(1)
 	if err != nil {
@@ -126,7 +126,7 @@ func work() (err error) {
 		func() error { return machine.Read(words, at) },
 		func() error { return machine.Free(at) },
 		func() error { _, err := machine.Alloc(16); return err },
-		machine.Close, // frees all other memory
+		machine.Close, // Close frees all memory that is still allocated.
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -145,7 +145,7 @@ func work() (err error) {
 	return nil
 }
 
-// fake builds the library and returns its folder.
+// fake builds the fake library and returns its folder.
 func fake(t *testing.T, source string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func source(t *testing.T) string {
 	return string(text)
 }
 
-// play runs this program with the library in a folder, and returns its output.
+// play runs this program with the library in dir, and returns its output and its exit status.
 func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -178,8 +178,8 @@ func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	return strings.TrimSpace(string(out)), c.ProcessState.ExitCode()
 }
 
-// If something is missing, the program starts, and its error names what is missing, where, and
-// the remedy.
+// The test checks that the program starts if a part of CUDA is missing, and that its error names
+// the missing part, its place, and the remedy.
 func TestMissingDriver(t *testing.T) {
 	good, empty := fake(t, source(t)), fake(t, "int nothing;")
 	for _, c := range []struct {
@@ -243,8 +243,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// The package uses every function of the fake library, and returns an error when the function
-// fails. Functions that only describe errors are left out.
+// The test checks that the package uses every function of the fake library, and returns an error
+// when the function fails. Functions that only describe errors are left out.
 func TestEveryCallIsChecked(t *testing.T) {
 	text := source(t)
 	dir := fake(t, text)
@@ -254,7 +254,7 @@ func TestEveryCallIsChecked(t *testing.T) {
 	}
 	for _, c := range calls {
 		switch c[1] {
-		case "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion": // these describe errors of the others
+		case "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion": // These functions describe errors of the others.
 			continue
 		}
 		out, code := play(t, "work", dir, "FAKE_FAIL="+c[1]+"=719")

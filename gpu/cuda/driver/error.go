@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Reasons why there is no usable GPU, for errors.Is.
+// These errors are the reasons why there is no usable GPU, for use with errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")
@@ -18,13 +18,13 @@ var (
 	ErrMemory   = errors.New("not enough memory on the GPU")
 )
 
-// An Error is the failure of a call.
+// An Error is the failure of a call of the driver.
 type Error struct {
-	// Device is cuda:N, or cuda if none was chosen yet.
+	// Device is cuda:N, or cuda if no device was chosen yet.
 	Device string
 	// Doing names the operation, as in "copy 80 bytes to the GPU".
 	Doing string
-	// Cause is one of the reasons above or an error of the driver.
+	// Cause is one of the reasons above, or an error of the driver.
 	Cause error
 	// Advice is the remedy; it may be empty.
 	Advice string
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain converts errors of cu, whose type is not exported, to codes of this package.
+// plain converts the error codes of cu, whose type is not exported, to codes of this package.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())

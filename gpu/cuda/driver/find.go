@@ -8,17 +8,18 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The package needs CUDA 11.4 (driver 470) for graphs. The PTX needs compute capability 7.5.
+// minimalVersion is CUDA 11.4 (driver 470), the first with the functions for graphs that the
+// package uses. minimalMajor and minimalMinor are the compute capability 7.5 of the PTX.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7
 	minimalMinor   = 5
 )
 
-// unsupportedPTX is CUDA_ERROR_UNSUPPORTED_PTX_VERSION, which cu does not name.
+// unsupportedPTX is the error CUDA_ERROR_UNSUPPORTED_PTX_VERSION, which has no name in cu.
 const unsupportedPTX = code(222)
 
-// Version is the version of the CUDA interface of a driver, as 1000·major + 10·minor.
+// Version is the version of a driver's CUDA interface, as 1000·major + 10·minor.
 type Version int
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
@@ -52,7 +53,7 @@ func Find() (Version, []Info, error) {
 	switch {
 	case why != "" && c == code(cu.NoDevice):
 		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists what the driver sees, without those that CUDA_VISIBLE_DEVICES hides")
-	case why != "" && c == code(cu.NotInitialized): // the library could not be opened
+	case why != "" && c == code(cu.NotInitialized): // The library could not be opened.
 		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
 	case why != "":
 		return fail("start the driver", fmt.Errorf("%w: %s", ErrNoDriver, why), advice(c))
@@ -77,7 +78,7 @@ func Find() (Version, []Info, error) {
 	return version, found, nil
 }
 
-// describe asks the driver about a GPU.
+// describe returns the properties of a GPU, which it gets from the driver.
 func describe(ordinal int) (Info, error) {
 	i := Info{Ordinal: ordinal}
 	dev, err := cu.GetDevice(ordinal)

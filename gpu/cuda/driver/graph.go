@@ -7,17 +7,18 @@ import (
 	"runtime"
 )
 
-// Graph is a recorded sequence of launches and copies that is launched as a whole.
+// Graph is a recorded sequence of launches and copies. The sequence is launched as a whole.
 type Graph struct {
 	d *Device
 	s *Stream
 	g graphExec
 }
 
-// Capture calls work and records what work puts into the stream, instead of running it. work
-// must use only this stream, must not make copies that wait, and must not allocate memory.
+// Capture calls work and records the launches and copies that work puts into the stream, instead
+// of running them. work must use only this stream, must not wait for copies, and must not
+// allocate memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
-	runtime.LockOSThread() // a capture belongs to a thread
+	runtime.LockOSThread() // A capture belongs to a thread.
 	defer runtime.UnlockOSThread()
 	if err := s.d.do("record a graph", func() error { return beginCapture(s.s) }); err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // the capture's own error tells less
+	if failed != nil { // The error of the capture itself gives less information.
 		if err == nil {
 			err = g.Close()
 		}
@@ -40,7 +41,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Launch puts the recorded work into its queue and does not wait for it.
+// Launch puts the recorded work into the stream and does not wait for it.
 func (g *Graph) Launch() error {
 	unbind, err := g.d.bind()
 	if err != nil {
@@ -53,7 +54,7 @@ func (g *Graph) Launch() error {
 	return nil
 }
 
-// Close frees the graph's memory.
+// Close frees the memory of the graph.
 func (g *Graph) Close() error {
 	return g.d.do("close a graph", func() error { return destroyGraph(g.g) })
 }

@@ -14,8 +14,8 @@ type Module struct {
 	m cu.Module
 }
 
-// Load compiles PTX for the GPU. The driver caches the result, so that later loads of the same
-// text are fast.
+// Load compiles PTX for the GPU. The driver caches the result, so later loads of the same text
+// are fast.
 func (d *Device) Load(ptx string) (*Module, error) {
 	m := &Module{d: d}
 	err := d.do("compile the kernels", func() error {
@@ -43,7 +43,8 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel returns a function that may use shared bytes of dynamic shared memory in each block.
+// Kernel returns the kernel of a name. In each block it may use shared bytes of dynamic shared
+// memory.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {
@@ -58,13 +59,13 @@ func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	return k, nil
 }
 
-// Stream is a queue of work on the GPU. Its launches run in order.
+// Stream is a queue of work on the GPU. Launches in a stream run in order.
 type Stream struct {
 	d *Device
 	s cu.Stream
 }
 
-// Stream makes a queue.
+// Stream returns a new queue.
 func (d *Device) Stream() (*Stream, error) {
 	s := &Stream{d: d}
 	err := d.do("make a stream", func() (err error) {
@@ -77,14 +78,14 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Wait returns when the queue is empty, with the errors of its work.
+// Wait waits until the queue is empty, and returns the errors of its work.
 func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchronize) }
 
 // Close destroys the queue.
 func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
 
-// Shape holds the number of blocks of a launch, the number of threads of a block, and the size
-// of its dynamic shared memory in bytes. A dimension of 0 counts as 1.
+// Shape is the shape of a launch: the number of blocks, the number of threads of a block, and
+// the size of a block's dynamic shared memory in bytes. A dimension of 0 counts as 1.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      uint32
@@ -107,7 +108,7 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy puts a copy of the source's bytes, which the destination must hold, into the queue.
+// Copy puts a copy of all bytes of src to dst into the queue. dst must be large enough.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err
@@ -115,8 +116,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload and Download put copies of the whole pinned memory, to or from the GPU, into the
-// queue.
+// Upload puts a copy of the whole pinned memory to the GPU into the queue. Download does the
+// same in the other direction.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err
@@ -131,8 +132,7 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time runs the work that the function puts into the queue and returns the seconds that the GPU
-// took.
+// Time calls work and returns the seconds that the GPU takes for the work in the queue.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Machine is a GPU with the kernels of a module. It implements cuda.Device. Its methods may be
-// called from several goroutines at once; a mutex lets one run at a time.
+// called from several goroutines at once, and a mutex makes them run one at a time.
 type Machine struct {
 	d       *Device
 	module  *Module
@@ -18,7 +18,7 @@ type Machine struct {
 	memory  map[uint64]*Memory
 }
 
-// Start opens a GPU and compiles PTX for it.
+// Start opens a GPU and compiles the kernels in ptx for it.
 func Start(ordinal int, ptx string) (*Machine, error) {
 	d, err := Open(ordinal)
 	if err != nil {
@@ -31,7 +31,7 @@ func Start(ordinal int, ptx string) (*Machine, error) {
 	return m, nil
 }
 
-// Close releases the GPU with all memory that was not freed.
+// Close releases the GPU and frees all memory that is still allocated.
 func (m *Machine) Close() error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -43,10 +43,10 @@ func (m *Machine) Close() error {
 	return errors.Join(err, m.module.Unload(), m.d.Close())
 }
 
-// Name returns the names of the GPU, for reports.
+// Name returns the ordinal and the model of the GPU, for reports.
 func (m *Machine) Name() string { return fmt.Sprintf("%v (%s)", m.d, m.d.Info.Name) }
 
-// Device returns the GPU.
+// Device returns the open GPU.
 func (m *Machine) Device() *Device { return m.d }
 
 // Alloc returns the address of new memory of that many bytes.
@@ -96,11 +96,11 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // the default stream, which copies wait for
+	queue := Stream{d: m.d} // the default stream; copies wait for its work
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
-// kernel returns a kernel that may use the given amount of shared memory.
+// kernel returns a kernel that may use shared bytes of shared memory.
 func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	k, ok := m.kernels[name]
 	if ok && shared <= k.shared {
@@ -113,17 +113,17 @@ func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	return k, err
 }
 
-// line returns a shape of one dimension.
+// line returns a one-dimensional shape.
 func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. The play function that it returns waits for
-// earlier launches, and returns when the graph is done.
+// Record implements cuda.Recorder with a graph. The returned function play waits for earlier
+// launches, and returns when the graph is done. forget frees the graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	err = work(func(name string, _, _, shared int, _ ...uint64) error { // kernels must be found before the capture
+	err = work(func(name string, _, _, shared int, _ ...uint64) error { // Kernels must be loaded before the capture.
 		_, err := m.kernel(name, shared)
 		return err
 	})

@@ -37,14 +37,14 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// The build cache knows the files that a package embeds, but not those that its C++ code
-// includes. Embedding the sources makes Go compile this package again when a kernel changes.
+// Embedding the sources makes Go compile this package again when a kernel changes. The build
+// cache tracks the files that a package embeds, but not the files that its C++ code includes.
 var _ = kernel.Sources
 
 // An Order is the order in which the runnable threads of a block run.
 type Order int
 
-// The orders. Results depend on them only if a barrier is missing.
+// Forward and the other orders give the same results unless a barrier is missing.
 const (
 	Forward  Order = C.EMULATOR_FORWARD
 	Backward Order = C.EMULATOR_BACKWARD
@@ -55,7 +55,7 @@ const (
 // one at a time.
 type Device struct{ Order Order }
 
-// Name names the device, for reports.
+// Name returns the name of the device for reports.
 func (*Device) Name() string { return "emulated device" }
 
 // Kernels returns the names of all kernels.
@@ -66,7 +66,7 @@ func Kernels() (names []string) {
 	return names
 }
 
-// Alloc returns the address of new memory of that many bytes. Its content is garbage.
+// Alloc returns the address of new memory of that many bytes. It fills the memory with garbage.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {
@@ -75,7 +75,7 @@ func (*Device) Alloc(bytes int) (uint64, error) {
 	return p, nil
 }
 
-// Free overwrites memory and frees it.
+// Free overwrites memory that Alloc returned and frees it.
 func (*Device) Free(memory uint64) error {
 	C.clear(C.ulonglong(memory))
 	C.release(C.ulonglong(memory))
@@ -98,7 +98,7 @@ func (*Device) Read(words []uint64, memory uint64) error {
 	return nil
 }
 
-// Launch runs a kernel to its end.
+// Launch runs a kernel and returns when it is done.
 func (d *Device) Launch(name string, blocks, threads, shared int, arguments ...uint64) error {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))

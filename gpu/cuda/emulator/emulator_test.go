@@ -14,11 +14,11 @@ import (
 
 var orders = []Order{Forward, Backward, Shuffled}
 
-// shapes are numbers of blocks and of threads, some of them odd.
+// shapes are pairs of a number of blocks and a number of threads. Some are odd.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
-// launch runs a kernel whose arguments are an output of the given number of words and the
-// inputs. It returns the output.
+// launch runs a kernel and returns its output of the given number of words. The arguments of the
+// kernel are the output and the inputs.
 func launch(t *testing.T, o Order, name string, shape [2]int, words int, inputs ...[]uint64) []uint64 {
 	t.Helper()
 	out, err := try(t, o, name, shape, words, inputs...)
@@ -70,8 +70,8 @@ func TestThreadsShareMemoryBetweenBarriers(t *testing.T) {
 	}
 }
 
-// A kernel that lacks a necessary barrier gives different results for different orders of
-// the threads.
+// The test checks that a kernel that lacks a necessary barrier gives different results for
+// different orders of the threads.
 func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	in := sequence(64)
 	first := launch(t, Forward, "probe_reverse_racing", [2]int{1, 64}, 64, in)
@@ -81,8 +81,8 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	}
 }
 
-// A kernel that lacks the barrier which keeps one warp from overtaking another also gives
-// different results for different orders.
+// The test checks the same for a kernel that lacks a barrier between two warps, so that one warp
+// overtakes the other.
 func TestAnOrderShowsAnOvertakingWarp(t *testing.T) {
 	var results [2][]uint64
 	for i, o := range []Order{Forward, Backward} {
@@ -185,7 +185,7 @@ func TestDeadlockIsAnError(t *testing.T) {
 		if _, err := try(t, o, "probe_stuck", [2]int{1, 5}, 5); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Errorf("threads that wait for ever: %v", err)
 		}
-		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // the next launch is not affected
+		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // The failure must not affect the next launch.
 	}
 	for _, shape := range [][2]int{{0, 1}, {1, 0}, {1, 1025}} {
 		if _, err := try(t, Forward, "probe_garbage", shape, 1); err == nil {
@@ -217,7 +217,7 @@ func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 	}
 }
 
-// The emulator has every kernel that a device has.
+// The test checks that the emulator has every kernel of the PTX.
 func TestEmulatorHasAllKernels(t *testing.T) {
 	var compiled, emulated []string
 	lines := bufio.NewScanner(strings.NewReader(kernel.PTX))

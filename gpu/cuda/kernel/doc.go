@@ -1,9 +1,9 @@
-// Package kernel holds the code that runs on a graphics card: sources in CUDA C++ that need
-// none of NVIDIA's headers or libraries, and the PTX that clang makes of them (make ptx), which
-// programs embed. PTX of version 7.0 for sm_75 loads with every driver from 450 on, and on
-// every card from Turing on.
+// Package kernel holds the code that runs on a graphics card. The sources are CUDA C++ without
+// NVIDIA's headers or libraries. clang compiles them to PTX (make ptx), which programs embed.
+// PTX of version 7.0 for sm_75 loads with every driver from 450 on, and on every card from
+// Turing on.
 //
-// The same sources, compiled by g++, run on a processor: package emulator.
+// Package emulator compiles the same sources with g++ and runs them on a processor.
 package kernel
 
 import "embed"

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The PTX in the repository was made from the sources in the repository. The test needs no
+// The test checks the hash of the sources that the PTX in the repository states. It needs no
 // compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")
@@ -23,7 +23,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	// The Makefile hashes *.cu before *.h.
+	// The order is that of the Makefile, which hashes *.cu before *.h.
 	slices.SortFunc(names, func(a, b string) int {
 		return strings.Compare(fmt.Sprint(strings.HasSuffix(a, ".h"), a), fmt.Sprint(strings.HasSuffix(b, ".h"), b))
 	})
@@ -41,7 +41,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 }
 
-// The PTX in the repository is the compiler's output.
+// The test compares the PTX in the repository with the compiler's output.
 func TestPTXIsTheCompilersOutput(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
@@ -68,10 +68,10 @@ func TestPTXIsTheCompilersOutput(t *testing.T) {
 	}
 }
 
-// fuses are the kernels that multiply matrices.
+// fuses lists the kernels that multiply matrices, where fused operations are allowed.
 var fuses = map[string]bool{"network_forward": true, "network_back": true, "network_update": true, "network_update_plainly": true}
 
-// entries returns the text of every kernel.
+// entries returns the PTX text of every kernel, by name.
 func entries() map[string]string {
 	all := map[string]string{}
 	for _, text := range strings.Split(PTX, ".visible .entry ")[1:] {
@@ -81,8 +81,9 @@ func entries() map[string]string {
 	return all
 }
 
-// The PTX has no instruction that rounds differently on a card than on a processor and calls no
-// library. Its version is one that drivers of the last years accept.
+// The test checks that the PTX calls no library and has no instruction that rounds differently
+// on a card than on a processor. It also checks that the PTX version is one that the drivers of
+// the last years accept.
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {
@@ -94,8 +95,7 @@ func TestPTXIsPlain(t *testing.T) {
 			t.Errorf("the PTX has %q", bad)
 		}
 	}
-	// Sums of float32 numbers are fused only in products of matrices, where the source asks for
-	// it.
+	// Sums of float32 numbers are fused only in products of matrices, whose source requests it.
 	for name, body := range entries() {
 		if strings.Contains(body, "fma.rn.f32") != fuses[name] {
 			t.Errorf("%s fuses products and sums: %t", name, !fuses[name])
