@@ -24,14 +24,14 @@ var (
 
 func now() time.Time { return today }
 
-// A site is a party with its keys. Each key is in its own file.
+// A site is a party with its keys. Each key is stored in a separate file.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity
 	tls      *channel.Key
 	sealing  *seal.Key
 	entry    roster.Entry
-	request  []byte // for a certificate
+	request  []byte // request for a certificate
 }
 
 func check(t *testing.T, err error) {
@@ -81,7 +81,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	authority, err := channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
 	check(t, err)
 
-	// The coordinator makes an invitation; the client parses it and makes its keys.
+	// The coordinator makes an invitation. The client parses it and makes its keys.
 	made, ticket, err := invitation.New(invitation.Invitation{
 		Study: study, Name: "north", Coordinator: hub.identity.Fingerprint(), Pin: hub.tls.Pin(),
 		Addresses: []string{"hub.example.org:7443"}, Expires: today.Add(time.Hour),
@@ -113,7 +113,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 		t.Error("the invitation can be used twice")
 	}
 
-	// The coordinator signs the next roster, with both parties; the client verifies it.
+	// The coordinator signs the next roster, which has both parties. The client verifies it.
 	members, err = members.Next([]roster.Entry{hub.entry, entry})
 	check(t, err)
 	header := signed.Header{Version: signed.MaxVersion, Domain: signed.Roster, Study: study, Roster: members.Hash()}
@@ -139,7 +139,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	answers(t, hub, north, got)
 }
 
-// answers has north seal and sign an answer, and hub verify and open it.
+// answers lets north seal and sign an answer, and lets hub verify and open it.
 func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	t.Helper()
 	const size = 1000
@@ -178,7 +178,7 @@ func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	}
 }
 
-// connect makes a TLS connection and returns the party that the server sees as its peer.
+// connect makes a TLS connection and returns the client's party as the server sees it.
 func connect(t *testing.T, client, server *tls.Config) channel.Party {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)

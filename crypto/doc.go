@@ -1,5 +1,5 @@
-// Package crypto contains the packages that handle keys. Package crypto itself has no code.
-// Its test uses all the packages together, as the daemons do:
+// Package crypto contains the packages that handle keys. Package crypto itself has no code. Its
+// test uses all the packages together, as the daemons do:
 //
 //   - identity: the long-term keys with which parties sign.
 //   - keyfile, secret: private keys on disk and in memory.
@@ -8,7 +8,7 @@
 //   - channel: mutual TLS between the parties.
 //   - transcript: the chain of signed entries that records a study.
 //   - signed: signed messages, bound to a study, round, model and roster.
-//   - seal: encryption for one recipient, and of state at rest.
+//   - seal: encryption for one recipient, and of state that is stored on disk.
 //
 // These packages do not interpret the bytes that they sign and seal.
 package crypto

@@ -14,13 +14,12 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Skew is the time by which the clock of a party may be slow. A certificate is valid from
-// Skew before the time when it was issued.
+// Skew is the largest time by which the clock of a party may be slow. A certificate is valid
+// from Skew before the time of issue.
 const Skew = 5 * time.Minute
 
-// An Authority certifies the TLS keys of the parties of one study. It has a key of its
-// own. Its certificates are valid for this study only, and only if the roster pins the
-// certified key.
+// An Authority certifies the TLS keys of the parties of one study. It has a separate key. Its
+// certificates are valid for this study only, and only if the roster pins the certified key.
 type Authority struct {
 	study       Hash
 	key         *Key
@@ -80,8 +79,8 @@ func newAuthority(key *Key, der []byte, study Hash) (*Authority, error) {
 	return &Authority{study: study, key: key, certificate: certificate}, nil
 }
 
-// parseAuthority decodes the self-signed certificate of the authority of a study. It does
-// not check who made the certificate.
+// parseAuthority decodes the self-signed certificate of the authority of a study. It does not
+// check the origin of the certificate.
 func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 	c, err := x509.ParseCertificate(der)
 	if err != nil {

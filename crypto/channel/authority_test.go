@@ -83,8 +83,8 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// Issue takes only the key of a certificate from the request. All other fields come from
-// the other arguments of Issue.
+// The test checks that Issue takes only the key of a certificate from the request. All other
+// fields come from the other arguments of Issue.
 func TestCertificateHasKeyOfRequest(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {
@@ -173,7 +173,7 @@ func TestEveryChangedByteOfARequestIsDetected(t *testing.T) {
 	}
 }
 
-// knownServerName was made with Python's hashlib and base64.
+// knownServerName was computed with Python's hashlib and base64.
 const knownServerName = "lu5fmwyrcyqrff6ubl2bsvbfqvftqr4u.fedpvi.invalid"
 
 func TestNamesInCertificates(t *testing.T) {

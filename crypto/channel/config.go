@@ -11,7 +11,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A handshake fails with these errors. Their text does not depend on the peer. The peer
+// A handshake fails with one of these errors. Their text does not depend on the peer. The peer
 // learns only that its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
@@ -24,12 +24,12 @@ var (
 // handshake and returns false for a party that is not in the roster.
 type Pins func(Party) (identity.Pin, bool)
 
-// A Server is the coordinator's end of the connections of one study.
+// A Server configures the coordinator's end of the connections of one study.
 type Server struct {
 	Credentials *Credentials
 	Pins        Pins
 	// Guests permits connections without a client certificate, so that guests can redeem an
-	// invitation. PeerOf returns the zero Party for a guest. Callers must refuse all other
+	// invitation. For a guest, PeerOf returns the zero Party. Callers must refuse all other
 	// requests of guests.
 	Guests bool
 	Now    func() time.Time
@@ -75,7 +75,7 @@ func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	}
 }
 
-// A Client is a party's end of a connection to the coordinator of its study.
+// A Client configures a party's end of a connection to the coordinator of its study.
 type Client struct {
 	Credentials *Credentials
 	Pins        Pins
@@ -103,7 +103,7 @@ func (l Client) Config() *tls.Config {
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	c := base(now)
 	c.ServerName = ServerName(study)
-	c.InsecureSkipVerify = true // VerifyConnection checks the pin in place of the chain
+	c.InsecureSkipVerify = true // VerifyConnection checks the pin instead of the certificate chain.
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		pins := func(Party) (identity.Pin, bool) { return pin, true }
 		if err := check(state, study, pins, identity.Coordinator); err != nil {
@@ -135,7 +135,7 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check checks the peer of a connection. Both ends call it in addition to verifying the
+// check checks the peer of a connection. Both ends call check. They also verify the certificate
 // chain to the authority.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {

@@ -44,8 +44,7 @@ func TestAdminsConnect(t *testing.T) {
 	}
 }
 
-// leafOf returns a template with the fields that the authority puts into a certificate of
-// p.
+// leafOf returns a certificate template with the same fields that the authority sets for p.
 func leafOf(p Party) *x509.Certificate {
 	return &x509.Certificate{
 		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},
@@ -64,8 +63,8 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 		change(c)
 		return c
 	}
-	// pinned returns a configuration with a certificate that change has altered. The roster pins
-	// its key, so that only the change can cause a refusal.
+	// pinned returns a configuration with a certificate that the function change altered. The
+	// roster pins its key, so that only the change can cause a refusal.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.north.party)
 		change(leaf)
@@ -82,7 +81,7 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		client func() *tls.Config
-		want   error // nil if crypto/tls makes the error
+		want   error // expected error; nil if crypto/tls makes the error
 	}{
 		{"no certificate", func() *tls.Config { return changed(func(c *tls.Config) { c.GetClientCertificate = nil }) }, nil},
 		{"not in the roster", func() *tls.Config {
@@ -154,7 +153,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
-	shown := s.hub.key.Pin() // the pin in an invitation
+	shown := s.hub.key.Pin() // pin that the invitation states
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.hub.party)
 		change(leaf)
@@ -185,8 +184,8 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		{"no post-quantum key exchange", func() *tls.Config {
 			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
 		}, nil},
-		// A public authority could make this certificate: the name is right and the key is
-		// pinned.
+		// A public authority could make this certificate, because the name is right and the key
+		// is pinned.
 		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
 		{"under another name", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} })
@@ -206,7 +205,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		server.VerifyConnection = nil
 		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
 			at, _ := connect(t, client, server)
-			// A guest does not know the authority and checks the pin from the invitation
+			// A guest does not know the authority, and checks the pin from the invitation
 			// instead. It therefore accepts a certificate of another authority.
 			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
@@ -230,7 +229,8 @@ func TestGuestsConnectOnlyWherePermitted(t *testing.T) {
 	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
 		t.Errorf("the guest sees %v, %v", p, err)
 	}
-	// A party with a certificate is not a guest, and a wrong certificate is refused.
+	// The server accepts a party with a certificate too, and refuses a certificate whose holder
+	// is not in the roster.
 	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
 		t.Error("a party was refused by a server that permits guests:", at.err)
 	}
@@ -258,7 +258,7 @@ func TestGuestsConnectOnlyWherePermitted(t *testing.T) {
 	}
 }
 
-// A session is not resumed even if the client has cached it.
+// The test checks that a session is not resumed even if the client has cached it.
 //
 //abuse:case P11 no session is resumed, so every connection is checked in full
 func TestSessionsAreNotResumed(t *testing.T) {
@@ -290,7 +290,8 @@ func TestSessionsAreNotResumed(t *testing.T) {
 	}
 }
 
-// Older protocols are refused in the handshake, before a certificate is checked.
+// The test checks that older protocols are refused in the handshake, before a certificate is
+// checked.
 //
 //abuse:case A11 TLS below 1.3 and key exchanges without ML-KEM are refused
 func TestOlderHandshakesAreRefused(t *testing.T) {
@@ -314,8 +315,8 @@ func TestOlderHandshakesAreRefused(t *testing.T) {
 	}
 }
 
-// Each of the package's own checks refuses a bad peer, even if crypto/tls would refuse the
-// peer first.
+// The test passes bad peers to check directly. In a connection, crypto/tls would refuse some of
+// them first.
 func TestEachCheckWorksAlone(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, tc := range map[string]struct {
@@ -375,7 +376,7 @@ func TestOnePortServesSeveralStudies(t *testing.T) {
 	}
 }
 
-// The error messages of a failed handshake reveal nothing about the peer.
+// The test checks that the error messages of a failed handshake reveal nothing about the peer.
 //
 //abuse:case P12 the errors of a handshake do not depend on the peer
 func TestErrorsDoNotDependOnThePeer(t *testing.T) {

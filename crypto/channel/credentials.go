@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Credentials are a party's TLS key and the certificate that the authority of the study
-// issued for it. The certificate can be renewed while connections use it.
+// Credentials hold a party's TLS key, and the certificate of this key from the authority of the
+// study. The certificate can be renewed while connections use it.
 type Credentials struct {
 	party     Party
 	key       *Key
@@ -33,8 +33,8 @@ func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.T
 	return c, nil
 }
 
-// Renew replaces the certificate by a newer one of the same key, for new connections. If
-// it returns an error, the old certificate stays in use.
+// Renew replaces the certificate by a newer certificate for the same key. The new certificate is
+// used for new connections. If Renew returns an error, the old certificate stays in use.
 func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 	leaf, err := x509.ParseCertificate(certificate)
 	if err != nil {
@@ -54,11 +54,11 @@ func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 	return nil
 }
 
-// Expires returns the end of validity of the certificate in use.
+// Expires returns the time at which the certificate in use expires.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewFrom returns the time from which to request a new certificate: after two thirds of
-// the validity, so that the last third is left for retries.
+// RenewFrom returns the time from which the caller should request a new certificate. It is after
+// two thirds of the validity, so that the last third is left for retries.
 func (c *Credentials) RenewFrom() time.Time {
 	leaf := c.current.Load().Leaf
 	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)

@@ -13,8 +13,8 @@ import (
 // fuzzed is the hash of the study in the fuzz targets of this file.
 var fuzzed = Hash{1, 2, 3}
 
-// FuzzRequest checks that the authority certifies only the key that the roster pins,
-// whatever request a party signs.
+// FuzzRequest checks that, for any request that a party signs, the authority certifies only the
+// key that the roster pins.
 //
 //abuse:case A08 the authority certifies only the key that the roster pins
 func FuzzRequest(f *testing.F) {
@@ -40,8 +40,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzCertificates sends arbitrary certificates to a party and checks that it accepts only
-// a certificate of its own key.
+// FuzzCertificates checks that a party that gets arbitrary bytes accepts only a certificate of
+// its own key.
 func FuzzCertificates(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
 	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)

@@ -27,12 +27,12 @@ const (
 		"which are refused all the same where the roster pins another key."
 )
 
-// A Key is a party's Ed25519 key for TLS. It differs from the key of the party's identity,
-// which signs the request for its certificate. Formatting verbs, loggers and encoders do
-// not show the key.
+// A Key is a party's Ed25519 key for TLS. It differs from the key of the party's identity, which
+// signs the request for a certificate. Formatting verbs, loggers and encoders do not show the
+// key.
 type Key struct {
 	public ed25519.PublicKey
-	key    secret.Secret // ed25519.PrivateKey
+	key    secret.Secret // key of type ed25519.PrivateKey
 }
 
 // GenerateKey makes a new key from the random source of the operating system.
@@ -48,10 +48,10 @@ func fromKey(key ed25519.PrivateKey) *Key {
 	return &Key{public: key.Public().(ed25519.PublicKey), key: secret.New(key)}
 }
 
-// CreateKey makes a new key and writes it to a new file with keyfile.Create.
+// CreateKey makes a new key and writes it to a new file in the format of package keyfile.
 func CreateKey(path string) (*Key, error) { return createKey(path, tlsKind, tlsComment) }
 
-// LoadKey reads a key from a file that CreateKey wrote, with keyfile.Load.
+// LoadKey reads a key from a file that CreateKey wrote. It returns the errors of keyfile.Load.
 func LoadKey(path string) (*Key, error) { return loadKey(path, tlsKind) }
 
 func createKey(path, kind, comment string) (*Key, error) {
@@ -109,5 +109,5 @@ func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 // String returns the same text for every key.
 func (k *Key) String() string { return "key for connections" }
 
-// LogValue logs the same text for every key.
+// LogValue returns the same text for every key, so that no log contains a key.
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

@@ -27,8 +27,8 @@ type Hash = [sha256.Size]byte
 // under .invalid (RFC 2606).
 const domainName = "fedpvi.invalid"
 
-// A Party is the holder of a certificate, as the certificate names it. The zero Party is
-// a guest, who has no certificate.
+// A Party is the holder of a certificate, with the fields that the certificate states. The zero
+// Party is a guest, who has no certificate.
 type Party struct {
 	Study Hash
 	Role  identity.Role
@@ -43,8 +43,8 @@ func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
 
-// partyOf returns the party that the URIs of a certificate name. There must be exactly
-// one URI, in the form that Party.uri writes.
+// partyOf returns the party that the URIs of a certificate name. There must be exactly one URI,
+// and it must have the form that Party.uri returns.
 func partyOf(uris []*url.URL) (Party, error) {
 	if len(uris) != 1 {
 		return Party{}, errParty
@@ -78,19 +78,19 @@ func usage(r identity.Role) x509.ExtKeyUsage {
 	return x509.ExtKeyUsageClientAuth
 }
 
-// ServerName returns the TLS server name of the coordinator of a study. The server name is
-// in the certificate, and a client sends it unencrypted in its first message. It is derived
-// from a hash of the study, so that it does not reveal the study.
+// ServerName returns the TLS server name of the coordinator of a study. The server name is in
+// the certificate, and a client sends it unencrypted in its first message. It is a hash of the
+// study's hash, so it does not reveal the study.
 func ServerName(study Hash) string {
 	sum := sha256.Sum256(append([]byte("fedpvi/v1/server-name\x00"), study[:]...))
 	label := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])
 	return strings.ToLower(label) + "." + domainName
 }
 
-// PeerOf returns the party at the other end of a connection that was made with a
-// configuration of this package. For a guest, which may only join the study, it returns
-// the zero Party. A party can leave the roster while it is connected, so callers must
-// look it up in the roster for every request.
+// PeerOf returns the party at the other end of a connection that was made with a configuration
+// of this package. For a guest, who may only join the study, it returns the zero Party. A party
+// can leave the roster while it is connected, so callers must look it up in the roster for every
+// request.
 func PeerOf(state tls.ConnectionState) (Party, error) {
 	if !state.HandshakeComplete {
 		return Party{}, errors.New("the peer is not known before the handshake is complete")

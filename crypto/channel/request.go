@@ -22,10 +22,10 @@ const (
 // ErrRequest is returned for every invalid request for a certificate.
 var ErrRequest = errors.New("the request for a certificate is malformed, or not signed with the identity and the TLS key that the roster has for this party")
 
-// NewRequest returns a request for a certificate to the authority of a study: a
-// certificate request (PKCS #10, RFC 2986) signed with the TLS key, followed by a
-// signature of the party's identity. The request is not secret and can be sent again to
-// renew the certificate.
+// NewRequest returns a request for a certificate to the authority of a study. It consists of a
+// certificate request (PKCS #10, RFC 2986), which is signed with the TLS key, and a signature of
+// the party's identity. The request is not secret. The party can send it again to renew the
+// certificate.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -38,8 +38,8 @@ func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 
 func requestStatement(study Hash, der []byte) []byte { return append(bytes.Clone(study[:]), der...) }
 
-// checkRequest verifies a request and returns the key to certify. The authority takes only
-// this key from the request.
+// checkRequest verifies a request and returns the key to certify. The authority uses only this
+// key of the request.
 func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identity.Pin) (ed25519.PublicKey, error) {
 	r := wire.NewReader(request)
 	der := r.Bytes(maxRequest)

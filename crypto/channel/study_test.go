@@ -96,8 +96,8 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows returns a copy of c with another certificate, which the authority made from the
-// template leaf for a new key, and the pin of that key.
+// shows returns a copy of c with another certificate and the pin of its key. The authority makes
+// the certificate from the template leaf for a new key.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()
@@ -121,9 +121,9 @@ type outcome struct {
 	err   error
 }
 
-// connect makes a connection over the loopback and sends one byte each way after the
-// handshake, because a client learns only from a read after the handshake that the server
-// refused it.
+// connect makes a connection over the loopback interface and sends one byte each way after the
+// handshake. If the server refuses the client, the client learns this only from a read after the
+// handshake.
 func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,7 +27,7 @@ type Domain string
 // encoders do not show the key.
 type Identity struct {
 	public PublicKey
-	key    secret.Secret // ed25519.PrivateKey
+	key    secret.Secret // key of type ed25519.PrivateKey
 }
 
 // Generate makes a new identity from the random source of the operating system.
@@ -43,9 +43,9 @@ func fromKey(key ed25519.PrivateKey) *Identity {
 	return &Identity{public: PublicKey(key[ed25519.PublicKeySize:]), key: secret.New(key)}
 }
 
-// Create makes a new identity and writes it to a new file of mode 0600. It makes the
-// directory, with mode 0700, if it does not exist, and returns an error if the file
-// exists. The file survives a power failure once Create has returned.
+// Create makes a new identity and writes it to a new file of mode 0600. If the directory does
+// not exist, Create makes it with mode 0700. It returns an error if the file exists. Once Create
+// has returned without error, the file survives a power failure.
 func Create(path string) (*Identity, error) {
 	i, err := Generate()
 	if err != nil {
@@ -62,8 +62,8 @@ func Create(path string) (*Identity, error) {
 	return i, nil
 }
 
-// Load reads an identity from a file that Create wrote. Like keyfile.Load, it refuses
-// links, files and directories that are open to others, and a key that was changed.
+// Load reads an identity from a file that Create wrote. It refuses links, files and directories
+// that are open to others, and a key that was changed.
 func Load(path string) (*Identity, error) {
 	seed, err := keyfile.Load(path, keyKind)
 	if err != nil {

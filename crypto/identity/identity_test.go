@@ -18,7 +18,7 @@ import (
 
 const domain = Domain("fedpvi/v1/test")
 
-// known returns the identity whose seed is the bytes 0 to 31.
+// known returns the identity whose seed consists of the bytes 0 to 31.
 func known() *Identity {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {
@@ -34,9 +34,9 @@ const (
 		"57cb69ff77c5c7b305c6ff5dc6ebc6d850645311a26952457f255d43cbc32c06"
 )
 
-// The test compares with values from Python's cryptography package. They are the public key
-// of the seed, the SHA-256 of the public key, and a signature of "fedpvi/v1/test", a zero
-// byte and SHA-256("message").
+// The test compares a public key, its SHA-256, and a signature with values from Python's
+// cryptography package. The signature is of "fedpvi/v1/test", a zero byte and
+// SHA-256("message").
 func TestKnownSignature(t *testing.T) {
 	i := known()
 	signature := i.Sign(domain, []byte("message"))
@@ -93,8 +93,8 @@ func TestMalformedDomainsPanic(t *testing.T) {
 	}
 }
 
-// Under a key of small order, the signature with R the neutral point and S zero is valid
-// for many messages.
+// The test checks that keys of small order are refused. Under such a key, the signature with R
+// the neutral point and S zero is valid for many messages.
 func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 	forged := [SignatureSize]byte{1}
 	if len(smallOrders) != 7 {
@@ -169,7 +169,7 @@ func TestCreatedIdentityIsLoaded(t *testing.T) {
 	}
 }
 
-// Generate makes keys only from the random source of the operating system.
+// The test checks that Generate makes keys only from the random source of the operating system.
 //
 //abuse:case P15 keys come from the random source of the operating system
 func TestKeysAreRandom(t *testing.T) {

@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// MaxName is the longest name in bytes.
+// MaxName is the length of the longest name in bytes.
 const MaxName = 40
 
 // ErrName is returned for a malformed name. Its text describes a valid name.
 var ErrName = fmt.Errorf("a name consists of 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
 
-// A Name identifies a party to people within a study. Its characters are safe in paths,
-// URIs and log lines. Names that look alike have the same Skeleton.
+// A Name identifies a party within a study. Its characters are safe in paths, URIs and log
+// lines. Names that look alike have the same Skeleton.
 type Name string
 
-// ParseName returns the text as a Name, or ErrName, which does not quote the text.
+// ParseName returns the text as a Name. For a malformed name it returns ErrName, whose text does
+// not quote the input.
 func ParseName(text string) (Name, error) {
 	if len(text) == 0 || len(text) > MaxName {
 		return "", ErrName
@@ -41,10 +42,10 @@ func (n Name) Skeleton() string { return alikePairs.Replace(alike.Replace(string
 // A Role determines the rights of a party.
 type Role uint8
 
-// The roles. The zero Role has no rights.
+// These are the roles. The zero Role has no rights.
 const (
 	Client      Role = 1 // holds a shard and answers plans
-	Coordinator Role = 2 // sends the plans; every study has one
+	Coordinator Role = 2 // sends the plans; every study has exactly one
 	Admin       Role = 3 // administers a coordinator
 )
 
@@ -61,7 +62,7 @@ func (r Role) String() string {
 	return "no role"
 }
 
-// ParseRole is the inverse of String.
+// ParseRole returns the role with the given name.
 func ParseRole(text string) (Role, error) {
 	for r, name := range roles {
 		if name == text {

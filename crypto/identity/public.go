@@ -19,13 +19,12 @@ const (
 // ErrPublicKey is returned for bytes that are not the public key of an identity.
 var ErrPublicKey = errors.New("not a public key of an identity")
 
-// A PublicKey verifies the signatures of a party. It can be compared with == and used as
-// a map key.
+// A PublicKey verifies the signatures of a party. It is comparable with == and can be a map key.
 type PublicKey [PublicKeySize]byte
 
-// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of
-// small order: under such a key one signature is valid for many messages, so that a
-// party could deny having signed a message.
+// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small
+// order. Under such a key one signature is valid for many messages, so a party could deny having
+// signed a message.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
 		return PublicKey{}, ErrPublicKey
@@ -62,15 +61,15 @@ func (k *PublicKey) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Fingerprint identifies a public key: it is the SHA-256 of the key's 32 bytes.
+// A Fingerprint identifies a public key. It is the SHA-256 of the key's 32 bytes.
 type Fingerprint [sha256.Size]byte
 
 // String returns the full fingerprint as 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// Short returns the first 64 bits in four groups (5ff1-0c4a-…), so that people can
-// recognise a party. An attacker with enough computing power can make a key with the same
-// short form, so programs compare full fingerprints.
+// Short returns the first 64 bits of the fingerprint in four groups (5ff1-0c4a-…), so that
+// people can recognise a party. An attacker with enough computing power can make a key with the
+// same short form, so programs compare full fingerprints.
 func (f Fingerprint) Short() string {
 	var groups [4]string
 	for i := range groups {
@@ -90,9 +89,9 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Pin identifies the key that a party uses for TLS: it is the SHA-256 of the key's
-// subject public key info (RFC 5280, DER). A connection is accepted only from a peer
-// whose key matches the pin.
+// A Pin identifies the key that a party uses for TLS. It is the SHA-256 of the key's subject
+// public key info (RFC 5280, DER). A connection is accepted only from a peer whose key matches
+// the pin.
 type Pin [sha256.Size]byte
 
 // String returns the pin in hexadecimal.
@@ -100,8 +99,8 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
-// fromHex decodes lower-case hexadecimal digits into dst. It reports false for upper-case
-// digits, so that every value has one encoding.
+// fromHex decodes lower-case hexadecimal digits into dst. It returns false for all other texts.
+// Upper-case digits are refused so that every value has one encoding.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
 	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {

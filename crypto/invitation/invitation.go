@@ -1,10 +1,10 @@
-// Package invitation implements the invitations with which parties join a study. The
-// coordinator makes an invitation for a name and sends it to the party by any means, such
-// as mail or chat. The party redeems it once, for the key that it made.
+// Package invitation implements the invitations with which parties join a study. The coordinator
+// makes an invitation for a name and sends it to the party by any means, such as mail or chat.
+// The party redeems it once, for a key that it has made.
 //
 // Anyone who has an invitation can join under its name until it is used or expires. The
-// coordinator stores a [Ticket] with the hash of the invitation's token. The token cannot
-// be computed from the hash.
+// coordinator stores a [Ticket] with the hash of the invitation's token. The token cannot be
+// computed from the hash.
 package invitation
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// Prefix is the start of every invitation; its number is the version.
+	// Prefix is the start of every invitation. The number in it is the version.
 	Prefix = "fedpvi-invite-1-"
 	// MaxText is the largest size of the text of an invitation in bytes.
 	MaxText = 4 << 10
@@ -46,22 +46,22 @@ type Hash = [sha256.Size]byte
 // the input.
 var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
-// An Invitation is the content of an invitation. Only Text shows the token.
+// An Invitation is the content of an invitation. Only the method Text shows the token.
 type Invitation struct {
 	Study       Hash
-	Name        identity.Name        // of the party in the study
-	Coordinator identity.Fingerprint // of the coordinator's identity
-	Pin         identity.Pin         // of the coordinator's TLS key
-	Addresses   []string             // of the coordinator, as host:port, in order of preference
-	Expires     time.Time            // in whole seconds
-	Token       secret.Secret        // 256 random bits
+	Name        identity.Name        // name of the party in the study
+	Coordinator identity.Fingerprint // fingerprint of the coordinator's identity
+	Pin         identity.Pin         // pin of the coordinator's TLS key
+	Addresses   []string             // addresses of the coordinator as host:port, in order of preference
+	Expires     time.Time            // time of expiry, in whole seconds
+	Token       secret.Secret        // token of 256 random bits
 }
 
-// New returns the invitation i with a new token, and the ticket by which the coordinator
-// recognises it. It replaces any token in i.
+// New returns the invitation i with a new token, and the ticket with which the coordinator
+// checks the token later. It replaces any token in i.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
-	rand.Read(token) // never fails: crypto/rand aborts the program instead
+	rand.Read(token) // Read never returns an error: crypto/rand aborts the program instead.
 	i.Token = secret.New(token)
 	i.Expires = i.Expires.UTC().Truncate(time.Second)
 	if err := i.check(); err != nil {
@@ -88,8 +88,8 @@ func (i Invitation) check() error {
 	return nil
 }
 
-// checkAddress returns an error unless a is a host name or an IP address, and a port. The
-// error does not quote a.
+// checkAddress returns an error unless a consists of a port and a host name or IP address. The
+// text of the error does not contain a.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)
@@ -118,9 +118,9 @@ func isHostName(host string) bool {
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// Text returns the invitation, including its token, as one line: the prefix, then letters
-// and digits. Anyone who reads the line can join. Parse ignores changes of case, spaces
-// and line breaks, which mail programs may insert.
+// Text returns the invitation as one line: the prefix, then letters and digits. The line
+// contains the token, so anyone who reads it can join. Parse ignores changes of case, spaces and
+// line breaks, which mail programs may make.
 func (i Invitation) Text() string {
 	b := i.append(nil)
 	defer clear(b)
@@ -153,8 +153,8 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits of the text, so the code compares the text
-	// with a new encoding of b.
+	// The decoder ignores the unused last bits of the text. The comparison with a new encoding
+	// of b detects a change of these bits.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}
@@ -186,7 +186,7 @@ func decode(b []byte) (Invitation, error) {
 	return i, nil
 }
 
-// maxUnix is the end of the year 9999, the last time with a representation in RFC 3339.
+// maxUnix is the end of the year 9999, the last time that RFC 3339 can represent.
 const maxUnix = 253402300799
 
 func checksum(b []byte) []byte {
@@ -213,5 +213,5 @@ func (i Invitation) String() string {
 // LogValue logs the result of String.
 func (i Invitation) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// sameHash compares two hashes in constant time.
+// sameHash reports whether two hashes are equal. It takes constant time.
 func sameHash(a, b Hash) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

@@ -37,9 +37,9 @@ var (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Create writes a key of the given kind to a new file. It returns an error if the path
-// exists, so that it never overwrites a key. The comment may have several lines and must
-// not contain the key. The key has at most 4 KiB.
+// Create writes a key of the given kind to a new file. It returns an error if the path exists,
+// so that it never overwrites a key. The comment may have several lines and must not contain the
+// key. The key must have at most 4 KiB.
 func Create(path, kind, comment string, key []byte) error {
 	if len(key) > maxKey {
 		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)
@@ -52,8 +52,8 @@ func Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the given kind. It refuses links, files and directories that are open
-// to others, and files whose key line differs from the output of Create.
+// Load reads a key of the given kind. It refuses links, files and directories that are open to
+// others, and files whose key line is not as Create writes it.
 func Load(path, kind string) (secret.Secret, error) {
 	text, err := private.Read(path, maxFile)
 	if err != nil {
@@ -69,7 +69,7 @@ func Load(path, kind string) (secret.Secret, error) {
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer
-	b.Grow(maxFile) // the buffer must not grow, which would leave copies of the key in memory
+	b.Grow(maxFile) // A buffer that grows would leave copies of the key in memory.
 	for line := range strings.Lines(comment) {
 		b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}
@@ -98,8 +98,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder would ignore these characters, so the key would have several
-	// encodings.
+	// The base64 decoder would ignore line breaks, and the key would have several encodings.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}
@@ -115,8 +114,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum returns the checksum of a key of the given kind. It detects damage and a changed
-// kind. It need not hide the key, because the file contains both the checksum and the key.
+// checksum returns the checksum of a key of the given kind. It detects damage to the key and a
+// change of the kind. It need not hide the key, because the file also contains the key.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

@@ -21,8 +21,7 @@ func count(n int) []byte {
 	return key
 }
 
-// known is a key file of version 1. Its third word was made with Python's hashlib and
-// base64.
+// known is a key file of version 1. Python's hashlib and base64 computed its third word.
 const known = "# for tests\n# and for nothing else\n" +
 	"fedpvi-test-key v1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8WoFfqttFWyw\n"
 
@@ -90,7 +89,7 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A key file with a changed bit or without its last bytes is refused.
+// The test checks that a key file with a changed bit or without its last bytes is refused.
 func TestEveryChangedBitIsDetected(t *testing.T) {
 	start := strings.Index(known, kind)
 	for i := start; i < len(known); i++ {

@@ -11,17 +11,18 @@ import (
 // roster.
 var (
 	ErrSuccession = errors.New("not the next version of the roster: its study, version or previous hash is wrong")
-	// ErrCoordinator is returned because the coordinator of a study never changes.
+	// ErrCoordinator is returned if the coordinator differs, because the coordinator of a study
+	// never changes.
 	ErrCoordinator = errors.New("the roster names another coordinator: the coordinator of a study cannot change")
 	ErrAcceptance  = errors.New("an acceptance of the roster is invalid: it is not from a party of the previous version, its signature is wrong, or it is there twice")
 )
 
-// A Change lists the differences between a roster and its next version. A party examines
+// A Change lists the differences between a roster and its next version. A party should examine
 // the changes before it accepts the next version.
 type Change struct {
-	Joined  []Entry // their keys are new
-	Left    []Entry // their keys are not in the next version
-	Renewed []Entry // same key, but another name, role, pin or recipient
+	Joined  []Entry // entries with new keys
+	Left    []Entry // entries whose keys are not in the next version
+	Renewed []Entry // entries with the same key, but another name, role, pin or recipient
 }
 
 // Compare returns the changes from r to next. It returns an error if next is not the
@@ -51,22 +52,22 @@ func (r *Roster) Compare(next *Roster) (Change, error) {
 	return c, nil
 }
 
-// An Acceptance is the consent of a party to a version of the roster.
+// An Acceptance is a party's consent to a version of the roster.
 type Acceptance struct {
 	Party     identity.Fingerprint
 	Signature [identity.SignatureSize]byte
 }
 
-// Accept returns the signer's consent to next. The signer should first examine the
-// changes that Compare returns.
+// Accept returns the signer's consent to next. The signer should first examine the changes that
+// Compare returns.
 func Accept(signer *identity.Identity, next *Roster) Acceptance {
 	hash := next.Hash()
 	return Acceptance{signer.Fingerprint(), signer.Sign(acceptDomain, hash[:])}
 }
 
-// InForce returns nil if next may replace r. This requires that next is the version after
-// r, and that every client that is in both versions has accepted next. The coordinator
-// accepts by signing the roster.
+// InForce returns nil if next may replace r. This requires that next is the version after r, and
+// that every client in both versions has accepted next. The coordinator accepts by signing the
+// roster.
 func (r *Roster) InForce(next *Roster, acceptances []Acceptance) error {
 	if _, err := r.Compare(next); err != nil {
 		return err

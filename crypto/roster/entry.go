@@ -1,11 +1,11 @@
-// Package roster implements the list of the parties of a study, with the keys that they
-// use to sign, to connect and to open sealed messages.
+// Package roster implements the list of the parties of a study, with the keys that they use to
+// sign, to connect and to open sealed messages.
 //
-// Every party signs its own entry. The signature shows that the party has the key and
-// consents to be in this study under this name and role. The coordinator signs the whole
-// roster. A change of the roster makes a new version, which contains the hash of the
-// previous version. The new version comes into force when the parties that stay have
-// accepted it. A party therefore cannot join without their knowledge.
+// Every party signs its own entry. The signature shows that the party has the key and consents
+// to be in this study under this name and role. The coordinator signs the whole roster. A change
+// of the roster makes a new version, which contains the hash of the previous version. The new
+// version comes into force when the parties that stay have accepted it. A party therefore cannot
+// join without the knowledge of the others.
 package roster
 
 import (
@@ -30,13 +30,13 @@ type Entry struct {
 	Name      identity.Name
 	Role      identity.Role // client or coordinator
 	Key       identity.PublicKey
-	Pin       identity.Pin   // of the party's TLS key
+	Pin       identity.Pin   // pin of the party's TLS key
 	Recipient seal.Recipient // public key for messages sealed for the party
-	// Signature is the party's own signature of the study and all fields above.
+	// Signature is the party's own signature of the study's hash and all fields above.
 	Signature [identity.SignatureSize]byte
 }
 
-// NewEntry returns the signed entry of the signer in a study.
+// NewEntry returns an entry for the signer in a study, with the signer's signature.
 func NewEntry(signer *identity.Identity, study Hash, name identity.Name, role identity.Role, pin identity.Pin, recipient seal.Recipient) (Entry, error) {
 	e := Entry{Name: name, Role: role, Key: signer.Public(), Pin: pin, Recipient: recipient}
 	e.Signature = signer.Sign(entryDomain, e.statement(study))
@@ -75,7 +75,7 @@ func (e Entry) appendUnsigned(b []byte) []byte {
 // Bytes returns the encoding of the entry.
 func (e Entry) Bytes() []byte { return append(e.appendUnsigned(nil), e.Signature[:]...) }
 
-// ParseEntry decodes an entry that Bytes encoded, and checks it for a study.
+// ParseEntry decodes an entry that Bytes encoded, and checks that it is valid for a study.
 func ParseEntry(b []byte, study Hash) (Entry, error) {
 	r := wire.NewReader(b)
 	e := readEntry(r)

@@ -31,8 +31,8 @@ var ErrForm = errors.New("not the encoding of a roster: the bytes were changed, 
 // A Roster is one version of the list of parties, sorted by name.
 type Roster struct {
 	Study    Hash
-	Version  uint64 // from 1
-	Previous Hash   // of the previous version; zeros for the first
+	Version  uint64 // number of the version, from 1
+	Previous Hash   // hash of the previous version; zero for the first version
 	Entries  []Entry
 }
 
@@ -42,8 +42,8 @@ func New(study Hash, entries []Entry) (*Roster, error) {
 	return assemble(Roster{Study: study, Version: 1}, entries)
 }
 
-// Next returns the version after r with the given entries. These are the entries of the
-// parties that stay, unchanged or renewed, and the entries of new parties.
+// Next returns the version after r with the given entries. They are the entries of the parties
+// that stay, unchanged or renewed, and the entries of new parties.
 func (r *Roster) Next(entries []Entry) (*Roster, error) {
 	return assemble(Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash()}, entries)
 }
@@ -109,11 +109,11 @@ func (r *Roster) Bytes() []byte {
 	return b
 }
 
-// Hash identifies this version of the roster: the SHA-256 of Bytes.
+// Hash returns the SHA-256 of Bytes, which identifies this version of the roster.
 func (r *Roster) Hash() Hash { return sha256.Sum256(r.Bytes()) }
 
-// Parse decodes and checks a roster of a study. The roster has no signature of the
-// coordinator: it comes in a message that the coordinator signed.
+// Parse decodes and checks a roster of a study. The encoding has no signature of the
+// coordinator, because the coordinator signs the message that contains the roster.
 func Parse(b []byte, study Hash) (*Roster, error) {
 	if len(b) > MaxSize {
 		return nil, ErrForm
@@ -126,8 +126,8 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	rd.Fixed(r.Study[:])
 	r.Version = rd.Uint64()
 	rd.Fixed(r.Previous[:])
-	// The number of entries may be false, so Parse allocates no memory for the entries in
-	// advance.
+	// Parse allocates no memory for the entries in advance, because the number of entries may be
+	// false.
 	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
 		r.Entries = append(r.Entries, readEntry(rd))
 	}

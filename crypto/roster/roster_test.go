@@ -19,7 +19,7 @@ import (
 
 var study = Hash{1, 2, 3}
 
-// A party has an identity and its entry.
+// A party has an identity and its entry in the roster.
 type party struct {
 	*identity.Identity
 	entry Entry
@@ -109,7 +109,7 @@ func TestParseReturnsTheRoster(t *testing.T) {
 
 func sameEntry(a, b Entry) bool { return bytes.Equal(a.Bytes(), b.Bytes()) }
 
-// The largest roster fits in one signed message.
+// The test checks that the largest roster fits in one signed message.
 func TestLargestRosterFitsInAMessage(t *testing.T) {
 	if MaxSize > signed.MaxPayload {
 		t.Errorf("%d bytes do not fit in %d", MaxSize, signed.MaxPayload)
@@ -211,7 +211,7 @@ func TestInvalidRostersAreRefused(t *testing.T) {
 		if _, err := New(study, all); err == nil {
 			t.Errorf("%s: a roster was made", name)
 		}
-		// Parse refuses the rosters that New refuses.
+		// Parse must refuse the rosters that New refuses.
 		r := Roster{Study: study, Version: 1, Entries: all}
 		if _, err := Parse(r.Bytes(), study); err == nil {
 			t.Errorf("%s: a roster was read", name)
@@ -219,7 +219,7 @@ func TestInvalidRostersAreRefused(t *testing.T) {
 	}
 }
 
-// New checks the number of entries before it verifies their signatures.
+// The test checks that New checks the number of entries before it verifies their signatures.
 func TestPartiesAreCountedFirst(t *testing.T) {
 	_, err := New(study, make([]Entry, MaxParties+1))
 	if err == nil || !strings.Contains(err.Error(), "1025 parties, more than the limit of 1024") {
@@ -258,8 +258,8 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The signature of a party covers its whole entry. The coordinator signs the whole roster,
-// including the bytes between the entries.
+// The test checks that a changed or shortened entry is refused, because the signature of a party
+// covers its whole entry. The coordinator's signature covers the bytes between entries.
 func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {
@@ -276,7 +276,7 @@ func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	}
 }
 
-// Parse allocates no memory for a number of entries that are not there.
+// The test checks that Parse allocates no memory for entries that are missing from the input.
 //
 //abuse:case A12 a false number of entries allocates no memory
 func TestFalseNumberOfEntriesAllocatesNoMemory(t *testing.T) {
@@ -291,7 +291,8 @@ func TestFalseNumberOfEntriesAllocatesNoMemory(t *testing.T) {
 	}
 }
 
-// Parse reads a roster in version 1 of the format, and Bytes returns the same encoding.
+// The test checks that Parse reads a roster in version 1 of the format, and that Bytes returns
+// the same encoding.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/roster-v1.hex")
 	if err != nil {

@@ -8,20 +8,21 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload gives access to sealed bytes that are not in memory, such as a file on a disk. Each read
-// decrypts them again, in chunks of 64 KiB. Its methods must not be called concurrently.
+// A Payload gives access to sealed bytes that are not in memory, such as a file on a disk. Every
+// read decrypts them again, in chunks of 64 KiB. The methods must not be called concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
-	bound  []byte // the context
+	bound  []byte // context of the seal
 	size   int
 	length int
-	buffer []byte // one decrypted chunk
+	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt is like Open for a sealed payload of length bytes in from, which must not change while the
-// Payload is in use. OpenAt reads and authenticates all of it before it returns, and refuses the same
-// input as Open with the same errors. If from cannot be read, OpenAt returns the read error.
+// OpenAt does the same as Open for a sealed payload of length bytes in from, which must not
+// change while the Payload is in use. OpenAt reads and authenticates the whole payload before it
+// returns. It refuses the same input as Open with the same errors. If from cannot be read,
+// OpenAt returns the read error.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(from, length, context, size)
 	if err != nil {
@@ -37,9 +38,10 @@ func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (
 	return p, nil
 }
 
-// decrypt returns the plaintext of the sealed bytes, which age decrypts and authenticates chunk by
-// chunk as it is read. The length and the form of the header are checked before age reads anything, so
-// that a hostile header cannot make age allocate or compute more than an honest header does.
+// decrypt returns a reader of the plaintext. Package age decrypts and authenticates each chunk
+// when it is read. decrypt checks the length and the form of the header before age reads
+// anything, so that a hostile header cannot make age allocate or compute more than an honest
+// header does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -68,7 +70,7 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that keeps its last read error, so that a read error is not mistaken for a
+// A source is a reader that stores its last read error. A read error is then not mistaken for a
 // forged seal.
 type source struct {
 	from io.ReaderAt
@@ -84,8 +86,8 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report after age returned err. This is the read error if the source
-// could not be read, and ErrOpen otherwise.
+// reason returns the error to report after age returned err. It returns the read error if the
+// source could not be read, and ErrOpen otherwise.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)
@@ -99,15 +101,17 @@ func (s *source) reason(err error) error {
 // Len returns the length of the payload in bytes.
 func (p *Payload) Len() int { return p.length }
 
-// Each calls f with the payload, part by part in order. A part is valid until f returns. Each stops at
-// the first error of f and returns it. Every part is authenticated before f sees it: Each returns
-// [ErrOpen], or a read error, if the sealed bytes have changed since OpenAt.
+// Each calls f with the parts of the payload in order. A part is valid until f returns. Each
+// stops at the first error of f and returns this error. Every part is authenticated before it is
+// passed to f. If the sealed bytes have changed since OpenAt, Each returns [ErrOpen] or a read
+// error.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err
 }
 
-// each decrypts all chunks. It calls f, unless f is nil, with the part of the payload in each chunk.
+// each decrypts all chunks. If f is not nil, each calls f with the part of the payload in each
+// chunk.
 func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
 	total := plainSize(len(p.bound), p.size)
 	u := &unpacker{context: p.bound, size: p.size, rest: total}

@@ -48,7 +48,8 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// OpenAt returns the same payloads and errors as Open. The test changes bytes in different places.
+// The test checks that OpenAt returns the same payloads and errors as Open. It changes bytes in
+// different places.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)
 	context := []byte("context")
@@ -84,13 +85,13 @@ func TestOpenAt(t *testing.T) {
 	}
 }
 
-// OpenAt refuses a forged payload of more than one chunk, as Open does.
+// The test checks that OpenAt refuses a forged payload of more than one chunk, as Open does.
 func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	k := newKey(t)
 	const size = 2 * chunkSize
 	for name, tc := range map[string]struct {
-		payload uint32 // the stated length
-		at      int    // index of a byte that is not zero; 0 for none
+		payload uint32 // stated length of the payload
+		at      int    // index of a padding byte that is not zero; 0 for none
 		err     error
 	}{
 		"a whole payload":                 {size, 0, nil},
@@ -115,7 +116,8 @@ func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	}
 }
 
-// If the sealed bytes change after the check, the read fails, and no plaintext of the changed chunk is returned.
+// The test checks that, if the sealed bytes change after the check, the read fails and returns
+// no plaintext of the changed chunk.
 func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	k := newKey(t)
 	const size = 3 * chunkSize
@@ -143,7 +145,8 @@ func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	}
 }
 
-// If the sealed bytes cannot be read, OpenAt returns the read error, and not ErrForm or ErrOpen.
+// The test checks that OpenAt returns the read error if the sealed bytes cannot be read, and not
+// ErrForm or ErrOpen.
 func TestReadErrorIsReturned(t *testing.T) {
 	k := newKey(t)
 	s := sealed(t, k, "context", "payload", 2*chunkSize)
@@ -159,8 +162,9 @@ func TestReadErrorIsReturned(t *testing.T) {
 	}
 }
 
-// A long payload is never in memory as a whole. The age package allocates memory for each chunk in each of the
-// two passes, so the test bounds both the live heap and the allocations.
+// The test checks that a long payload is never in memory as a whole. It bounds both the live
+// heap and the allocations, because package age allocates memory for each chunk in each of the
+// two passes.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20

@@ -2,15 +2,16 @@ package seal
 
 import "bytes"
 
-// The header of an age file with one hybrid stanza always has the same length and the same line breaks:
+// intro and the following constants describe the header of an age file with one hybrid stanza.
+// It always has the same length and the same line breaks:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
 //	<32 bytes in base64: 43>
 //	--- <32 bytes in base64: 43>
 //
-// After the header come a nonce and the payload in chunks, each with its tag (C2SP, "The age file
-// encryption format").
+// After the header come a nonce and the payload in chunks, each with its tag (C2SP, "The age
+// file encryption format").
 const (
 	intro    = "age-encryption.org/v1\n"
 	stanza   = "-> mlkem768x25519 "
@@ -28,16 +29,17 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size in bytes of a seal with a context of context bytes and a payload that is
-// padded to size bytes.
+// SealedSize returns the size in bytes of a seal. The arguments are the length of the context
+// and the size to which the payload is padded.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
 	return chunksAt + plain + chunks*tagSize
 }
 
-// oneHybridStanza reports whether sealed begins with a header of this form. Callers check it first, so
-// that age's parser never gets a second recipient, an older kind of key or a large header.
+// oneHybridStanza reports whether sealed begins with a header that has exactly one hybrid
+// stanza. Callers check this first, so that age's parser never gets a second recipient, an older
+// kind of key or a large header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

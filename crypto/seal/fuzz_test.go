@@ -28,8 +28,7 @@ func FuzzRecipient(f *testing.F) {
 	})
 }
 
-// FuzzState checks that OpenState returns either the sealed state or an error, whatever
-// bytes it gets.
+// FuzzState checks that OpenState returns either the sealed state or an error for any bytes.
 func FuzzState(f *testing.F) {
 	k := newKey(f)
 	good, err := k.SealState("p", []byte("state"))

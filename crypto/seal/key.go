@@ -20,9 +20,9 @@ const (
 // ErrRecipient is returned for a text that is not a recipient.
 var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins with age1pq1 and has 1959 characters")
 
-// A Recipient is a public key to seal for.
+// A Recipient is a public key for which bytes are sealed.
 type Recipient struct {
-	text      string // kept because encoding takes as long as sealing
+	text      string // stored, because computing it takes as long as sealing
 	recipient *age.HybridRecipient
 }
 
@@ -38,7 +38,7 @@ func ParseRecipient(text string) (Recipient, error) {
 	return Recipient{text, r}, nil
 }
 
-// String returns the recipient as age writes it.
+// String returns the recipient in the text form of package age.
 func (r Recipient) String() string { return r.text }
 
 // A Key opens seals for its recipient. Formatting verbs, loggers and encoders do not show
@@ -54,8 +54,8 @@ func Generate() (*Key, error) {
 	return &Key{identity}, nil
 }
 
-// Create makes a new key and writes it with keyfile.Create to a new file that only its
-// owner can read.
+// Create makes a new key and writes it to a new file in the format of package keyfile. Only the
+// owner can read the file.
 func Create(path string) (*Key, error) {
 	k, err := Generate()
 	if err != nil {
@@ -72,7 +72,7 @@ func Create(path string) (*Key, error) {
 	return k, nil
 }
 
-// Load reads a key that Create made. It returns the errors of keyfile.Load.
+// Load reads a key from a file that Create wrote. It returns the errors of keyfile.Load.
 func Load(path string) (*Key, error) {
 	text, err := keyfile.Load(path, keyKind)
 	if err != nil {
@@ -80,7 +80,7 @@ func Load(path string) (*Key, error) {
 	}
 	defer text.Wipe()
 	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
-	if err != nil { // the error is dropped because its text may quote the key
+	if err != nil { // The error is dropped, because its text may quote the key.
 		return nil, fmt.Errorf("sealing key: key file %s holds no key of the hybrid kind: restore it from a backup", path)
 	}
 	return &Key{identity}, nil
@@ -92,8 +92,8 @@ func (k *Key) Recipient() Recipient {
 	return Recipient{r.String(), r}
 }
 
-// Wipe drops the reference to the key. It cannot overwrite the bytes, which the age package
-// holds. The garbage collector frees them.
+// Wipe drops the reference to the key, so that the garbage collector frees it. It cannot
+// overwrite the bytes, which only the age package can access.
 func (k *Key) Wipe() { k.identity = nil }
 
 // Format prints the same text for every key and verb.

@@ -1,11 +1,12 @@
-// Package seal encrypts bytes for one key. The program uses it for answers that clients send to the
-// coordinator, and for state that is stored on a disk. It uses age (age-encryption.org/v1) with its
-// native hybrid key exchange of ML-KEM-768 and X25519, which resists attacks with a quantum computer.
+// Package seal encrypts bytes for one key. The program uses it for answers that clients send to
+// the coordinator, and for state that is stored on a disk. It uses age (age-encryption.org/v1)
+// with its native hybrid key exchange of ML-KEM-768 and X25519, which resists attacks with a
+// quantum computer.
 //
-// A seal is bound to a context, such as the header of the message that carries it, and the payload is
-// padded to a public size, so that the length of the seal reveals nothing. A seal does not
+// A seal is bound to a context, such as the header of the message that carries it. The payload
+// is padded to a public size, so that the length of the seal reveals nothing. A seal does not
 // authenticate its sender: anybody who knows the recipient can make one. Messages that must be
-// authentic are signed as well. There is no forward secrecy, because somebody who gets the key can
+// authentic are therefore also signed. There is no forward secrecy: anybody who gets the key can
 // open all earlier seals. Each key is therefore used for one study and then destroyed.
 package seal
 
@@ -20,26 +21,26 @@ import (
 )
 
 const (
-	// MaxSize is the largest padded payload in bytes.
+	// MaxSize is the largest padded size of a payload in bytes.
 	MaxSize = 1 << 30
 	// MaxContext is the longest context in bytes.
 	MaxContext = 4 << 10
 )
 
-// Errors of opening a seal. Their text never depends on its contents.
+// Open returns these errors. Their text never depends on the contents of the seal.
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
-	// ErrContext is returned for a seal that was made for this key but with another context.
+	// ErrContext is returned for a seal that was made for the key but with another context.
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 
 // Seal encrypts a payload of at most size bytes for a recipient. The result has
-// SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open must
-// be called with the same context.
+// SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open
+// must be called with the same context.
 //
-// Each call returns different bytes. A caller that may have to send a message again must keep the
-// sealed bytes.
+// Each call returns different bytes. A caller that may have to send a message again must store
+// the sealed bytes.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
 		return nil, errors.New("sealing without a recipient: parse or make one first")
@@ -52,7 +53,7 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	}
 	plain := wire.AppendBytes(make([]byte, 0, plainSize(len(context), size)), context)
 	plain = wire.AppendBytes(plain, payload)
-	plain = plain[:cap(plain)] // zeros
+	plain = plain[:cap(plain)] // The padding consists of zeros.
 	defer clear(plain)
 
 	var sealed bytes.Buffer
@@ -96,5 +97,6 @@ func checkSizes(context, size int) error {
 	return nil
 }
 
-// plainSize returns the size of the plaintext: two lengths, the context, and the padded payload.
+// plainSize returns the size of the plaintext, which has two lengths, the context, and the
+// padded payload.
 func plainSize(context, size int) int { return 4 + context + 4 + size }

@@ -36,8 +36,8 @@ func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
 	return s
 }
 
-// The test seals and opens payloads of several sizes. Some sizes are near age's chunk size, where the format
-// of age has special cases.
+// The test seals and opens payloads of several sizes. Some sizes are near age's chunk size,
+// where the age format has special cases.
 func TestSealAndOpen(t *testing.T) {
 	k := newKey(t)
 	for _, size := range []int{0, 1, 100, chunkSize - plainSize(7, 0) - 1, chunkSize - plainSize(7, 0), chunkSize - plainSize(7, 0) + 1, 2*chunkSize - plainSize(7, 0), 200_000} {
@@ -66,7 +66,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// A file that an earlier version sealed can still be opened.
+// The test checks that a file that an earlier version sealed can still be opened.
 func TestKnownSeal(t *testing.T) {
 	keys, err := os.Open("testdata/key.txt")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestKnownSeal(t *testing.T) {
 	}
 }
 
-// encrypted returns an age file that Seal would not make.
+// encrypted returns an age file with any plaintext and recipients, which Seal would not make.
 func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -158,7 +158,8 @@ func TestForgedSealIsRefused(t *testing.T) {
 	}
 }
 
-// twoStanzas returns a header with two stanzas that has the length and the line breaks of a header with one.
+// twoStanzas returns a header with two stanzas. It has the same length and line breaks as a
+// header with one stanza.
 func twoStanzas(good []byte) []byte {
 	s := bytes.Clone(good)
 	copy(s[100:], "\n-> mlkem768x25519 ")
@@ -197,11 +198,11 @@ func TestChangedByteIsRefused(t *testing.T) {
 	}
 }
 
-// Chunks in another order are refused, by Open and by age.
+// The test checks that chunks in another order are refused, by Open and by age.
 func TestReorderedChunksAreRefused(t *testing.T) {
 	k := newKey(t)
 	const full = chunkSize + tagSize
-	size := 3*chunkSize - plainSize(3, 0) // all are full
+	size := 3*chunkSize - plainSize(3, 0) // All chunks are full.
 	good := sealed(t, k, "ctx", "pay", size)
 	head, chunks := good[:headerSize+nonceSize], good[headerSize+nonceSize:]
 	if len(chunks) != 3*full {
@@ -337,8 +338,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks checks that an unpacker returns the same result for b in two chunks, the first as short as
-// possible, as for b in one chunk.
+// inChunks checks that an unpacker returns the same result for b in two chunks as for b in one
+// chunk. The first of the two chunks is as short as possible.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)

@@ -8,15 +8,15 @@ import (
 	"fedpvi/crypto/internal/private"
 )
 
-// page is the smallest step, in bytes, to which roundUp rounds the size of a state up.
+// page is the smallest unit, in bytes, to which roundUp rounds up.
 const page = 4 << 10
 
-// WriteState seals state for the key's own recipient and atomically replaces a file with the sealed
-// state. Only the owner can read the file. ReadState must be called with the same purpose, such as
-// the name of the study and of the state.
+// WriteState seals state for the key's own recipient and atomically replaces the file at path
+// with the seal. Only the owner can read the file. ReadState must be called with the same
+// purpose, such as the name of the study and of the state.
 //
-// ReadState cannot detect that somebody put an older file back. State that must not be rolled back
-// needs a sequence number that other parties know.
+// ReadState cannot detect that an older version of the file was restored. State that must not be
+// rolled back needs a sequence number that other parties know.
 func (k *Key) WriteState(path, purpose string, state []byte) error {
 	sealed, err := k.SealState(purpose, state)
 	if err != nil {
@@ -43,7 +43,7 @@ func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	return state, nil
 }
 
-// SealState seals state as WriteState does and returns the seal.
+// SealState returns the seal that WriteState would write.
 func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
@@ -59,14 +59,15 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 }
 
 // roundUp returns the padded size for n bytes of state. From 32 KiB on, it is at most an eighth
-// larger than n. The steps are so coarse that the padded size reveals little more than the order of
-// magnitude of n.
+// larger than n. The steps are so coarse that the padded size reveals little more than the order
+// of magnitude of n.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step
 }
 
-// sizeOf returns the padded size for which SealedSize returns sealed.
+// sizeOf returns the padded size of a payload in a seal of the given size. It is the inverse of
+// SealedSize.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

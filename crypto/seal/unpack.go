@@ -7,28 +7,28 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// unpack returns the payload in a plaintext. A plaintext consists of the length and bytes of the context,
-// the length and bytes of the payload, and zeros.
+// unpack returns the payload in a plaintext. A plaintext consists of the length of the context,
+// the context, the length of the payload, the payload, and zeros.
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	u := unpacker{context: context, size: size, rest: len(plain)}
 	payload := u.take(plain)
 	return payload, u.fault
 }
 
-// An unpacker parses a plaintext chunk by chunk. The first chunk holds the context
-// and the length of the payload.
+// An unpacker parses a plaintext chunk by chunk. The first chunk must hold the context and the
+// length of the payload.
 type unpacker struct {
 	context []byte
-	size    int // most bytes of the payload
-	rest    int // bytes of the chunks to come
+	size    int // largest number of bytes of the payload
+	rest    int // number of bytes in the following chunks
 	begun   bool
-	length  int // of the payload
-	left    int // bytes of the payload to come
+	length  int // length of the payload
+	left    int // number of bytes of the payload in the following chunks
 	fault   error
 }
 
-// take parses the next chunk and returns the part of the payload that it contains. After the first fault
-// it returns nil.
+// take parses the next chunk and returns the part of the payload in it. After the first error it
+// returns nil.
 func (u *unpacker) take(chunk []byte) []byte {
 	r := wire.NewReader(chunk)
 	u.rest -= len(chunk)

@@ -1,5 +1,5 @@
-// Package secret holds bytes that must stay secret. A program gets them by calling Reveal
-// and cannot print, log or encode them by accident.
+// Package secret holds bytes that must stay secret. A program can read them only with the method
+// Reveal. It cannot print, log or encode them by accident.
 package secret
 
 import (
@@ -11,19 +11,19 @@ import (
 	"log/slog"
 )
 
-// Hidden is printed in place of a secret.
+// Hidden is the text that is printed instead of a secret.
 const Hidden = "[secret]"
 
-// ErrHidden is returned to every encoder.
+// ErrHidden is the error that every encoder gets for a secret.
 var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
 // A Secret holds bytes that formatting verbs, loggers and encoders do not show. The zero
 // Secret is empty. Copies of a Secret share the bytes, so wiping one copy wipes all of
 // them.
 type Secret struct {
-	// The bytes are in a closure because fmt cannot print the variables of a closure. A
-	// pointer would not hide them: fmt does not call the Format method of an unexported
-	// field, and for some verbs it prints what a pointer points to.
+	// bytes is a closure because fmt cannot print the variables of a closure. A pointer would
+	// not hide the bytes: fmt does not call the Format method of an unexported field, and for
+	// some verbs it prints the value at a pointer.
 	bytes func() []byte
 }
 
@@ -33,11 +33,11 @@ func New(b []byte) Secret { return Secret{func() []byte { return b }} }
 // Random returns a secret of n bytes from the random source of the operating system.
 func Random(n int) Secret {
 	b := make([]byte, n)
-	rand.Read(b) // never fails: crypto/rand aborts the program instead
+	rand.Read(b) // Read never returns an error: crypto/rand aborts the program instead.
 	return New(b)
 }
 
-// Reveal returns the bytes, not a copy. They are zeros after Wipe.
+// Reveal returns the bytes without copying them. After Wipe the bytes are zero.
 func (s Secret) Reveal() []byte {
 	if s.bytes == nil {
 		return nil
@@ -45,12 +45,12 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal reports whether the secret is equal to b. Its running time depends only on the
-// lengths.
+// Equal reports whether the secret is equal to b. Its running time depends only on the lengths
+// of the two.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
-// Wipe overwrites the bytes with zeros. It cannot reach copies that the runtime or the
-// processor made before, during a garbage collection or a context switch.
+// Wipe overwrites the bytes with zeros. It cannot overwrite copies that the runtime or the
+// processor made earlier, for example during a garbage collection or a context switch.
 func (s Secret) Wipe() { clear(s.Reveal()) }
 
 // Format prints Hidden for every verb and flag.
@@ -62,7 +62,7 @@ func (Secret) String() string { return Hidden }
 // GoString returns Hidden.
 func (Secret) GoString() string { return Hidden }
 
-// LogValue logs Hidden.
+// LogValue returns Hidden.
 func (Secret) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
 // MarshalJSON returns ErrHidden.
@@ -71,5 +71,5 @@ func (Secret) MarshalJSON() ([]byte, error) { return nil, ErrHidden }
 // MarshalText returns ErrHidden.
 func (Secret) MarshalText() ([]byte, error) { return nil, ErrHidden }
 
-// MarshalBinary returns ErrHidden. Package gob calls it too.
+// MarshalBinary returns ErrHidden. Package encoding/gob calls it too.
 func (Secret) MarshalBinary() ([]byte, error) { return nil, ErrHidden }

@@ -13,7 +13,7 @@ import (
 // and its hash is signed.
 const MaxPayload = 4 << 20
 
-// Overhead is the most bytes that an envelope adds to its payload.
+// Overhead is the largest number of bytes that an envelope adds to its payload.
 const Overhead = 512
 
 // A Message is the content of a verified envelope.
@@ -24,8 +24,8 @@ type Message struct {
 	Hash Hash
 }
 
-// Sign returns the signed envelope of a payload of at most MaxPayload bytes. It sets the
-// sender in the header to the signer.
+// Sign returns the signed envelope of a payload of at most MaxPayload bytes. It sets the sender
+// in the header to the signer's fingerprint.
 func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, err
@@ -40,20 +40,20 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return append(envelope, signature[:]...), nil
 }
 
-// statement returns the bytes that are signed: the header and the hash of the payload.
+// statement returns the bytes that are signed, which are the header and the hash of the payload.
 func statement(header, payload []byte) []byte {
 	digest := sha256.Sum256(payload)
 	return append(bytes.Clone(header), digest[:]...)
 }
 
-// Verify returns the message in an envelope if key signed it and the version, domain,
-// study, protocol, round, model and roster of its header are those of want. The sender
-// must be the party with the key; Verify ignores the sender in want. It does not check
-// the ledger fields, which the sender may have made up. The payload is a part of the
-// envelope, not a copy.
+// Verify returns the message in an envelope if the signature of key is valid and the header
+// agrees with want. The version, domain, study, protocol, round, model and roster must be those
+// of want. The sender in the header must be the holder of key; Verify ignores the sender in
+// want. Verify does not check the ledger fields, which the sender may have made up. The payload
+// shares memory with the envelope.
 //
-// A receiver that cannot know the round in advance takes the round from Claims and sets it
-// in want. Verify keeps no state: it accepts the same envelope any number of times.
+// A receiver that cannot know the round in advance gets the round from Claims and sets it in
+// want. Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
 	if err != nil {
@@ -74,20 +74,20 @@ func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, erro
 	return Message{Header: p.header, Payload: p.payload, Hash: sha256.Sum256(envelope)}, nil
 }
 
-// Claims returns the unverified header of an envelope. Callers use it to find the study
-// and the key for Verify.
+// Claims returns the header of an envelope without verifying it. Callers use the header to find
+// the study and the key for Verify.
 func Claims(envelope []byte) (Header, error) {
 	p, err := parse(envelope)
 	return p.header, err
 }
 
-// ClaimedPayload returns the unverified payload of an envelope.
+// ClaimedPayload returns the payload of an envelope without verifying it.
 func ClaimedPayload(envelope []byte) ([]byte, error) {
 	p, err := parse(envelope)
 	return p.payload, err
 }
 
-// parts are the decoded parts of an envelope. The field signed has the encoded header.
+// parts holds the parts of an envelope. The field signed has the encoded header.
 type parts struct {
 	header          Header
 	signed, payload []byte

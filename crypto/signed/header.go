@@ -19,25 +19,26 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// The versions of the protocol that this program supports.
+// MinVersion and MaxVersion are the oldest and the newest version of the protocol that this
+// program supports.
 const (
 	MinVersion = 1
 	MaxVersion = 1
 )
 
-// The kinds of messages. The meaning of a domain never changes; a message with a new
-// meaning gets a new domain.
+// These domains are the kinds of messages. The meaning of a domain never changes. A message with
+// a new meaning gets a new domain.
 const (
-	Plan       identity.Domain = "fedpvi/v1/plan"       // the coordinator's request to the clients
-	Release    identity.Domain = "fedpvi/v1/release"    // a client's answer to a plan
-	Outcome    identity.Domain = "fedpvi/v1/outcome"    // the coordinator's end of a plan
-	Roster     identity.Domain = "fedpvi/v1/roster"     // the coordinator's list of the parties
-	Invitation identity.Domain = "fedpvi/v1/invitation" // a client's request to join by invitation
-	Admission  identity.Domain = "fedpvi/v1/admission"  // the coordinator's answer to that request
-	Approval   identity.Domain = "fedpvi/v1/approval"   // a client's consent to take part
-	Head       identity.Domain = "fedpvi/v1/head"       // a client's statement of its ledger's head
-	Bundle     identity.Domain = "fedpvi/v1/bundle"     // the coordinator's end of a finished study
-	Abort      identity.Domain = "fedpvi/v1/abort"      // a client leaves, or the coordinator ends the study early
+	Plan       identity.Domain = "fedpvi/v1/plan"       // coordinator's request to the clients
+	Release    identity.Domain = "fedpvi/v1/release"    // client's answer to a plan
+	Outcome    identity.Domain = "fedpvi/v1/outcome"    // coordinator's message that completes a plan
+	Roster     identity.Domain = "fedpvi/v1/roster"     // coordinator's list of the parties
+	Invitation identity.Domain = "fedpvi/v1/invitation" // client's request to join by invitation
+	Admission  identity.Domain = "fedpvi/v1/admission"  // coordinator's answer to a request to join
+	Approval   identity.Domain = "fedpvi/v1/approval"   // client's consent to take part
+	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the head of its ledger
+	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's message that completes a study
+	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that the study ends early
 )
 
 var domains = []identity.Domain{Plan, Release, Outcome, Roster, Invitation, Admission, Approval, Head, Bundle, Abort}
@@ -61,15 +62,15 @@ type Hash = [sha256.Size]byte
 
 // A Header binds a payload to its kind, study, protocol, round, model, roster and sender.
 type Header struct {
-	Version    uint16 // of the protocol
+	Version    uint16 // version of the protocol
 	Domain     identity.Domain
-	Study      Hash   // of the study document
-	Protocol   Hash   // of the rules derived from it
-	Round      uint64 // number of the plan, from 1; 0 for messages that belong to none
-	Model      Hash   // of the global natural parameters λ that the round starts from
-	Roster     Hash   // of the roster in force
+	Study      Hash   // hash of the study document
+	Protocol   Hash   // hash of the rules that follow from the study and the roster
+	Round      uint64 // number of the plan, from 1; 0 for messages without a plan
+	Model      Hash   // hash of the global natural parameters λ at the start of the round
+	Roster     Hash   // hash of the roster in force
 	LedgerSeq  uint64 // number of entries of the sender's ledger
-	LedgerHead Hash   // of the last entry of the sender's ledger
+	LedgerHead Hash   // hash of the last entry of the sender's ledger
 	Sender     identity.Fingerprint
 }
 
@@ -82,8 +83,8 @@ func (h *Header) hashes() []*Hash {
 	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
 }
 
-// Bytes returns the encoding of the header. A sealed payload has the encoding, with the
-// sender set, as its context. The payload therefore cannot be opened as part of another
+// Bytes returns the encoding of the header. The encoding, with the sender set, is also the
+// context of a sealed payload. The payload therefore cannot be opened as part of another
 // message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
@@ -124,8 +125,8 @@ func (h Header) check() error {
 	return nil
 }
 
-// matches returns an error if a field of h that the receiver knows in advance differs from
-// want. These fields are all but the domain, the sender and the sender's ledger.
+// matches returns an error if h differs from want in the version, study, protocol, round, model
+// or roster. It does not compare the domain, the sender and the sender's ledger.
 func (h Header) matches(want Header) error {
 	for _, c := range []struct {
 		same bool

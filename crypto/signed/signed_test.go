@@ -70,8 +70,8 @@ func TestVerifyReturnsSignedMessage(t *testing.T) {
 	}
 }
 
-// The envelope of version 1 was made with Python's cryptography package. The seed of the
-// identity is the bytes 0, 1, …, 31.
+// The test compares an envelope of version 1 with one from Python's cryptography package. The
+// seed of the identity is the bytes 0, 1, …, 31.
 func TestKnownEnvelope(t *testing.T) {
 	text, err := os.ReadFile("testdata/envelope-v1.hex")
 	if err != nil {
@@ -145,7 +145,7 @@ func TestUnexpectedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// unchecked returns a signed envelope with a header that change has altered. It leaves out
+// unchecked returns a signed envelope with a header that the function change altered. It omits
 // the checks of Sign.
 func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 	h := header()
@@ -162,8 +162,8 @@ func withoutDomain(i *identity.Identity) []byte {
 	return append(wire.AppendBytes(h.Bytes(), ""), make([]byte, identity.SignatureSize)...)
 }
 
-// impersonated returns an envelope that names the victim as its sender and has the
-// signature of signer.
+// impersonated returns an envelope that names the victim as its sender but has the signature of
+// signer.
 func impersonated(t *testing.T, victim, signer *identity.Identity) []byte {
 	h := header()
 	h.Sender = victim.Fingerprint()
@@ -192,8 +192,8 @@ func TestSignRefusesMalformedHeaders(t *testing.T) {
 	}
 }
 
-// A signature that was made under one domain is not valid under another domain, whichever
-// domain the header names.
+// The test checks that a signature under one domain is not valid under another domain, for any
+// domain in the header.
 //
 //abuse:case A10 a signature is valid for one domain only
 func TestDomainsAreSeparate(t *testing.T) {
@@ -230,7 +230,7 @@ func TestEveryChangedByteIsDetected(t *testing.T) {
 	}
 }
 
-// Verify refuses a false length before it allocates memory for it.
+// The test checks that Verify refuses a false length before it allocates memory.
 //
 //abuse:case A12 a false length in an envelope allocates no memory
 func TestFalseLengthAllocatesNoMemory(t *testing.T) {

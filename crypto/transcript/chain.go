@@ -18,26 +18,26 @@ var (
 	ErrRoster = errors.New("the roster in the first entry is not the one in its header, or has another coordinator")
 )
 
-// A Chain is the state of a transcript after some entry. It decides which entry can be
-// next. A Chain is a value: Follow returns a new one.
+// A Chain is the state of a transcript after some entry. It determines which entries may come
+// next. A Chain is a value, and Follow returns a new Chain.
 type Chain struct {
 	study       Hash
 	coordinator identity.PublicKey
 	protocol    Hash
-	members     *roster.Roster // nil before the first entry
-	roster      Hash           // of members
+	members     *roster.Roster // roster of the study; nil before the first entry
+	roster      Hash           // hash of members
 	at          Position
 }
 
-// A Position is the position of a chain in a transcript.
+// A Position identifies the last entry that a chain has followed.
 type Position struct {
-	Number uint64 // of the last entry; 0 before the first
-	Head   Hash   // SHA-256 of its envelope
-	Over   bool   // whether the study is over
+	Number uint64 // number of the last entry; 0 before the first
+	Head   Hash   // SHA-256 of the last envelope
+	Over   bool   // true if the study is over
 }
 
-// Begin returns the chain of a study without entries. The coordinator with the given key
-// must sign all entries.
+// Begin returns the chain of a study without entries. The coordinator with the given key must
+// sign all later entries.
 func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
@@ -45,31 +45,31 @@ func Begin(study Hash, coordinator identity.PublicKey) Chain {
 // Position returns the position of c. Callers may store it for At.
 func (c Chain) Position() Position { return c.at }
 
-// At returns a copy of c with a position that the caller stored. The chain whose position
-// was stored must have followed the same roster as c.
+// At returns a copy of c with a stored position. The chain from which the position was stored
+// must have followed the same roster as c.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
 }
 
-// Members returns the roster, which is the body of the first entry, or nil before that
+// Members returns the roster, which is the body of the first entry. It returns nil before that
 // entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
-// Protocol returns the hash of the rules that the coordinator derived from the study and
-// the roster. Every party compares it with its own.
+// Protocol returns the hash of the rules that the coordinator derived from the study and the
+// roster. Every party compares it with the hash that it has computed itself.
 func (c Chain) Protocol() Hash { return c.protocol }
 
-// Follow checks the next entry and returns the chain after it. The coordinator must have
-// signed the entry for this study, protocol and roster, and the number, the hash of the
-// previous envelope and the body must be right. Follow does not check the number of the
-// plan and the model; the caller compares them with its own. If Follow returns an error,
-// it returns c unchanged.
+// Follow checks the next entry and returns the chain after it. The coordinator must have signed
+// the entry for this study, protocol and roster. The number, the hash of the previous envelope
+// and the body must be correct. Follow does not check the number of the plan and the model, so
+// the caller must compare them with the expected values. If Follow returns an error, it returns
+// c unchanged.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed is like Follow for a body that is not in memory and that the caller has
+// FollowHashed does the same as Follow for a body that is not in memory and that the caller has
 // hashed. It cannot follow the first entry, whose body is the roster.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
@@ -144,7 +144,7 @@ func (c Chain) header(domain identity.Domain, plan uint64, model Hash) signed.He
 	}
 }
 
-// Open signs the first entry. Its body is the encoding of the roster, and protocol is the
+// Open returns the signed first entry. Its body is the encoding of the roster. protocol is the
 // hash of the rules that follow from the study and the roster.
 func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
@@ -156,14 +156,14 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign returns the envelope of the next entry. For a plan or an outcome, plan is the number
-// of the plan, from 1; for other entries it is 0. The model is the hash of λ after the
-// entry. Sign does not change c; Follow returns the chain after the entry.
+// Sign returns the signed envelope of the next entry. For a plan or an outcome, plan is the
+// number of the plan, from 1. For other entries it is 0. model is the hash of λ after the entry.
+// Sign does not change c; Follow returns the chain after the entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
 
-// SignHashed is like Sign for a body that the caller has hashed.
+// SignHashed does the same as Sign for a body that the caller has hashed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 {
 		return nil, ErrKind

@@ -13,21 +13,21 @@ import (
 type Release struct {
 	Header signed.Header
 	Body   Body
-	Hash   Hash // SHA-256 of the envelope
+	Hash   Hash // SHA-256 of the envelope of the answer
 }
 
-// ReleaseHeader returns the header of a client's answer to a plan that c has followed. The
-// number and the model are from the plan's entry in the transcript. The ledger fields
-// describe the client's ledger after the charge for this answer. ReleaseHeader also sets
-// the sender, because the encoding of the header is the context of the sealed body.
+// ReleaseHeader returns the header of a client's answer to a plan that c has followed. plan and
+// model come from the plan's entry in the transcript. The ledger fields describe the client's
+// ledger after the charge for this answer. ReleaseHeader also sets the sender, because the
+// encoding of the header is the context of the sealed body.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
 	return h
 }
 
-// SignRelease returns the envelope of an answer with the given sealed body. The header is
-// from ReleaseHeader, with the signer as the sender.
+// SignRelease returns the signed envelope of an answer with the given sealed body. The header
+// must come from ReleaseHeader, with the signer as the sender.
 func SignRelease(signer *identity.Identity, header signed.Header, body []byte) ([]byte, error) {
 	return signed.Sign(signer, header, BodyOf(body).append([]byte{version}))
 }
@@ -88,8 +88,9 @@ func approvalHeader(study Hash) signed.Header {
 // MaxReason is the longest reason in bytes.
 const MaxReason = 400
 
-// Reason returns the text as the reason of a leave or an abort. It returns ErrForm unless
-// the text is one line of at most MaxReason bytes that is safe in a terminal or a log.
+// Reason returns the bytes of text, which is the reason of a leave or an abort. It returns
+// ErrForm unless the text is one line of at most MaxReason bytes that is safe in a terminal or a
+// log.
 func Reason(text string) ([]byte, error) {
 	if len(text) > MaxReason || !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
 		return nil, ErrForm
@@ -113,8 +114,8 @@ func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, er
 	return signed.Sign(signer, leaveHeader(study), wire.AppendBytes([]byte{version}, text))
 }
 
-// VerifyLeave verifies that the client with the given key leaves a study, and returns the
-// reason.
+// VerifyLeave verifies the message with which the client with the given key leaves a study. It
+// returns the client's reason.
 func VerifyLeave(envelope []byte, key identity.PublicKey, study Hash) (reason string, err error) {
 	m, err := signed.Verify(envelope, key, leaveHeader(study))
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Receipt states that a client's answer was accepted. The receipt proves which answer the
-// client sent, and that the client charged its ledger.
+// A Receipt states that a client's answer was accepted. It proves which answer the client sent,
+// and that the client charged its ledger.
 type Receipt struct {
 	Client     identity.Name
 	Ask        uint64 // number of the plan
-	Release    Hash   // SHA-256 of the envelope
+	Release    Hash   // SHA-256 of the envelope of the answer
 	LedgerSeq  uint64
 	LedgerHead Hash
 }
 
-// MaxReceipts is the largest number of receipts of a study.
+// MaxReceipts is the largest number of receipts in a study.
 const MaxReceipts = 1 << 22
 
 // A Closing is the body of the End entry.
 type Closing struct {
-	Result   []byte    // the posterior, in the encoding of the study's phases
-	Receipts []Receipt // ordered by plan, then client
+	Result   []byte    // posterior, in the encoding of the study's phases
+	Receipts []Receipt // receipts, ordered by plan and then by client
 }
 
 // ReceiptOf returns the receipt of an answer.
@@ -33,9 +33,9 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 	return Receipt{client, r.Round, release, r.LedgerSeq, r.LedgerHead}
 }
 
-const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // the smallest size of a receipt in bytes
+const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // smallest size of a receipt in bytes
 
-// WriteClosing writes the encoding of a Closing. The function result writes the field
+// WriteClosing writes the encoding of a Closing to w. The function result must write the field
 // Result, which has exactly size bytes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
@@ -95,14 +95,14 @@ func readReceipt(r *wire.Reader) (out Receipt) {
 	return out
 }
 
-// Compare orders receipts by plan, then client, as in a Closing.
+// Compare orders receipts by plan and then by client, as in a Closing.
 func (r Receipt) Compare(s Receipt) int {
 	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
 
 // An Abortion is the body of the Abort entry.
 type Abortion struct {
-	By     identity.Name // the party that aborted the study
+	By     identity.Name // party that aborted the study
 	Reason string
 }
 

@@ -9,15 +9,15 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Kind is the kind of an entry. The kinds of plans end with "plan" and those of outcomes
-// with "outcome". The phases of the study define the kinds of plans and outcomes.
+// A Kind is the kind of an entry. The kinds of plans end with "plan", and the kinds of outcomes
+// end with "outcome". The phases of the study define these kinds.
 type Kind string
 
-// The kinds of the entries outside the phases.
+// Roster, End and Abort are the kinds of the entries outside the phases.
 const (
-	Roster Kind = "roster" // the first entry, with the parties
-	End    Kind = "end"    // the last entry of a complete study
-	Abort  Kind = "abort"  // the last entry of an incomplete study
+	Roster Kind = "roster" // first entry, with the parties
+	End    Kind = "end"    // last entry of a complete study
+	Abort  Kind = "abort"  // last entry of an incomplete study
 )
 
 // Plan reports whether entries of this kind are plans.
@@ -57,19 +57,19 @@ func (k Kind) domain() identity.Domain {
 
 // An Entry is the content of an envelope of the transcript.
 type Entry struct {
-	Number   uint64 // from 1
+	Number   uint64 // number of the entry, from 1
 	Kind     Kind
-	Ask      uint64 // number of the plan, from 1, in a plan or outcome; 0 in others
-	Model    Hash   // of λ after this entry
-	Previous Hash   // SHA-256 of the previous envelope; zeros for the first
+	Ask      uint64 // number of the plan, from 1, in a plan or outcome; 0 in other entries
+	Model    Hash   // hash of λ after this entry
+	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
 	Body     Body
-	Hash     Hash // SHA-256 of the envelope
+	Hash     Hash // SHA-256 of the envelope of this entry
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.
 var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
-// payload encodes the fields of an entry that are not in the header.
+// payload returns the encoding of the fields of an entry that are not in the header.
 func (e Entry) payload() []byte {
 	b := append(make([]byte, 0, 128), version)
 	b = wire.AppendUint64(b, e.Number)
@@ -78,8 +78,8 @@ func (e Entry) payload() []byte {
 	return e.Body.append(b)
 }
 
-// Claims returns the unverified entry in the payload of an envelope. The fields Ask, Model
-// and Hash are zero.
+// Claims returns the entry in the payload of an envelope without verifying it. The fields Ask,
+// Model and Hash are zero.
 func Claims(envelope []byte) (Entry, error) {
 	payload, err := signed.ClaimedPayload(envelope)
 	if err != nil {

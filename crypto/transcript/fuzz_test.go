@@ -7,8 +7,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFollow checks that Follow either advances a chain by one valid entry or leaves it
-// unchanged, whatever the coordinator signs.
+// FuzzFollow checks that, for anything that the coordinator signs, Follow either advances a
+// chain by one valid entry or leaves it unchanged.
 //
 //abuse:case P01 an invalid entry leaves the chain unchanged and takes bounded memory
 func FuzzFollow(f *testing.F) {

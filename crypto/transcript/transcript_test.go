@@ -68,7 +68,7 @@ func (f *federation) begin() Chain { return Begin(study, f.hub.Public()) }
 // An item is an envelope with its body.
 type item struct{ envelope, body []byte }
 
-// script returns the entries of a study with two plans.
+// script returns the envelopes and bodies of a study with two plans.
 func (f *federation) script(t testing.TB) []item {
 	t.Helper()
 	c := f.begin()
@@ -121,8 +121,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 	}
 }
 
-// signs returns an item with the given entry and body and a header that change has altered.
-// The coordinator has signed the item.
+// signs returns an item with the given entry and body. Its header was altered by the function
+// change, and the coordinator has signed it.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))
@@ -220,7 +220,7 @@ func TestMisplacedEntriesAreNotSigned(t *testing.T) {
 	}
 }
 
-// The expected encodings were made with Python's struct module.
+// The test compares encodings with bytes made by Python's struct module.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/v1.txt")
 	check(t, err)
@@ -308,7 +308,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(Abortion{"hub", "why"}.Bytes())
 	f.Add(BodyOf(nil).append([]byte{version}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		memory.Bound(t, 4*len(b), func() { // four parsers
+		memory.Bound(t, 4*len(b), func() { // The limit allows for four parsers.
 			parsePayload(b)
 			ParseClosing(b)
 			ParseAbortion(b)
@@ -329,7 +329,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// closingBytes returns the encoding of c. WriteClosing must write the same bytes.
+// closingBytes returns the encoding of c that WriteClosing must write.
 func closingBytes(c Closing) []byte {
 	b := wire.AppendBytes([]byte{version}, c.Result)
 	return appendReceipts(b, c.Receipts)

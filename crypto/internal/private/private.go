@@ -34,14 +34,15 @@ var system = disk{
 	open:   os.Open,
 }
 
-// Create writes a new file and makes its directory if that does not exist. It returns an
-// error if the file exists. Once Create has returned without error, the file survives a
-// power failure. If Create or the power fails, the path never holds a part of the data.
+// Create writes a new file. It makes the directory of the file if the directory does not exist.
+// It returns an error if the file exists. Once Create has returned without error, the file
+// survives a power failure. If Create or the power fails, the path never holds a part of the
+// data.
 func Create(path string, data []byte) error {
-	return system.put(path, data, system.link) // unlike rename, link fails if the file exists
+	return system.put(path, data, system.link) // Unlike rename, link fails if the file exists.
 }
 
-// Replace writes a file as Create does, but replaces an existing file.
+// Replace writes a file as Create does, but it replaces an existing file.
 func Replace(path string, data []byte) error {
 	return system.put(path, data, system.rename)
 }
@@ -54,7 +55,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	if err := checkDirectory(dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // CreateTemp sets mode 0600
+	f, err := os.CreateTemp(dir, ".new-*") // CreateTemp sets mode 0600.
 	if err != nil {
 		return err
 	}
@@ -76,10 +77,10 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	return d.syncDirectory(dir)
 }
 
-// makeDirectory makes dir and its missing parents, and syncs each to disk.
+// makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // nil if dir exists; checkDirectory examines it later
+		return err // The error is nil if dir exists. checkDirectory examines dir later.
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {
@@ -99,9 +100,9 @@ func (d disk) syncDirectory(dir string) error {
 	return errors.Join(d.sync(f), f.Close())
 }
 
-// Read returns the content of a file of at most limit bytes. It returns an error unless the
-// file is a regular file that only its owner may read, in a directory that only its owner
-// may enter. The error says how to correct the mode.
+// Read returns the content of a file of at most limit bytes. It returns an error unless the file
+// is a regular file that only its owner may read, in a directory that only its owner may enter.
+// The error explains how to correct the mode.
 func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
 
 func (d disk) read(path string, limit int) ([]byte, error) {
@@ -136,7 +137,8 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// readAll reads at most limit bytes, because the file may have grown since Stat.
+// readAll reads at most limit bytes and returns an error if there are more. The file may have
+// grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
 	alone(t, path)
 }
 
-// alone fails the test if the directory of the file contains other files.
+// alone fails the test if the directory of the file at path contains other files.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(path))
@@ -50,8 +50,8 @@ func alone(t *testing.T, path string) {
 	}
 }
 
-// New directories are synced first, then the content is written and synced, then the file
-// gets its name, and then its directory is synced.
+// The test checks the order of operations: new directories are synced, the content is written
+// and synced, the file gets its name, and the directory of the file is synced.
 func TestOrderOfWriting(t *testing.T) {
 	var order []string
 	d := system
@@ -74,7 +74,7 @@ func TestOrderOfWriting(t *testing.T) {
 func TestFailedWriteLeavesAWholeFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breakIt func(d *disk)
-		written bool // the path has the new content although put fails
+		written bool // true if the path has the new content although put fails
 	}{
 		"a partial write": {func(d *disk) {
 			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return errDisk }
@@ -158,8 +158,8 @@ func TestOpenDirectoryIsRefused(t *testing.T) {
 	alone(t, path)
 }
 
-// The test replaces the file between Lstat and Open, as another process could. Read must
-// refuse the file.
+// The test replaces the file between Lstat and Open, as another process could, and checks that
+// Read refuses the file.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := own(t)
 	if err := Create(path, []byte("own")); err != nil {
@@ -177,7 +177,7 @@ func TestReplacedFileIsRefused(t *testing.T) {
 	}
 }
 
-// readAll refuses a file that has grown beyond the limit since Stat.
+// The test checks that readAll refuses a file that has grown beyond the limit since Stat.
 func TestGrowingFileIsRefused(t *testing.T) {
 	path := own(t)
 	if err := Create(path, bytes.Repeat([]byte("x"), 9)); err != nil {

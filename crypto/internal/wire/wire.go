@@ -1,6 +1,6 @@
-// Package wire defines the binary encoding of all signed and sealed messages. Numbers have
-// a fixed width and are big-endian; a byte string follows its length. Every value has
-// exactly one encoding, and every encoding stands for exactly one value.
+// Package wire defines the binary encoding of all signed and sealed messages. Numbers have a
+// fixed width and are big-endian. A byte string is preceded by its length. Every value has
+// exactly one encoding, and every encoding represents exactly one value.
 package wire
 
 import "encoding/binary"
@@ -11,27 +11,28 @@ func AppendUint16(b []byte, n uint16) []byte { return binary.BigEndian.AppendUin
 // AppendUint64 appends n in eight bytes.
 func AppendUint64(b []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(b, n) }
 
-// AppendBytes appends the length of s in four bytes, and s. Callers limit s to far fewer
-// than 2³² bytes.
+// AppendBytes appends the length of s in four bytes, and then s. s must be far shorter than 2³²
+// bytes.
 func AppendBytes[S string | []byte](b []byte, s S) []byte {
 	return append(AppendLength(b, len(s)), s...)
 }
 
-// AppendLength appends n in four bytes, as AppendBytes does before a string of n bytes.
+// AppendLength appends n in four bytes, in the form that AppendBytes uses for the length of a
+// string.
 func AppendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
-// A Reader decodes an encoding without copying or allocating. After a read has failed,
-// all later reads fail too, so that callers need only check Done at the end.
+// A Reader decodes an encoding without copying or allocating. After a read has failed, all later
+// reads fail too, so callers need only check Done at the end.
 type Reader struct {
 	rest   []byte
 	failed bool
 }
 
-// NewReader returns a reader of b. The reader does not change b.
+// NewReader returns a reader of b. It does not change b.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Take returns the next n bytes as a part of the input, or nil if fewer than n bytes are
-// left.
+// Take returns the next n bytes, which share memory with the input. It returns nil if fewer than
+// n bytes are left.
 func (r *Reader) Take(n int) []byte {
 	if r.failed || n < 0 || n > len(r.rest) {
 		r.failed = true
@@ -42,8 +43,8 @@ func (r *Reader) Take(n int) []byte {
 	return taken
 }
 
-// Fixed fills dst with the next bytes. It leaves dst unchanged if fewer bytes are left than
-// dst holds.
+// Fixed fills dst with the next bytes. If fewer than len(dst) bytes are left, it leaves dst
+// unchanged.
 func (r *Reader) Fixed(dst []byte) { copy(dst, r.Take(len(dst))) }
 
 // Uint8 returns the next byte, or 0 if the read fails.
@@ -70,9 +71,9 @@ func (r *Reader) Uint64() uint64 {
 	return 0
 }
 
-// Bytes returns a byte string of at most limit bytes, as a part of the input. If the
-// length exceeds the limit or the rest of the input, the read fails without allocating
-// memory, and Bytes returns nil.
+// Bytes returns a byte string of at most limit bytes, which shares memory with the input. If the
+// length exceeds the limit or the rest of the input, the read fails without allocating memory,
+// and Bytes returns nil.
 func (r *Reader) Bytes(limit int) []byte {
 	n := r.Length(limit)
 	if r.failed {
@@ -81,9 +82,8 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(n)
 }
 
-// Length reads the length of a byte string. It does not read the bytes of the string, which
-// need not be in the input. If the length exceeds the limit, the read fails and Length
-// returns 0.
+// Length reads the length of a byte string but not its bytes, which need not be in the input. If
+// the length exceeds the limit, the read fails and Length returns 0.
 func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
 	if b == nil {
@@ -97,15 +97,14 @@ func (r *Reader) Length(limit int) int {
 	return int(n)
 }
 
-// Len returns the number of bytes that are left.
+// Len returns the number of bytes that were not read yet.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Fail makes the reader fail. Callers use it for values that are well formed but not
-// valid.
+// Fail makes the reader fail. Callers call it for values that are well formed but not valid.
 func (r *Reader) Fail() { r.failed = true }
 
-// Failed reports whether a read failed.
+// Failed reports whether a read has failed.
 func (r *Reader) Failed() bool { return r.failed }
 
-// Done reports whether everything was read and no read failed.
+// Done reports whether the whole input was read and no read failed.
 func (r *Reader) Done() bool { return !r.failed && len(r.rest) == 0 }
