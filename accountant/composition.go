@@ -3,8 +3,8 @@ package accountant
 import "math"
 
 // A composition is a sequence of independent privacy losses in one direction. P is the
-// distribution of the output with the record and Q the distribution without the record,
-// or the reverse.
+// distribution of the output for one of two adjacent inputs and Q the distribution for the
+// other.
 type composition struct {
 	steps []step
 	// cut is the P-mass of the outputs with the largest losses that are left out of every step.
@@ -46,7 +46,7 @@ func (c *composition) length() float64 {
 // part of the composed loss.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // A rule for a little more than order also serves the next calls.
+		c.made = order + min(order, 8) // A rule for slightly larger orders can also be used by the next calls.
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -75,7 +75,7 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 // line, the integrand is least at c. The other fields are the leading order of the integral
 // there.
 type saddle struct {
-	order    float64 // the point c
+	order    float64 // point c
 	epsilon  float64
 	logDelta float64
 	spread   float64 // standard deviation of the loss tilted by e^(cL)

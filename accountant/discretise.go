@@ -33,7 +33,7 @@ func (m *masses) add(index int, mass float64) {
 // A grid holds the ends of cells. The ends are multiples of width. They are one width apart
 // where the tilted loss has most of its mass, and further apart in the tails. The error of ε due
 // to discretisation grows with the mass of a cell and with the square of its width. So the cells
-// double in width whenever the mass beyond has fallen by a factor of 2^2.5.
+// double in width whenever the mass outside of them has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
 	left, right []float64 // losses beyond which the cells are 2, 4, 8, ... widths wide

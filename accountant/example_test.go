@@ -90,7 +90,7 @@ func ExampleFilter() {
 	// the release costs 0.01 of squared Gaussian-DP parameter μ², and 0.0018514 of 0.0718514 is left: multiply the noise by about 2.33, or release less
 }
 
-// This example bounds the success of an attacker who wants to know if a record was used.
+// This example bounds the success of an attacker who guesses whether a record was used.
 func ExampleProfile_TruePositiveRate() {
 	profile, err := accountant.Account(accountant.Gaussian{Sensitivity: 1, Sigma: 2, Adjacency: accountant.AddRemove})
 	if err != nil {

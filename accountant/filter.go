@@ -112,8 +112,9 @@ func stable(x float64) float64 {
 
 // filterDelta bounds δ(ε) of a release that is within max divergence r of a Gaussian release
 // with parameter μ. c.main is μ² and c.divergence is r. If P and Q are (ε, δ)-close and P′ and
-// Q′ are within r of them, P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r the bound adds the
-// difference, which is at most e^{2r} − 1. The result is raised to cover rounding errors.
+// Q′ are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε <
+// 2r the bound adds the difference, which is at most e^{2r} − 1. The result is raised to cover
+// rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)

@@ -98,7 +98,7 @@ func sumReach(variance float64, n int) int {
 
 // finish removes masses that are too small from the end of half and adds a bound on their sum to
 // missing. If half ends at the largest integer that can be listed, finish also adds a bound on
-// the mass beyond.
+// the mass outside of the range.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass

@@ -2,8 +2,8 @@ package accountant
 
 import "math"
 
-// A pair is two densities p and q on the line whose privacy loss log p(x)/q(x) rises with
-// x. An attacker who sees x wants to know from which of the two it was drawn.
+// A pair is two densities p and q on the line whose privacy loss log p(x)/q(x) rises with x. An
+// attacker sees x and guesses from which of the two densities it was drawn.
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64

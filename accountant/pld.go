@@ -128,7 +128,7 @@ type window struct {
 	first  int     // grid index of the lowest entry
 	lowest int     // lowest entry that is read; the sums over lower entries would overflow
 	centre float64 // loss at which the exponents of the sums are zero
-	scale  float64 // log M − θ·centre
+	scale  float64 // logarithm of the factor that converts sums to δ: log M − θ·centre
 	start  int     // index in the row of the window's entry 0
 	noise  float64 // bound on the error of each mass in the row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass

@@ -121,8 +121,8 @@ func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tigh
 // (ε, δ)-private, for ε ≥ 0, by the tightest method with a proof.
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
 
-// EpsilonBy is like Epsilon, but uses the given method. It returns an error if the method
-// does not apply to the composition.
+// EpsilonBy returns the same bounds as Epsilon, computed by the given method. It returns an
+// error if the method does not apply to the composition.
 func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if !(delta > 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
@@ -133,8 +133,8 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 		low, high = delta*math.Exp(-r)*(1-0x1p-50), min(delta*math.Exp(r)*(1+0x1p-50), 1)
 	}
 	b, err := p.by(m, func(a answers) (Bound, error) { return a.epsilon(p, low, high) })
-	// If P and Q are (ε, δ)-close, then any P′ and Q′ within max divergence r of them are (ε +
-	// 2r, e^r δ)-close, and vice versa.
+	// If P and Q are (ε, δ)-close, then any P′ and Q′ within max divergence r of P and Q are (ε
+	// + 2r, e^r δ)-close, and vice versa.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
@@ -148,7 +148,7 @@ func (b Bound) check() error {
 	return nil
 }
 
-// DeltaBy is like Delta, but uses the given method.
+// DeltaBy returns the same bounds as Delta, computed by the given method.
 func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	if err := nonNegative("epsilon", epsilon); err != nil {
 		return Bound{}, fmt.Errorf("profile: %w", err)

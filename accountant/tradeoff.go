@@ -3,7 +3,7 @@ package accountant
 import "math"
 
 // A test distinguishes the two inputs of a direction. Its hockey-stick divergence H_a with a =
-// e^t is δ(t) in this direction for t ≥ 0. For t < 0 it is 1 − e^t + e^t·δ(−t), with δ in the
+// e^t is δ(t) of this direction for t ≥ 0. For t < 0 it is 1 − e^t + e^t·δ(−t), with δ in the
 // reverse direction.
 type test struct{ forth, back *estimator }
 

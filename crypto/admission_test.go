@@ -58,7 +58,7 @@ func newSite(t *testing.T, name identity.Name, role identity.Role) site {
 	return s
 }
 
-// admit does what the coordinator does when a guest redeems an invitation: it checks the
+// admit redeems the invitation of a guest in the same way as the coordinator. It checks the
 // entry, redeems the token and issues a certificate.
 func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, token, entry, request []byte) ([]invitation.Ticket, roster.Entry, []byte) {
 	t.Helper()

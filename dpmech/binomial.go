@@ -13,8 +13,8 @@ import (
 // construction.
 //
 // Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1} =
-// w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence starts with w = 1 beside the mode
-// and goes in both directions. A step has at most five roundings, and there are fewer than 2^21
+// w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence starts with w = 1 near the mode and
+// goes in both directions. A step has at most five roundings, and there are fewer than 2^21
 // steps (the weights fall below 2^-288 within 21 standard deviations, and a standard deviation
 // is at most √(2^31)/2). So every weight, and every sum of weights, has a relative error below
 // 2^24·2^-320. Weights below 2^-288 are left out. There are fewer than 2^31 such weights on

@@ -29,9 +29,9 @@ type gate struct {
 // maxDim elements below 2^(maxClipBits+1).
 const maxClipBits = 34
 
-// maxDim is the largest dimension. A computed squared norm then takes at most maxDim/4 additions
-// in sequence, with an error of 2^-53 each. This rounding error is smaller than the amount by
-// which one turn of the loop in addChecked shortens a vector.
+// maxDim is the largest dimension. A computed squared norm then takes a chain of at most
+// maxDim/4 additions, with an error of 2^-53 each. This rounding error is smaller than the
+// amount by which one turn of the loop in addChecked shortens a vector.
 const maxDim = 1 << 31
 
 func newGate(lattice Lattice, clip int64) gate {
@@ -52,22 +52,22 @@ func newGate(lattice Lattice, clip int64) gate {
 	}
 }
 
-// provenDim is the largest dimension for which [gate.add] is proven. A quarter of the elements
-// is added in sequence, so the relative rounding error of a squared norm is below (2^12 +
-// 8)·2^-53 < 2^-40.9. (Squares below 2^-1022 round or vanish. They are negligible beside squared
-// ≥ 2^-800, see maxExponent.)
+// provenDim is the largest dimension for which [gate.add] is proven. Each of four partial sums
+// adds a quarter of the elements, so the relative rounding error of a squared norm is below
+// (2^12 + 8)·2^-53 < 2^-40.9. (Squares below 2^-1022 round or vanish. They are negligible
+// compared with squared ≥ 2^-800, see maxExponent.)
 const provenDim = 1 << 14
 
 // add adds the clipped and truncated v to sum, which has the length of v. A vector that is not
 // finite adds zero.
 //
-// Let S be the squared norm of v and s the computed squared norm. In the first two cases s is at
-// least S·(1−2^-40.9). Truncation only shortens. In the first case, a product with a power of
-// two is exact or below one step, and the squared integer norm is at most S/step² ≤
-// clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires a finite s. Its factor
-// is clip/√s·(1−2^-40) up to 2^-51, and a product rounds up by at most 2^-53, so that the
-// integer norm is at most clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 +
-// 2^-41.8.
+// Let S be the squared norm of v and s the computed squared norm. In the first two cases of the
+// switch, s is at least S·(1−2^-40.9). Truncation only shortens. In the first case, a product
+// with a power of two is exact or below one step, and the squared integer norm is at most
+// S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires a finite s.
+// Its factor is clip/√s·(1−2^-40) up to 2^-51, and a product rounds up by at most 2^-53, so that
+// the integer norm is at most clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1
+// + 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
 	switch proven := len(v) <= provenDim; {

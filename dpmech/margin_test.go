@@ -26,9 +26,9 @@ func TestGateKeepsItsMargins(t *testing.T) {
 	}
 }
 
-// The test clips a vector in which a quarter of a million squares vanish beside a large one. For
-// such a long vector, rounding loses more of the squared norm than the margins cover. So a
-// vector that seems to be just within the bound may exceed it.
+// The test clips a vector in which a quarter of a million squares vanish in a sum with a large
+// one. For such a long vector, rounding loses more of the squared norm than the margins cover.
+// So a vector that seems to be just within the bound may exceed it.
 func TestGateOfElementsThatVanish(t *testing.T) {
 	const dim = 1 << 20
 	cfg := ordinary
@@ -37,7 +37,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	step := m.Lattice().Step()
 	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
 	target := bound * bound * (1 - 1.01*0x1p-38)
-	v := make([]float64, dim) // v is in lattice steps. Every fourth element is added in sequence.
+	v := make([]float64, dim) // v is in lattice steps. Every fourth element enters the same partial sum.
 	v[0] = math.Floor(math.Sqrt(target))
 	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
 	computed, exact := v[0]*v[0], new(big.Int)

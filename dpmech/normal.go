@@ -3,7 +3,7 @@ package dpmech
 import "math"
 
 // FillNormal sets every element of dst to an independent standard normal number, from the bits
-// of src. Use it only for numbers that hide no data, such as the normal numbers of the
+// of src. Use it only for numbers that protect no data, such as the normal numbers of the
 // reparameterisation trick. Noise from FillNormal would not be private, because the bits of a
 // float64 reveal how the number was computed. Noise that protects data comes from a
 // [DiscreteGaussian] on a lattice.

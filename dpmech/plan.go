@@ -14,7 +14,7 @@ import (
 // takes them.
 //
 // All random numbers of a step follow from the keys of the plan, bit for bit the same on every
-// machine (docs/develop/device.md): the batch, the noise, and the random numbers that hide no
+// machine (docs/develop/device.md): the batch, the noise, and the random numbers that protect no
 // data. [Plan.Words] returns the keys, the batches or the table of the sampler, and the table of
 // the noise. A device needs no other data of the mechanism. [Plan.Next] takes the same steps on
 // this machine. It serves tests, which compare it with a device, and it takes the steps if the
@@ -112,8 +112,8 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned is the largest number of elements of a vector on a device. A device adds a quarter
-// of the squares of a norm in sequence, so that the rounding error is within the bound of
+// maxPlanned is the largest number of elements of a vector on a device. A device adds the
+// squares of a norm in four partial sums, so that the rounding error is within the bound of
 // [gate.add].
 const maxPlanned = provenDim
 

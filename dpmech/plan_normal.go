@@ -9,7 +9,7 @@ import (
 // Normals sets every element of dst to a standard normal number for the current step. Two words
 // of 53 bits each give a pair of numbers by the method of Box and Muller ("A Note on the
 // Generation of Random Normal Deviates", 1958), so that all numbers are within ±8.6. The numbers
-// hide no data, like the numbers of [FillNormal]. Logarithms, sines and cosines are computed
+// protect no data, like the numbers of [FillNormal]. Logarithms, sines and cosines are computed
 // from sums, products and quotients in a fixed order, so that they have the same bits on every
 // machine.
 func (p *Plan) Normals(dst []float64) {

@@ -178,7 +178,7 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 // result for a record then does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
-// PlaceBits moves src to the random bits for a record in the current step. The bits hide no
+// PlaceBits moves src to the random bits for a record in the current step. The bits protect no
 // data. Several goroutines may call PlaceBits at once, each with a separate src.
 func (p *recordSteps) PlaceBits(src *Stream, record uint32) {
 	p.place(src, forBits, record)

@@ -158,7 +158,7 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			}
 			// shown is the error of the float32 release, which is relative to sum and noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
-			// truncated is the error of truncating every record after the first Together.
+			// truncated is the total error of truncating the records that are added one by one.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
 			if d := distance(got, want); d > slack {

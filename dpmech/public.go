@@ -10,8 +10,8 @@ import (
 // FillPublicNormal sets every element of dst to a standard normal number that anybody can
 // compute from a purpose, a digest and a number. It is for draws that all machines of a
 // federation must share, such as the point at which the gradients of a round are taken. The
-// numbers hide no data. Callers cannot get a [Stream] with such a key, because they could then
-// use it for noise.
+// numbers protect no data. Callers cannot get a [Stream] with such a key, because they could
+// then use it for noise.
 //
 // The numbers are computed as those of [FillNormal]. On machines whose exponential or logarithm
 // rounds differently, the last bit may differ in a few of a thousand numbers. About once in 2^40

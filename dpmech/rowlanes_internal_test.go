@@ -8,9 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnRows returns a table x, the numbers of some of its rows, in any order and with
-// repetitions, and slopes. Some products of slope and row are within the bound, and some are
-// beyond it.
+// drawnRows returns a table x, a list of numbers of its rows with repetitions, and a slope for
+// each row in the list. Some products of slope and row are within the bound, and some exceed it.
 func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	d = rapid.IntRange(1, 40).Draw(r, "columns")
 	n := rapid.IntRange(1, rowsAtOnce).Draw(r, "rows")

@@ -82,14 +82,15 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 // Event returns the cost of one run with all planned steps.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the first steps steps under an adjacency. The observer does not
-// know Config.Shares of the noise shares.
+// EventFor returns the cost of the first steps steps under an adjacency, if Config.Shares of the
+// noise shares are unknown to the observer.
 func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	return s.SharedEventFor(steps, s.cfg.Shares, adjacency)
 }
 
-// SharedEventFor returns the cost of the first steps steps under an adjacency. The observer sees
-// sums of releases and does not know shares of their noise shares.
+// SharedEventFor returns the cost of the first steps steps under an adjacency, if the observer
+// sees only sums of releases. shares is the number of noise shares in a sum that the observer
+// does not know.
 //
 // A sampling is accounted with continuous Gaussian noise N(0, σ²). The actual noise is a sum of
 // n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] it is N(0, ns² − 1/12), rounded, up

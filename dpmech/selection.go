@@ -13,7 +13,7 @@ const (
 
 	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which a
 	// parallel machine can compute independently of each other. It is a conjecture that all sets
-	// are equally likely. Block ciphers rest on similar conjectures about their permutations.
+	// are equally likely. The security of block ciphers also depends on such conjectures.
 	Feistel
 )
 

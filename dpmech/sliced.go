@@ -37,7 +37,7 @@ const (
 	thresholdBits = 7  // number of bits that choose between the two slices of a column
 	placeBits     = 32 - columnBits - thresholdBits
 	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
-	notInTable    = slicedColumns - 1 // slice number in the table that stands for the wedges
+	notInTable    = slicedColumns - 1 // slice number that represents the wedges in the table
 	heightBits    = 40                // heights are multiples of 2^-heightBits
 
 	// slicedReach is the largest |x| of the slices, in units of σ. A fraction of 2·10^-9 of the

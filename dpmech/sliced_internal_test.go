@@ -140,8 +140,8 @@ func TestHideLanesAgree(t *testing.T) {
 	}
 }
 
-// The test checks the decision for points above, below and at the edge of the curve, where it
-// takes as many bits as needed.
+// The test checks the decision for points above, below and at the edge of the curve. At the edge
+// it takes as many bits as needed.
 func TestSlicedDecides(t *testing.T) {
 	g := newSliced(1 << 20)
 	const x = 1<<20 + 77

@@ -110,7 +110,7 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 			check(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
 		}
 		for _, p := range c.Tails {
-			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // The distribution of the test is cut off beyond.
+			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // The distribution for the test has no larger values.
 				check(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
 			}
 		}

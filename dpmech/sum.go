@@ -91,14 +91,14 @@ func (m *GaussianSum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.noise.Bound())
 }
 
-// Event returns the cost of one release under the Config's adjacency. The observer does not know
-// Config.Shares of the noise shares.
+// Event returns the cost of one release under the Config's adjacency, if Config.Shares of the
+// noise shares are unknown to the observer.
 func (m *GaussianSum) Event() accountant.Event {
 	return m.EventFor(m.cfg.Shares, m.cfg.Adjacency)
 }
 
-// EventFor returns the cost of one release under an adjacency. The observer sees a sum, and does
-// not know shares of the noise shares in the sum.
+// EventFor returns the cost of one release under an adjacency, if the observer sees only a sum
+// of releases. shares is the number of noise shares in the sum that the observer does not know.
 func (m *GaussianSum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.DiscreteGaussian{
 		Sensitivity: float64(m.clip) * m.cfg.sensitivity(adjacency),

@@ -90,7 +90,7 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform. Some places belong to one more 56-bit draw than others. again
+// again makes the place uniform. Some places have one more 56-bit draw than others. again
 // rejects the surplus draws and returns a new place for them. For all other draws it returns
 // place.
 func again(place, rest, width uint64, src *Stream) uint64 {

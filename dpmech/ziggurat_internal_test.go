@@ -275,9 +275,9 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// The test checks the draws of places. Some places belong to one number more than other places.
-// Fill and Sample reject the additional numbers and draw another place. The stream of the test
-// has no key, so it panics at that draw.
+// The test checks the draws of places. Some places have one number more than other places. Fill
+// and Sample reject the additional numbers and draw another place. The stream of the test has no
+// key, so it panics at that draw.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {

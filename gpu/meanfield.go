@@ -37,7 +37,7 @@ func (l Link) Inverse(sd float64) float64 {
 // MeanFieldOptions describe stochastic variational inference of the local free
 // energy Σ_n E_q[ℓ_n] − KL(q ‖ cavity) with q = N(m, diag s²).
 type MeanFieldOptions struct {
-	// Draws is the number K of draws of θ = m + s∘ε in a step. Every record of a step sees the
+	// Draws is the number K of draws of θ = m + s∘ε in a step. All records of a step use the
 	// same draws.
 	Draws int
 	Link  Link

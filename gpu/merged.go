@@ -1,8 +1,7 @@
 package gpu
 
 // This file adds the contributions of a record to the same element of a table before squares are
-// taken. A record may gather several elements of one table, and two of them may be the same
-// element.
+// taken. A record may gather several elements of one table, and may gather an element twice.
 
 // entry is the contribution of one leaf to one coordinate, on the scale of the coordinate.
 type entry struct {

@@ -115,7 +115,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 }
 
 // checksum returns the checksum of a key of the given kind. It detects damage to the key and a
-// change of the kind. It need not hide the key, because the file also contains the key.
+// change of the kind. It need not be secret, because the file also contains the key.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

@@ -1,6 +1,6 @@
 package device
 
-// Info describes a GPU that a driver sees.
+// Info describes a GPU that a driver reports.
 type Info struct {
 	// Name is cuda:N. Model is the manufacturer's name of the GPU. Capability is the compute
 	// capability, such as 9.0.

@@ -33,7 +33,7 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 }
 
 // Attach makes a device take the steps of later plans. Their batches have at most most records.
-// private tells whether the plans are private. If the device fails in Attach or in
+// private is true if the plans are private. If the device fails in Attach or in
 // [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network

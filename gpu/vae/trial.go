@@ -47,7 +47,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // Noise that is used twice hides nothing, but the images are made up.
+	here := *there // Noise that is used twice protects nothing, but the images are made up.
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)

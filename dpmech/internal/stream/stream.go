@@ -2,8 +2,8 @@
 // counter mode with a key of 32 bytes. It is internal to dpmech so that only few places can
 // choose a key. [fedpvi/dpmech.NewStream] takes the key from the operating system, and
 // [fedpvi/dpmech.Split] takes it from another stream. [fedpvi/dpmech.FillPublicNormal] takes it
-// from public values, for numbers that hide no data. fedpvi/dpmech/seeded takes it from a seed,
-// for simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
+// from public values, for numbers that protect no data. fedpvi/dpmech/seeded takes it from a
+// seed, for simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
 package stream
 
 import (
