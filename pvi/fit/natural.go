@@ -12,13 +12,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Units is the linear map from θ to coordinates in natural units: one row for each
-// coordinate. A coefficient in natural units belongs to a regressor of raw values, after
-// the transforms of the columns, and to the raw outcome. A coordinate that is the logarithm
-// of a parameter remains one.
+// Units is the linear map from θ to coordinates in natural units, with one row for each
+// coordinate. A coefficient in natural units applies to a regressor of raw values, after the
+// transforms of the columns, and to the raw outcome. A coordinate that is the logarithm of a
+// parameter remains a logarithm.
 //
-// If model.max_norm shortens a record's regressors, or a value is beyond bounds that a
-// standardisation found, the predictor of the record is not that of its raw values.
+// The predictor of a record is not that of its raw values in two cases: if model.max_norm
+// shortens the record's regressors, and if a value is beyond bounds that a standardisation
+// found.
 type Units []Row
 
 // A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
@@ -26,17 +27,17 @@ type Row struct {
 	From    []int     `json:"from"`
 	Weights []float64 `json:"weights"`
 	Shift   float64   `json:"shift"`
-	Log     bool      `json:"-"` // the coordinate is the logarithm of the parameter
+	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
 
-	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", empty
-	// if it has none. Ratio is the unit of exp(parameter) if that is a ratio of odds or
-	// rates.
+	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if it
+	// has none. Ratio is the unit of exp(parameter) if this is a ratio of odds or rates, and ""
+	// otherwise.
 	Unit  string `json:"-"`
 	Ratio string `json:"-"`
 }
 
-// Natural is the posterior of a parameter in natural units: its mean, its sd and its middle
-// 95 %.
+// Natural is the posterior of a parameter in natural units: its mean, its sd and its central 95
+// % interval.
 type Natural struct {
 	Mean  float64 `json:"natural_mean"`
 	SD    float64 `json:"natural_sd"`
@@ -49,8 +50,8 @@ type Natural struct {
 // Normal95 is the 97.5 % point of the standard normal distribution.
 const Normal95 = 1.959963984540054
 
-// Units returns the map of the model. Weights of a neural network remain on the model's
-// scale.
+// Units returns the map from θ to natural units. Weights of a neural network remain on the
+// model's scale.
 func (m *Model) Units() Units {
 	rows := make(Units, m.Dim())
 	for i, p := range m.Parameters.All() {
@@ -70,8 +71,8 @@ func (m *Model) Units() Units {
 	return rows
 }
 
-// clusterUnits sets the rows of the means and sds of a mixture's clusters, which follow the
-// coordinates of the weights.
+// clusterUnits sets the rows for the means and sds of a mixture's clusters. Their coordinates
+// come after those of the weights.
 func (m *Model) clusterUnits(rows Units) {
 	st := m.Study
 	of := st.Model.Components
@@ -101,8 +102,8 @@ func (m *Model) clusterUnits(rows Units) {
 //
 //	Π (x_k − z_k)/u_k = Π 1/u_k · Σ_S Π_{k∉S} x_k · Π_{k∈S} −z_k.
 //
-// If a term of lower order is not in the model, the coefficient remains that of the scaled
-// product. Without an intercept, a measured outcome is counted from the zero of its scale.
+// If the model lacks a term of lower order, the coefficient remains that of the scaled product.
+// Without an intercept, a measured outcome is counted from the zero of its scale.
 func (m *Model) coefficientUnits(rows Units) {
 	st := m.Study
 	var coefficients []study.Coefficient
@@ -157,7 +158,7 @@ type product struct {
 	factor float64
 }
 
-// expand returns the products of raw columns whose sum is the product of the scaled columns.
+// expand returns the products of raw columns that add up to the product of the scaled columns.
 // The first has all parts.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
@@ -177,14 +178,14 @@ func (m *Model) expand(parts []study.Part) []product {
 	return sum
 }
 
-// key returns the same text for the same parts in any order.
+// key returns a text that is the same for the same parts in any order.
 func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }
 
-// spreadUnits sets the rows of the learned scale of the outcome and of the groups. The
-// effect of a group's slope is a multiple of its column's distance from the zero of the
-// model's scale, where the spread of the group's intercepts is the one that is reported.
+// spreadUnits sets the rows of the learned scale of the outcome and of the groups. The effect of
+// a group's slope is a multiple of its column's distance from the zero of the model's scale. The
+// reported spread of the group's intercepts is that at this zero.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, _ := m.predictorUnit()
@@ -221,7 +222,7 @@ func (m *Model) spreadUnits(rows Units) {
 }
 
 // predictorUnit returns the unit of the predictor, and the name of a ratio of exponentials of
-// predictors, empty if it has none.
+// predictors, or "" if there is no such ratio.
 func (m *Model) predictorUnit() (unit, ratio string) {
 	switch st := m.Study; st.Model.Family {
 	case study.Logistic, study.Softmax:
@@ -261,7 +262,7 @@ func (u Units) Identity() bool {
 	return true
 }
 
-// Map writes the coordinates in natural units of θ to out.
+// Map writes the coordinates of θ in natural units to out.
 func (u Units) Map(out, theta []float64) {
 	for i, row := range u {
 		out[i] = row.Shift
@@ -271,7 +272,8 @@ func (u Units) Map(out, theta []float64) {
 	}
 }
 
-// Covariance returns the covariance of the coordinates in natural units.
+// Covariance returns the covariance of the coordinates in natural units, given the covariance of
+// θ.
 func (u Units) Covariance(cov mat.Symmetric) *mat.SymDense {
 	out := mat.NewSymDense(len(u), nil)
 	for i := range u {
@@ -292,7 +294,7 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// Marginals returns the posterior of every parameter in natural units, from the mean and the
+// Marginals returns the posterior of every parameter in natural units, given the mean and the
 // covariance of θ.
 func (u Units) Marginals(mean []float64, cov mat.Symmetric) []Natural {
 	out, at := make([]Natural, len(u)), make([]float64, len(u))

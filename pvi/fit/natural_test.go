@@ -54,8 +54,8 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// The predictor of a record is the same from raw columns with coefficients in natural units
-// as from scaled columns with θ.
+// The predictor of a record is the same for raw columns with coefficients in natural units as
+// for scaled columns with θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")
@@ -172,7 +172,7 @@ column = [ %s
 	})
 }
 
-// sizeOf returns a bound on the terms of a sum of products with the coefficients.
+// sizeOf returns an upper bound on the terms of a sum of products of x with the coefficients.
 func sizeOf(x []float64) (size float64) {
 	for _, v := range x {
 		size += 1e3 * math.Abs(v)
@@ -180,8 +180,8 @@ func sizeOf(x []float64) (size float64) {
 	return size
 }
 
-// checkMoments compares the covariance with AΣAᵀ, A from the images of unit vectors, and the
-// marginals with that covariance.
+// checkMoments compares the covariance with AΣAᵀ, where the images of unit vectors give A, and
+// the marginals with that covariance.
 func checkMoments(t *rapid.T, units Units) {
 	d := len(units)
 	zero, shift, image, one := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -217,7 +217,7 @@ func checkMoments(t *rapid.T, units Units) {
 	}
 }
 
-// Units are built from the columns' units.
+// The units of parameters are composed of the units of the columns.
 func TestUnitNames(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{

@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A cell is a summary of replications of a federation.
+// A cell has averages and medians over replications of a federation.
 type cell struct {
-	quantiles, moments float64 // share of 90 % intervals that hold the truth: those of the mixture, and mean ± 1.645 sd
-	pooled             float64 // mean share of the draws of the pooled posterior that they hold
-	width              float64 // median over replications of the geometric mean of sd over the ideal sd
-	divergence         float64 // median KL to the pooled posterior
-	between            float64 // median over replications of the median root mean square sd between clients
-	alike              float64 // share of replications in which its 5 % point is 0
+	quantiles, moments float64 // share of 90 % intervals that contain the truth: from quantiles of the mixture, and as mean ± 1.645 sd
+	pooled             float64 // mean probability of the 90 % intervals under the pooled posterior
+	width              float64 // median over replications of the geometric mean of interval width over ideal width
+	divergence         float64 // median KL divergence from q to the pooled posterior
+	between            float64 // median over replications of the root mean square sd of θ between clients
+	alike              float64 // share of replications in which the 5 % quantile of that sd is 0
 }
 
 func (f federation) replicate(t *testing.T, replications int, seed uint64) cell {
@@ -59,13 +59,15 @@ func median(x []float64) float64 {
 	return stat.Quantile(.5, stat.Empirical, x, nil)
 }
 
-// linear is a federation of linear models as in the tests of coverage.
+// linear returns the federation with the settings of linear models that the tests of coverage
+// use.
 func linear(f federation) federation {
 	f.records, f.priorSD, f.family = 40, 3, "linear"
 	return f
 }
 
-// The bounds allow for about two standard errors of a coverage of .91 to .92 over 200 intervals.
+// The 90 % intervals contain the truth in about 90 % of cases and are not too wide. The bounds
+// allow for about two standard errors of a coverage of .91 to .92 over 200 intervals.
 func TestCoverage(t *testing.T) {
 	replications := 100
 	if testing.Short() {
@@ -104,7 +106,7 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// Without noise, and with a clip that no client reaches, q is the pooled posterior.
+// Without noise, and with a clip above every client's gradient, q is the pooled posterior.
 func TestWithoutNoise(t *testing.T) {
 	f := linear(federation{d: 3, clients: 50, pooled: true})
 	f.draw(5)

@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawCurvature returns draws of a client's mean curvature W from its posterior given the rounds.
-// obs are the rounds as [rules.effective] has corrected them.
+// drawCurvature returns n draws of a client's mean curvature W from its posterior given the
+// rounds. obs has the rounds' gradients, corrected by [rules.effective].
 //
-// The prior of W is aI plus a deviation that is isotropic in Frobenius norm, with a normal around
-// W₀·typical. The relative size of the deviation is one of curvatureSDs, with weights by evidence.
-// The likelihood has the released curvatures, and the gradients g_t = h − Wθ_t + noise with h
-// integrated out under a flat prior, which leaves their contrasts between rounds. All of it is
-// Gaussian in vec W.
+// The prior of W is aI plus a deviation. a is normal around W₀·typical. The deviation is
+// isotropic in Frobenius norm, and its relative sd is one of curvatureSDs, weighted by the
+// evidence. The likelihood has the released curvatures and the gradients g_t = h − Wθ_t + noise.
+// h is integrated out under a flat prior, so only contrasts between rounds matter. The posterior
+// is Gaussian in vec W, given the relative sd.
 func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n int) ([]*mat.SymDense, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	precision, linear := r.curvatureLikelihood(rounds, obs)
@@ -31,7 +31,7 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 		for k := range size {
 			p.SetSym(k, k, p.At(k, k)+1/variance)
 		}
-		// The prior mean is mean·v, and the prior precision times it this multiple of v.
+		// The prior mean is mean·v. The prior precision times the prior mean is pull·v.
 		pull := mean * (1/variance - cut*float64(r.dim))
 		right := mat.NewVecDense(size, nil)
 		right.AddScaledVec(linear, pull, mat.NewVecDense(size, unit))
@@ -67,8 +67,8 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 	return all, true
 }
 
-// curvatureLikelihood returns the precision of vec W that the rounds give, and the precision times
-// the mean.
+// curvatureLikelihood returns the precision of vec W in the likelihood of the rounds, and this
+// precision times the mean.
 func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymDense, *mat.VecDense) {
 	d, size := r.dim, packedSize(r.dim)
 	precision, linear := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)

@@ -1,52 +1,53 @@
 // Package population computes a posterior of θ from noisy sums over clients, in a study whose
 // privacy unit is the client. It reads no records: a [Query] and a [State] are functions of the
-// study and of opened sums, so that the server and every client compute the same posterior.
+// study and of opened sums. So the server and every client compute the same posterior.
 //
-// All vectors and matrices are in public units ([Units]): coordinates in which a made-up record
-// has information I. With n records a client has information about nI there.
+// All vectors and matrices are in public units ([Units]): coordinates in which a synthetic
+// record has information I. With n records a client has information about nI in these units.
 //
 // # The releases of a round
 //
-// At the beginning of a round everybody knows a point θ_t, a clip C for gradients, the curvature
-// Ā of a typical client, and a clip K for curvatures. With κ = n, a client with gradient ∇ℓ and
+// A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a
+// typical client, and a clip K for curvatures. Let κ = n. A client with gradient ∇ℓ and
 // information Λ at θ_t computes
 //
 //	F = κ(κI + Λ)⁻¹        g = F∇ℓ        W = κ(I − F)
 //	u = g·min(1, C/‖g‖)    s = 1 if ‖g‖ ≤ C, else (1 − 1/d)·C/‖g‖
 //	D = (W − Ā)·min(1, K/‖W − Ā‖)
 //
-// F and W are the gradient and the curvature of the client's likelihood if the client has an effect
-// N(0, I/κ) of its own that is integrated out. F bounds what a large client adds. If the target is
-// the pooled posterior, F = I. s is the slope of the clip, averaged over directions. The client
-// releases the vector
+// g and W are the gradient and the curvature of the client's likelihood if the client has its
+// own effect N(0, I/κ), which is integrated out. F bounds the contribution of a large client. If
+// the target is the pooled posterior, F = I. s is the slope of the clip, averaged over
+// directions. The client releases the vector
 //
 //	[√a₁ u/C; √a₂ vec D/K; √a₃ vec uuᵀ/C²; √a₄ ‖D‖²/K²; √a₅ s]
 //
-// where vec lists the lower triangle with elements off the diagonal times √2, so that the norm of
-// vec is the Frobenius norm. The shares a sum to 1.
+// where vec lists the lower triangle with elements off the diagonal times √2, so that the norm
+// of vec is the Frobenius norm. The shares a sum to 1.
 //
 // # Sensitivity
 //
-// Every block divided by its √a has norm at most 1: ‖u‖ ≤ C; ‖D‖ ≤ K; ‖uuᵀ‖ = ‖u‖² ≤ C²; and the two
-// scalars lie in [0, 1]. The squared norm of the vector is therefore at most Σa = 1. This is the
-// sensitivity if a client's vector is replaced by zero. If it is replaced by another client's
-// vector, u and D move by at most 2. For two positive semidefinite matrices of norm at most 1,
-// ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars move by at most 1. The
-// sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The accountant uses 2. Neither
-// bound depends on θ_t, C, Ā and K, so that these may be any public numbers. A client whose gradient
-// or information is not finite releases zero in all blocks.
+// Every block divided by its √a has norm at most 1: ‖u‖ ≤ C; ‖D‖ ≤ K; ‖uuᵀ‖ = ‖u‖² ≤ C²; and the
+// two scalars lie in [0, 1]. The squared norm of the vector is therefore at most Σa = 1. This is
+// the sensitivity if a client's vector is replaced by zero. If it is replaced by another
+// client's vector, u/C and D/K change by at most 2. For two positive semidefinite matrices of
+// norm at most 1, ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars change
+// by at most 1. The sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The
+// accountant uses 2. The bounds do not depend on θ_t, C, Ā and K, so these may be any public
+// numbers. A client whose gradient or information is not finite releases zero in all blocks.
 //
 // # The posterior
 //
 // q is a mixture over draws of a client's mean curvature W, of the covariance J of clients'
 // gradients, and of the slope ρ of the clip. The likelihood of each draw is Gaussian: the mean
 // gradient of U clients is W(θ̂ − θ_t) with covariance J/U plus the noise. J contains the spread
-// between clients, so that q holds the mean of the population from which the clients are drawn.
-// Three sources tell W: its prior, the released curvatures, and the contrasts of gradients between
-// rounds. The draws use public random numbers, so that everybody computes the same q.
+// between clients, so q describes the mean of the population from which the clients are drawn.
+// The posterior of W has three sources: the prior, the released curvatures, and the contrasts of
+// gradients between rounds. The draws use public random numbers, so all machines compute the
+// same q.
 //
-// # What is not counted
+// # Errors that q does not include
 //
-// A clip below the norm of typical gradients moves the mode of a skewed model. Nothing adds this
-// bias to the covariance. The prior counts as isotropic only for the first clip.
+// A clip below the norm of typical gradients moves the mode of a skewed model. The covariance
+// does not include this bias. The first clip treats the prior as isotropic.
 package population

@@ -10,15 +10,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A federation has made-up clients, in public units.
+// A federation has synthetic clients. Its numbers are in public units.
 type federation struct {
 	d, clients, records int
-	priorSD, differ     float64 // sd of θ; sd of θ between clients
+	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
 	family              string  // "linear", "logistic" or "Poisson"
-	unequal             bool    // half of the clients have a tenth of the records of the others
+	unequal             bool    // whether half of the clients have a tenth of the records of the others
 	pooled              bool
-	epsilon             float64 // at δ = 1e-5; 0 for next to no noise
-	missing             float64 // share of clients that miss a round
+	epsilon             float64 // ε at δ = 1e-5; 0 for hardly any noise
+	missing             float64 // share of clients that do not answer in a round
 	rounds              int
 
 	theta []float64
@@ -26,13 +26,14 @@ type federation struct {
 	y     [][]float64
 	rng   *rand.Rand
 
-	// Of a linear model, by client: the gradient at 0 and the information.
+	// These are the gradient at 0 and the information of each client in a linear model.
 	zero        [][]float64
 	information []*mat.SymDense
 }
 
-// draw draws the truth from the prior, a design whose information differs from that of made-up
-// records by a rotation and eigenvalues between .25 and 2, and records.
+// draw draws the true θ from the prior, then a design, then records. The information of the
+// design differs from that of synthetic records by a rotation and by eigenvalues between .25 and
+// 2.
 func (f *federation) draw(seed uint64) {
 	f.rng = rand.New(rand.NewPCG(seed, 1))
 	if f.rounds == 0 {
@@ -92,7 +93,7 @@ func (f *federation) normals(sd float64) []float64 {
 func (f *federation) outcome(eta float64) float64 {
 	switch f.family {
 	case "logistic":
-		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) { // 2η, so that a record at 0 has unit information
+		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) { // with 2η as log odds, a record has unit information at 0
 			return 1
 		}
 		return 0
@@ -102,7 +103,7 @@ func (f *federation) outcome(eta float64) float64 {
 	return eta + f.rng.NormFloat64()
 }
 
-// score returns the gradient and the information of a client's records.
+// score returns the gradient and the information of client m's records at theta.
 func (f *federation) score(m int, theta []float64) ([]float64, *mat.SymDense) {
 	if f.family == "linear" && len(f.zero) == len(f.x) {
 		g := times(f.information[m], theta)
@@ -142,8 +143,8 @@ func (f *federation) setting(seed uint64) *Setting {
 	return s
 }
 
-// mu returns the parameter of the Gaussian mechanism that is (ε, 1e-5)-private (Dong, Roth and Su,
-// "Gaussian differential privacy", 2022, corollary 2.13).
+// mu returns the parameter μ of the Gaussian mechanism that is (ε, 1e-5)-private (Dong, Roth and
+// Su, "Gaussian differential privacy", 2022, corollary 2.13).
 func (f *federation) mu() float64 {
 	if f.epsilon == 0 {
 		return 1e9
@@ -163,7 +164,7 @@ func (f *federation) mu() float64 {
 
 func phi(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// run takes the rounds and returns the last state.
+// run runs all rounds and returns the last state.
 func (f *federation) run(t testing.TB, seed uint64) *State {
 	s, ok := New(f.setting(seed))
 	if !ok {
@@ -222,9 +223,10 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns the covariance of the posterior of the records plus one release of the gradient at
-// the truth with the whole budget, with the clip at the root mean square norm. For linear models
-// that differ it is the random-effects model's with a known spread.
+// ideal returns the covariance of a posterior for comparison. It is that of the records plus one
+// release of the gradient at the truth, with the whole budget and a clip at the root mean square
+// norm. For linear models whose clients differ, it is that of the random-effects model with
+// known spread.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64

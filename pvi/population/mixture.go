@@ -12,7 +12,7 @@ type Mixture struct {
 	covariances []*mat.SymDense
 }
 
-// Mean returns the mean.
+// Mean returns the mean of the mixture.
 func (m *Mixture) Mean() []float64 {
 	mean := make([]float64, len(m.means[0]))
 	for _, x := range m.means {
@@ -23,7 +23,7 @@ func (m *Mixture) Mean() []float64 {
 	return mean
 }
 
-// Covariance returns the covariance.
+// Covariance returns the covariance of the mixture.
 func (m *Mixture) Covariance() *mat.SymDense {
 	mean, each := m.Mean(), 1/float64(len(m.means))
 	sum := mat.NewSymDense(len(mean), nil)
@@ -35,7 +35,7 @@ func (m *Mixture) Covariance() *mat.SymDense {
 	return sum
 }
 
-// In returns the mixture in the coordinates of θ, given the mixture in public units.
+// In converts a mixture in public units to a mixture in the coordinates of θ.
 func (m *Mixture) In(u *Units) *Mixture {
 	moved := new(Mixture)
 	for k, x := range m.means {
@@ -48,7 +48,7 @@ func (m *Mixture) In(u *Units) *Mixture {
 // Quantile returns the number that coordinate i exceeds with probability 1 − p.
 func (m *Mixture) Quantile(i int, p float64) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
-	const wide = 40 // sds, beyond which the normal tail vanishes in double precision
+	const wide = 40 // number of sds at which the normal tail is 0 in double precision
 	for k, x := range m.means {
 		sd := math.Sqrt(m.covariances[k].At(i, i))
 		low, high = math.Min(low, x[i]-wide*sd), math.Max(high, x[i]+wide*sd)

@@ -10,20 +10,20 @@ import (
 // shares are the shares a of the blocks of a vector in the budget of a round.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of the vector that a client releases in a round, for d coordinates.
+// Size returns the length of a client's vector in a round, for d coordinates.
 func Size(d int) int { return d + 2*packedSize(d) + 2 }
 
-// A Query has the public numbers with which a client computes its vector in a round, in public
-// units.
+// A Query has the public numbers from which a client computes its vector in a round. They are in
+// public units.
 type Query struct {
-	Point         []float64     // θ_t
-	Clip          float64       // C, the bound on the norm of a gradient
-	Curvature     *mat.SymDense // Ā
-	CurvatureClip float64       // K, the bound on the norm of W − Ā
+	Point         []float64     // point θ_t
+	Clip          float64       // clip C, the largest norm of a gradient
+	Curvature     *mat.SymDense // curvature Ā of a typical client
+	CurvatureClip float64       // clip K, the largest norm of W − Ā
 	Kappa         float64       // κ; infinite if F = I
 }
 
-// blocks are the parts of a vector.
+// blocks are the parts of a client's vector.
 type blocks struct{ gradient, curvature, outer, size, slope []float64 }
 
 func split(v []float64, d int) blocks {
@@ -31,8 +31,9 @@ func split(v []float64, d int) blocks {
 	return blocks{v[:d], v[d : d+n], v[d+n : d+2*n], v[d+2*n : d+2*n+1], v[d+2*n+1:]}
 }
 
-// Vector writes to dst the vector of a client with the given gradient and information at the
-// query's point. Its norm is at most 1, up to rounding. It is zero if a number is not finite.
+// Vector writes the vector of a client with the given gradient and information at the query's
+// point to dst. Its norm is at most 1, up to rounding. The vector is zero if a number is not
+// finite.
 func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
 	q.write(dst, gradient, information)
 	if !finite(dst) {
@@ -63,7 +64,7 @@ func (q *Query) write(dst, gradient []float64, information *mat.SymDense) {
 
 	deviation := plus(w, -1, q.Curvature)
 	ratio := norm(deviation) / q.CurvatureClip
-	bounded := math.Min(ratio, 1) // NaN stays
+	bounded := math.Min(ratio, 1) // keeps NaN
 	b.size[0] = math.Sqrt(shares.size) * bounded * bounded
 	pack(b.curvature, deviation)
 	floats.Scale(math.Sqrt(shares.curvature)/(q.CurvatureClip*math.Max(ratio, 1)), b.curvature)
@@ -78,7 +79,7 @@ func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64
 	if math.IsInf(q.Kappa, 1) {
 		return g.RawVector().Data, information
 	}
-	// κI + Λ = κ(I + Λ/κ), so that F = (I + Λ/κ)⁻¹.
+	// κI + Λ = κ(I + Λ/κ), so F = (I + Λ/κ)⁻¹.
 	var root mat.Cholesky
 	f := mat.NewSymDense(d, nil)
 	if !finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// randomQuery returns a query, and a function that draws gradients and informations of all sizes
-// around its clips.
+// randomQuery returns a query, and a function that draws gradients and informations. Their sizes
+// range from far below to far above the query's clips.
 func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 	d := 1 + rng.IntN(4)
 	size := func() float64 { return math.Exp(6 * rng.NormFloat64()) }
@@ -60,8 +60,9 @@ func TestVectorsHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// The vectors of two clients that saturate all blocks differ by almost the bound: opposite
-// gradients that are orthogonal in part, and opposite deviations of curvature.
+// The bound on the distance of two clients' vectors is 1.91. A random search finds vectors of
+// almost the largest possible distance for opposite gradients and opposite deviations of
+// curvature.
 func TestDistanceIsReached(t *testing.T) {
 	most := math.Sqrt(4*shares.gradient + 4*shares.curvature + 2*shares.outer + shares.size + shares.slope)
 	if most > 1.91 {
@@ -77,8 +78,8 @@ func TestDistanceIsReached(t *testing.T) {
 		q.Vector(b, []float64{2 * rng.NormFloat64(), 2 * rng.NormFloat64()}, scaledUnit(d, 0))
 		farthest = math.Max(farthest, floats.Distance(a, b, 2))
 	}
-	// Opposite vectors have equal outer products, and orthogonal ones differ by √2 both in the
-	// gradient and in the outer product.
+	// Opposite gradients have equal outer products. Orthogonal gradients differ by √2, and so do
+	// their outer products.
 	if want := math.Sqrt(4*shares.gradient + 4*shares.curvature); math.Abs(farthest-want) > .01 {
 		t.Errorf("the search finds a distance of %.3f, want %.3f", farthest, want)
 	}
@@ -96,7 +97,7 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	} {
 		for _, kappa := range []float64{3, math.Inf(1)} {
 			if q.Kappa = kappa; name == "information not positive" && math.IsInf(kappa, 1) {
-				continue // the curvature is clipped as it is
+				continue // With infinite κ the information is clipped without a check.
 			}
 			v := []float64{9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 			q.Vector(v, client.gradient, mat.NewSymDense(d, client.information))
@@ -107,9 +108,8 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// F and W are the gradient and the curvature in θ of a Gaussian likelihood in which an effect
-// N(0, 1/κ) of the client is integrated out: y ~ N(θ + b, 1/Λ), b ~ N(0, 1/κ), so that y ~ N(θ, 1/Λ
-// + 1/κ).
+// g and W are the gradient and the curvature in θ of a Gaussian likelihood in which the client's
+// effect N(0, 1/κ) is integrated out: y ~ N(θ + b, 1/Λ), b ~ N(0, 1/κ), so y ~ N(θ, 1/Λ + 1/κ).
 func TestShrinkIntegratesAnEffectOut(t *testing.T) {
 	const kappa, precision, residual = 3., 5., 2.
 	q := &Query{Kappa: kappa}

@@ -11,60 +11,60 @@ import (
 
 // A Setting has the public numbers from which a posterior is computed, in public units.
 type Setting struct {
-	Mean      []float64     // of the prior
-	Precision *mat.SymDense // of the prior
-	Records   float64       // n, the nominal number of records of a client
-	Clients   int           // in the roster
-	Weights   []float64     // w_t of each round: its vectors have norm at most w_t; the largest is 1
+	Mean      []float64     // prior mean
+	Precision *mat.SymDense // prior precision
+	Records   float64       // nominal number n of records of a client
+	Clients   int           // number of clients in the roster
+	Weights   []float64     // weight w_t of each round: vectors have norm at most w_t; the largest weight is 1
 	Noise     float64       // sd of the noise that one client adds to each element of a sum
 
-	// Pooled makes q approximate the posterior of all clients' records in one place, in which
-	// clients do not differ.
+	// Pooled makes q approximate the posterior of all clients' records in one place. The model
+	// then has no differences between clients.
 	Pooled bool
 
-	// Skewed says that gradients of records may be skewed. The clip is then never below twice their
-	// root mean square once the mode is near, because a lower clip moves the mode.
+	// Skewed is true if gradients of records may be skewed. The late clip is then at least twice
+	// their root mean square, because a smaller clip near the mode moves the mode.
 	Skewed bool
 
-	Digest [32]byte // of the protocol, from which draws follow
+	Digest [32]byte // digest of the protocol, from which random numbers are computed
 }
 
-// These constants were chosen on simulated federations of linear, logistic and Poisson models with
-// other seeds than those that tests use.
+// These constants were chosen in simulations of federations with linear, logistic and Poisson
+// models. The tests use other seeds.
 const (
-	draws     = 100 // of curvature, spread and slope in a round
-	lastDraws = 250 // the same in the last round
+	draws     = 100 // number of draws of curvature, spread and slope in a round
+	lastDraws = 250 // number of draws in the last round
 
 	typical    = .7  // prior mean of a client's curvature, in units of the nominal curvature
-	typicalSD  = .7  // its relative sd
-	leastShare = .03 // least eigenvalue of a curvature, in units of its prior mean
+	typicalSD  = .7  // relative prior sd of a client's curvature
+	leastShare = .03 // smallest eigenvalue of a curvature, in units of its prior mean
 
 	slopeSD    = .15 // prior sd of the slope of the clip
-	leastSlope = .3  // least slope, in units of its prior mean
+	leastSlope = .3  // smallest slope of the clip, in units of its prior mean
 
-	likeClip   = 1.3 // rounds are alike if their clips differ by at most this factor
+	likeClip   = 1.3 // largest ratio of clips for which two rounds count as alike
 	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
-	farthest   = 4.  // prior sds that θ_t may lie away from the prior mean, in every direction
+	farthest   = 4.  // largest distance of θ_t from the prior mean in each coordinate, in prior sds
 	deviations = .9  // curvature clip, in units of the root mean square size of deviations
-	leastClip  = .15 // least curvature clip, in units of the first
+	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
-// curvatureSDs and spreadSDs are the relative sds that deviations of curvature and of spread from
-// their means may have.
+// curvatureSDs and spreadSDs are the possible relative sds of the deviations of curvature and of
+// spread from their means.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
-// rules are the numbers that follow from a setting.
+// rules are a setting and the numbers that are computed from it.
 type rules struct {
 	*Setting
 	dim     int
 	kappa   float64 // κ
 	nominal float64 // W₀, the curvature of a client of n made-up records
-	priorSD float64 // root mean square prior sd
+	priorSD float64 // root mean square of the prior sds
 
-	covariance *mat.SymDense // of the prior
+	covariance *mat.SymDense // prior covariance
 
-	// early and late are the clips in units of the root mean square norm of gradients. The late
-	// clip is used from the middle of the rounds on, where two is true. Otherwise the two are equal.
+	// early and late are the clips in units of the root mean square norm of gradients. If two is
+	// true, late is used from the middle of the rounds on. Otherwise the two are equal.
 	early, late float64
 	two         bool
 }
@@ -85,15 +85,15 @@ func newRules(s *Setting) (*rules, bool) {
 	return r, true
 }
 
-// chooseClips chooses the clips by the signal that the noise leaves. A clip of c root mean square
-// norms lets noise in proportion to c in; below 1 it cuts most clients.
+// chooseClips chooses the clips from the ratio of signal to noise. The noise is proportional to
+// the clip, and a clip below 1 root mean square norm clips most clients.
 func (r *rules) chooseClips() {
 	var squares float64
 	for _, w := range r.Weights {
 		squares += w * w
 	}
 	clients, d := float64(r.Clients), float64(r.dim)
-	mu := math.Sqrt(squares/clients) / r.Noise // of the Gaussian release to which a client's vectors in all rounds are equivalent
+	mu := math.Sqrt(squares/clients) / r.Noise // μ of one Gaussian release with the cost of a client's vectors in all rounds
 	signal := clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(signal/10, .22), .6, 1.4)
 	r.late = math.Min(.35*mu*math.Sqrt(clients/d), math.Sqrt(.15*mu*math.Sqrt(shares.outer)*clients/math.Sqrt(d)))
@@ -124,14 +124,14 @@ func (r *rules) first() *Query {
 	}
 }
 
-// normals returns n public standard normal numbers for a round.
+// normals returns a source of n public standard normal numbers for a round.
 func (r *rules) normals(round, n int) *source {
 	s := &source{make([]float64, n)}
 	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)
 	return s
 }
 
-// A source gives the numbers of a list one after the other.
+// A source returns the numbers of a list one after the other.
 type source struct{ rest []float64 }
 
 func (s *source) next() float64 {
@@ -140,12 +140,12 @@ func (s *source) next() float64 {
 	return x
 }
 
-// fill replaces dst by the next numbers.
+// fill writes the next numbers to dst.
 func (s *source) fill(dst []float64) {
 	s.rest = s.rest[copy(dst, s.rest):]
 }
 
-// choose returns an index, each with the probability in weights, which sum to 1.
+// choose returns a random index. weights has the probability of each index, and they sum to 1.
 func (s *source) choose(weights []float64) int {
 	left := math.Erfc(-s.next()/math.Sqrt2) / 2
 	for i, w := range weights {
@@ -172,7 +172,7 @@ func guessedSlope(c float64, d int) float64 {
 
 func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
 
-// proportions returns weights that sum to 1, given their logarithms, which it overwrites.
+// proportions returns weights that sum to 1, given their logarithms. It overwrites logs.
 func proportions(logs []float64) []float64 {
 	most := math.Inf(-1)
 	for _, x := range logs {

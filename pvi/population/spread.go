@@ -6,12 +6,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawSpread returns draws of the covariance of clients' gradients, seen as released under
-// isotropic noise of the given sd. alike is the covariance that records alone imply, if clients do
-// not differ.
+// drawSpread returns n draws of the covariance of clients' gradients. released is this
+// covariance plus isotropic noise of the given sd. alike is the covariance if clients do not
+// differ, which follows from the records.
 //
-// The model is a multiple of alike plus a deviation that is isotropic in Frobenius norm. The size
-// of the deviation is one of spreadSDs, with weights by evidence.
+// The model is a multiple of alike plus a deviation that is isotropic in Frobenius norm. The
+// relative sd of the deviation is one of spreadSDs, weighted by the evidence.
 func drawSpread(released *mat.SymDense, sd float64, alike *mat.SymDense, from *source, n int) []*mat.SymDense {
 	d := alike.SymmetricDim()
 	size, squares := packedSize(d), inner(alike, alike)

@@ -9,19 +9,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A State is everything that is known after a number of rounds. It is immutable.
+// A State has the results of the rounds so far. It is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
-	late   bool // the query has the late clip
+	late   bool // whether the query has the late clip
 
-	posterior *Mixture        // in public units
+	posterior *Mixture        // q in public units
 	between   []*mat.SymDense // draws of the covariance of θ between clients; eigenvalues may be negative
 	slope     Estimate
 }
 
-// An Estimate is a number that was released with noise.
+// An Estimate is the mean and sd of an estimated number.
 type Estimate struct{ Mean, SD float64 }
 
 // New returns the state before the first round, in which q is the prior. It returns false if the
@@ -43,24 +43,26 @@ func (s *State) Query() *Query { return s.query }
 // Posterior returns q in public units.
 func (s *State) Posterior() *Mixture { return s.posterior }
 
-// Slope returns the mean slope of the clip in rounds with a clip like the last one's. It is 1 if no
-// gradient is clipped, and about the share of clients whose gradient is not clipped.
+// Slope returns the mean slope of the clip, estimated from the rounds whose clip is like the
+// last one. It is 1 if no gradient is clipped, and otherwise about the share of clients whose
+// gradient is not clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
-// Spread returns a quantile of the root mean square sd of θ between clients over the coordinates of
-// public units. It is 0 before the first round.
+// Spread returns quantile p of the sd of θ between clients. The sd is the root mean square over
+// the coordinates of public units. Spread is 0 before the first round.
 func (s *State) Spread(p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
 }
 
-// SpreadAlong returns a quantile of the sd of xᵀθ between clients, for a vector x. It is 0 before
-// the first round.
+// SpreadAlong returns quantile p of the sd of xᵀθ between clients, for a vector x. It is 0
+// before the first round.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	v := mat.NewVecDense(len(x), x)
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile returns a quantile of the root of the positive part of a number of each draw.
+// quantile returns quantile p, over draws, of the square root of variance. Negative variances
+// count as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -73,8 +75,8 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after the sum of a round was opened, numbered from 1. It returns false if
-// the result is not finite. Rounds must come in order; some may be missing.
+// Next returns the state after round number, from 1. sum is the opened sum of the round. Next
+// returns false if the result is not finite. Rounds must come in order, and some may be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	r := s.rules
 	now := s.open(number, answers, sum)
@@ -110,21 +112,21 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, finite(next.query.Point)
 }
 
-// A round is what was opened in a round: estimates of means over clients, and the sds of their
-// noise.
+// A round has the results of an opened sum: estimates of means over clients, and the sds of
+// their noise.
 type round struct {
 	query            *Query
 	late             bool
 	answers          int
 	gradient         []float64
-	curvature, outer *mat.SymDense // outer is centred, without the noise of the gradient
-	size             float64       // mean square norm of D
+	curvature, outer *mat.SymDense // outer is centred, and the gradient's noise is subtracted
+	size             float64       // mean squared norm of D
 	slope            Estimate
 
 	gradientSD, curvatureSD, outerSD, sizeSD float64
 }
 
-// open decodes the sum of a round.
+// open computes a round's estimates from its opened sum.
 func (s *State) open(number, answers int, sum []float64) *round {
 	r, q := s.rules, s.query
 	clients := r.Weights[number-1] * float64(answers)
@@ -146,7 +148,7 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds whose clip is like the last round's, the last included.
+// like returns the rounds whose clip is like that of the last round, including the last round.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -163,7 +165,7 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the slope of the clip, and draws of it.
+// slopes returns the estimated slope of the clip, and n draws of the slope.
 func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64) {
 	guess := guessedSlope(r.clip(like[len(like)-1].late), r.dim)
 	precision := 1 / (slopeSD * slopeSD)
@@ -182,15 +184,15 @@ func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64)
 	return e, all
 }
 
-// effective is a round's mean gradient, corrected for the slope of the clip, and the sd of its
-// error.
+// An effective is a round's mean gradient, corrected for the slope of the clip, and the sd of
+// its error.
 type effective struct {
 	gradient, point []float64
 	sd              float64
 	like            bool
 }
 
-// effective returns the rounds' gradients. Those of rounds with another clip are not corrected.
+// effective returns the rounds' gradients. It corrects only the gradients of the rounds in like.
 func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -205,8 +207,8 @@ func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	return all
 }
 
-// average returns the mean gradient and the mean point, weighted by precision, and the sd of the
-// gradient.
+// average returns the mean gradient and the mean point of the rounds, weighted by precision. sd
+// is the sd of the mean gradient.
 func average(obs []effective) (gradient, point []float64, sd float64) {
 	gradient, point = make([]float64, len(obs[0].point)), make([]float64, len(obs[0].point))
 	var precision float64
@@ -221,15 +223,16 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 	return gradient, point, 1 / math.Sqrt(precision)
 }
 
-// A spread describes the covariance J of clients' gradients.
+// A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released      *mat.SymDense // mean over rounds of like clip, with its noise
+	released      *mat.SymDense // mean over rounds with like clips, including noise
 	releasedSD    float64
 	alike         *mat.SymDense   // J if clients do not differ
-	excess, draws []*mat.SymDense // of J − alike, and of J, in which the excess is positive semidefinite
+	excess, draws []*mat.SymDense // draws of J − alike; draws of J, in which negative eigenvalues of J − alike are set to 0
 }
 
-// spreads returns the covariance of clients' gradients. If clients do not differ, J is W − W²/κ.
+// spreads returns the posterior of the covariance of clients' gradients. If clients do not
+// differ, J is W − W²/κ.
 func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -261,12 +264,12 @@ func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []floa
 	return j, true
 }
 
-// mix returns q: for each draw of curvature W, spread J and slope, the posterior of θ given the
-// averaged gradient ḡ = W(θ − θ̄) + N(0, S).
+// mix returns q. Its components are the posteriors of θ for each draw of curvature W, spread J
+// and slope, given the averaged gradient ḡ = W(θ − θ̄) + N(0, S).
 //
-// S is the covariance of the mean over the clients that answered, plus noise: J/U. The pooled
-// posterior is that of all M clients in the roster, whose records imply W/M. Clients that did not
-// answer add (1/U − 1/M)J.
+// S is J/U plus noise, where J/U is the covariance of the mean over the U clients that answered.
+// For the pooled posterior of all M clients in the roster, S is W/M plus noise plus (1/U −
+// 1/M)J. Its second term is due to the clients that did not answer.
 func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope float64, answers int) (*Mixture, bool) {
 	gradient, point, sd := average(obs)
 	fromPrior := mat.NewVecDense(r.dim, nil)
@@ -290,11 +293,11 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 	return m, true
 }
 
-// solve returns the mean of θ − θ̄ and its covariance B⁻¹, with B = WS⁻¹W + P and B·mean =
-// WS⁻¹·stretch·ḡ + P(θ₀ − θ̄), given the last term.
+// solve returns the mean of θ − θ̄ and its covariance B⁻¹. With P and θ₀ the prior's precision
+// and mean, B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ − θ̄). fromPrior is the last term.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
-	var weighted, square mat.Dense // S⁻¹W, WS⁻¹W
+	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
 	if !root.Factorize(s) || root.SolveTo(&weighted, w) != nil {
 		return nil, nil, false
 	}
@@ -309,7 +312,7 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns W⁻¹(J − alike)W⁻¹ of every draw.
+// between returns W⁻¹(J − alike)W⁻¹ for every draw.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -362,7 +365,7 @@ func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 
 	return stat.Quantile(.5, stat.LinInterp, all, nil)
 }
 
-// meanOf returns the mean of matrices.
+// meanOf returns the mean of the matrices.
 func meanOf(all []*mat.SymDense) *mat.SymDense {
 	mean := mat.NewSymDense(all[0].SymmetricDim(), nil)
 	for _, x := range all {

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// q does not depend on the scale of columns: θ in public units is the same.
+// q in public units does not depend on the scale of the columns.
 func TestRescaledColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	const d = 3
@@ -31,7 +31,8 @@ func TestRescaledColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	theta := []float64{1, 2, 3}
-	// A column times s has a coefficient divided by s and a gradient times s.
+	// If a column is multiplied by s, its coefficient is divided by s and its gradient
+	// multiplied by s.
 	divided, multiplied := slices.Clone(theta), slices.Clone(theta)
 	for i := range d {
 		divided[i] /= scale.At(i, i)
@@ -58,8 +59,8 @@ func TestRescaledColumns(t *testing.T) {
 	}
 }
 
-// Coordinates that are rotated give the same q, except for the draws: noise, prior and rules are the
-// same in every direction.
+// A rotation of the coordinates rotates q, up to the random draws, because noise, prior and
+// rules are the same in every direction.
 func TestRotatedColumns(t *testing.T) {
 	f := linear(federation{d: 3, clients: 100, epsilon: 10})
 	f.draw(3)
@@ -73,7 +74,7 @@ func TestRotatedColumns(t *testing.T) {
 			f.x[m][i] = times(turn, x)
 		}
 	}
-	f.zero = nil // computed again from x
+	f.zero = nil // score computes it again from x
 	*state = *rand.New(rand.NewPCG(9, 10))
 	after := f.run(t, 1).Posterior()
 	for i, at := range []int{2, 0, 1} {
@@ -84,14 +85,14 @@ func TestRotatedColumns(t *testing.T) {
 	}
 }
 
-// Rounds that are void are left out, and the late clip is reached without them.
+// The state omits void rounds, and the late clip begins without them.
 func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
 	s, _ := New(f.setting(4))
 	sum := make([]float64, Size(2))
 	for number := 1; number <= 10; number++ {
-		if number == 5 { // the last before the late clip
+		if number == 5 { // void: the last round before the late clip
 			continue
 		}
 		clear(sum)
@@ -134,7 +135,8 @@ func TestGuessedSlope(t *testing.T) {
 					sum += c / x * (1 - 1/float64(d))
 				}
 			}
-			// A slope lies in [0, 1], so that its sd is at most ½, and the mean's at most .0012.
+			// A slope lies in [0, 1], so its sd is at most ½, and that of the mean is at most
+			// .0012.
 			if got := guessedSlope(c, d); math.Abs(got-sum/n) > .006 {
 				t.Errorf("d = %d, c = %g: slope %.4f, want %.4f", d, c, got, sum/n)
 			}
@@ -142,7 +144,8 @@ func TestGuessedSlope(t *testing.T) {
 	}
 }
 
-// In one dimension the posterior of W is computed on a grid, with h on a grid as well.
+// In one dimension, draws of W agree with a posterior that the test computes on a grid of W and
+// h.
 func TestDrawCurvature(t *testing.T) {
 	r, ok := newRules(&Setting{
 		Mean: []float64{0}, Precision: scaledUnit(1, 1), Records: 20, Clients: 50, Weights: []float64{1}, Noise: .01,
@@ -202,7 +205,7 @@ func TestDrawCurvature(t *testing.T) {
 
 func TestQuantile(t *testing.T) {
 	m := &Mixture{[][]float64{{0}, {10}}, []*mat.SymDense{scaledUnit(1, 1), scaledUnit(1, 4)}}
-	if got := m.Quantile(0, .25); math.Abs(got) > 1e-6 { // half of the first component
+	if got := m.Quantile(0, .25); math.Abs(got) > 1e-6 { // the median of the first component
 		t.Errorf("the first quartile is %g, want 0", got)
 	}
 	if got := m.Quantile(0, .75); math.Abs(got-10) > 1e-5 {

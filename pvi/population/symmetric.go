@@ -22,7 +22,7 @@ func pack(dst []float64, s mat.Symmetric) {
 	}
 }
 
-// unpack returns the d×d matrix whose vec is given, times scale.
+// unpack returns scale times the d×d matrix whose vec is v.
 func unpack(d int, v []float64, scale float64) *mat.SymDense {
 	s := mat.NewSymDense(d, nil)
 	k := 0
@@ -72,15 +72,15 @@ func plus(a mat.Symmetric, x float64, b mat.Symmetric) *mat.SymDense {
 	return s
 }
 
-// raised returns S with the eigenvalues below least raised to least. It returns false if the
-// eigenvalues are not found.
+// raised returns S with all eigenvalues below least raised to least. It returns false if the
+// eigenvalues cannot be computed.
 func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {
 		return nil, false
 	}
 	values := e.Values(nil)
-	if values[0] >= least { // they ascend
+	if values[0] >= least { // values are in increasing order
 		return s, true
 	}
 	var vectors mat.Dense

@@ -10,7 +10,7 @@ import (
 // Units are public units: coordinates θ̃ = Rᵀθ in which a public information RRᵀ is the unit
 // matrix. Units are immutable.
 type Units struct {
-	root, inverse *mat.Dense // R, a lower triangle, and R⁻¹
+	root, inverse *mat.Dense // root R, a lower triangular matrix, and R⁻¹
 }
 
 // NewUnits returns the units in which the given information is the unit matrix. It returns an error
@@ -28,19 +28,19 @@ func NewUnits(information mat.Symmetric) (*Units, error) {
 	return &Units{mat.DenseCopyOf(&lower), mat.DenseCopyOf(&inverse)}, nil
 }
 
-// To returns the public units θ̃ of a point θ.
+// To converts a point θ to public units θ̃.
 func (u *Units) To(theta []float64) []float64 { return times(u.root.T(), theta) }
 
-// From returns the point θ whose public units are given.
+// From converts a point in public units to θ.
 func (u *Units) From(public []float64) []float64 { return times(u.inverse.T(), public) }
 
-// Gradient returns a gradient in public units, given the gradient in θ.
+// Gradient converts a gradient in θ to a gradient in public units.
 func (u *Units) Gradient(g []float64) []float64 { return times(u.inverse, g) }
 
-// Information returns an information in public units, given the information in θ.
+// Information converts an information in θ to an information in public units.
 func (u *Units) Information(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse, of) }
 
-// Covariance returns the covariance of θ, given the covariance of its public units.
+// Covariance converts a covariance in public units to a covariance in θ.
 func (u *Units) Covariance(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse.T(), of) }
 
 // times returns Ax.

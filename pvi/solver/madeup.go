@@ -9,24 +9,24 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Described response has a Fisher information and a distribution of outcomes, from which public
-// numbers about typical records follow before any record is read. All responses of regressions
-// without groups are described.
+// A Described response has a Fisher information and a distribution of outcomes. They give public
+// numbers about typical records before any record is read. All responses of regressions without
+// groups implement Described.
 type Described interface {
 	Response
 
-	// Information writes the Fisher information at eta to w, by rows: the negative second
-	// derivative of the log likelihood in the predictors, in expectation over outcomes.
+	// Information writes the Fisher information at eta to w, by rows: the expected negative
+	// second derivative of the log likelihood in the predictors.
 	Information(eta, w []float64)
 
-	// Outcome returns the outcome at eta that two standard normal numbers stand for. If they
-	// are random, the outcome has the distribution of the response. It changes little if eta
-	// or a number changes little, but for the steps of discrete outcomes.
+	// Outcome returns an outcome as a function of eta and two numbers. If the numbers are
+	// independent standard normals, the outcome has the distribution of the response at eta. The
+	// function is continuous except for the steps of discrete outcomes.
 	Outcome(eta []float64, z [2]float64) float64
 }
 
-// Described returns the log likelihood of an outcome. It returns an error if the outcome depends
-// on effects that vary between groups.
+// Described returns the response of an outcome. It returns an error if the outcome depends on
+// effects that vary between groups.
 func (o Outcome) Described() (Described, error) {
 	r, ok := o.Response().(Described)
 	if !ok {
@@ -62,8 +62,8 @@ func (s student) Outcome(eta []float64, z [2]float64) float64 {
 	return eta[0] + math.Exp(eta[1])*distuv.StudentsT{Sigma: 1, Nu: s.nu}.Quantile(special.Phi(z[0]))
 }
 
-// Information is that of Lange, Little and Taylor, "Robust Statistical Modeling Using the t
-// Distribution" (1989), appendix B.
+// Information is the formula of Lange, Little and Taylor, "Robust Statistical Modeling Using the
+// t Distribution" (1989), appendix B.
 func (s student) Information(eta, w []float64) {
 	w[0], w[1], w[2], w[3] = (s.nu+1)/(s.nu+3)*math.Exp(-2*eta[1]), 0, 0, 2*s.nu/(s.nu+3)
 }
@@ -72,8 +72,8 @@ func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
 
 func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
 
-// poissonAt returns the quantile Φ(z) of a Poisson distribution. Above a mean of a thousand it is
-// that of the normal distribution with the same mean and variance.
+// poissonAt returns quantile Φ(z) of a Poisson distribution. For a mean above a thousand it is
+// the quantile of the normal distribution with the same mean and variance.
 func poissonAt(mean, z float64) float64 {
 	const many = 1000
 	if mean > many {
@@ -87,15 +87,15 @@ func poissonAt(mean, z float64) float64 {
 	return y
 }
 
-// Information has no closed form in the dispersion: it is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ). The
-// expectation is summed over counts until what is left cannot change it by 10⁻⁶.
+// Information has no closed form in the dispersion. It is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ). The
+// expectation is a sum over counts that ends when the remaining probability is at most 10⁻⁶.
 func (negativeBinomial) Information(eta, w []float64) {
 	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
 	share := mean / (mean + phi)
 	w[0], w[1], w[2] = phi*share, 0, 0
 	const most = 1 << 14
-	p := math.Exp(-phi * math.Log1p(mean/phi)) // of the count y
-	left, gap, sum := 1.0, 0.0, 0.0            // probability of counts from y on; φ²(ψ′(φ) − ψ′(φ+y))
+	p := math.Exp(-phi * math.Log1p(mean/phi)) // probability of the count y
+	left, gap, sum := 1.0, 0.0, 0.0            // probability of counts from y on; φ²(ψ′(φ) − ψ′(φ+y)); sum of p·gap
 	for y := 0.0; left > 1e-6 && y < most; y++ {
 		sum += p * gap
 		left -= p
@@ -112,7 +112,7 @@ func (negativeBinomial) Outcome(eta []float64, z [2]float64) float64 {
 }
 
 func (s softmax) Outcome(eta []float64, z [2]float64) float64 {
-	var largest float64 // the baseline's
+	var largest float64 // largest log odds; that of the baseline is 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The information of every response is the variance of its score, and made-up outcomes have a
-// score of mean zero: both hold for the true distribution of outcomes alone. Outcomes are made
-// from the points of a grid of normal quantiles.
+// For every response the information is the variance of the score, and synthetic outcomes have a
+// score of mean zero. Both hold only for the true distribution of outcomes. The test makes
+// outcomes from a grid of normal quantiles.
 func TestMadeUpOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -72,7 +72,7 @@ func TestMadeUpOutcomes(t *testing.T) {
 	}
 }
 
-// quantile returns quantile (i + ½)/n of the standard normal distribution.
+// quantile returns the standard normal quantile of probability (i + ½)/n.
 func quantile(i, n int) float64 {
 	return math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/float64(n)-1)
 }

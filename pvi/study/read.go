@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the newest version of the study language. Versions 1 and 2 are read. They differ
-// in the default solver: since version 2 it is [Scoring], where the model allows it.
+// Version is the newest version of the study language. Versions 1 and 2 can be read. They differ
+// in the default solver. In version 2 it is [Scoring] if the model allows it.
 const Version = 2
 
 const (

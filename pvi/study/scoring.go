@@ -8,8 +8,8 @@ const DefaultScoringRounds = 13
 // leastScoringRounds is the smallest number of rounds of the solver Scoring.
 const leastScoringRounds = 4
 
-// maxScored is the largest number of coefficients of the solver Scoring: a round may send a
-// matrix over them.
+// maxScored is the largest number of coefficients of the solver Scoring, because a round may
+// send a matrix with a row for each coefficient.
 const maxScored = 200
 
 // scores reports whether the solver Scoring can fit the model under a privacy unit.
@@ -17,8 +17,8 @@ func (m *Model) scores(unit Unit) bool {
 	return unit == Record && !m.general() && len(m.Groups) == 0
 }
 
-// refuseForScoring refuses keys that have no meaning with the solver Scoring, which finds its
-// own units, clips and steps.
+// refuseForScoring refuses keys that do not apply to the solver Scoring, which chooses its own
+// units, clips and steps.
 func refuseForScoring(s *Study, t, privacy *document.Table) {
 	if s.Inference.Solver != Scoring {
 		return

@@ -19,7 +19,7 @@ type Study struct {
 	Digest Digest
 	Source []byte // bytes with this Digest
 
-	Version int // of the study language
+	Version int // version of the study language
 
 	Name  string // name of lower-case letters, digits and dashes
 	Title string // title in one line; default Name
@@ -130,8 +130,8 @@ const (
 	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
 	// noisy sum of the records' gradients.
 	DPSVI Solver = "dp-svi"
-	// Scoring releases, at points that follow from earlier releases, sums of clipped scores
-	// and of their curvature, and computes the posterior that all sums imply.
+	// Scoring releases sums of clipped scores and of their curvature at several points, and
+	// computes the posterior given all sums. Each point is computed from earlier releases.
 	Scoring Solver = "scoring"
 	// DPSEP is stochastic expectation propagation, each step from a clipped, noisy sum of
 	// the records' sites.

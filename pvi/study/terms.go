@@ -119,7 +119,7 @@ func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) boo
 	return true
 }
 
-// ProductName returns the name of the coefficient of a product of parts.
+// ProductName returns the name of the coefficient for a product of parts.
 func (s *Study) ProductName(parts []Part) string {
 	if len(parts) == 0 {
 		return Intercept
