@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client releases its statistics once and reuses them.
+// A client is charged once for its statistics and reuses them in later rounds.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)

@@ -76,11 +76,11 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of a client's releases number from+1 to number to in the rounds,
-// against an observer and under an adjacency, for a ledger that is charged release by release.
-// The scale phase costs [scale.Scaling.EventFor], and the last round costs
-// [lastround.Round.EventFor]. All charges of a study together cost at most [Protocol.Event] of
-// all releases. The study must have a privacy promise and be sound ([Protocol.Sound]).
+// Increment returns the cost of a client's releases from+1 to to in the rounds, for an observer
+// and an adjacency. It is for a ledger that is charged release by release. The scale phase costs
+// [scale.Scaling.EventFor], and the last round costs [lastround.Round.EventFor]. All charges of
+// a study together cost at most [Protocol.Event] of all releases. The study must have a privacy
+// promise and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	if most := p.method.Releases(); from < 0 || from > to || to > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", from+1, to, most)

@@ -48,7 +48,7 @@ func TestInvariant(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
 				p := h.protocol
-				noise := make([]Wide, p.family.Size()) // λ_noise
+				noise := make([]Wide, p.family.Size()) // sum of the noise, λ_noise
 				flying := map[int][]*Release{}         // answers that are sent but not collected, by plan
 				for !h.server.Done() {
 					if plan, ok := h.server.Next(); ok {

@@ -20,7 +20,7 @@ const (
 type Plan struct {
 	Protocol     Digest
 	Number       int        // number of the plan, from 1
-	Lambda       []Wide     // λ − λ_prior, on the lattice
+	Lambda       []Wide     // λ − λ_prior, in units of the lattice
 	Centre       []int64    // centre of clipping coordinates, in units of 2^-16; nil if they are not centred
 	Participants []ClientID // clients that must answer, in order
 }

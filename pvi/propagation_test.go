@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// All steps of all rounds together meet the target.
+// All steps of all rounds together cost at most the privacy target.
 func TestPropagationMeetsItsTarget(t *testing.T) {
 	for _, overrides := range [][]study.Override{
 		nil,

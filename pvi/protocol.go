@@ -69,7 +69,7 @@ func (p *Protocol) deriveSetting() (err error) {
 }
 
 // deriveMethod derives the method and the last round, with the study's noise multiplier. If the
-// study gives none, the multiplier is chosen so that the scale phase, the rounds and the last
+// study gives none, deriveMethod chooses it such that the scale phase, the rounds and the last
 // round together meet the privacy target. For a published method whose claim does not hold, the
 // claimed cost meets the target.
 func (p *Protocol) deriveMethod() error {

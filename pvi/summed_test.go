@@ -67,7 +67,7 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 	return h
 }
 
-// dealt returns record number i.
+// dealt returns the values x and y of record i.
 func dealt(i int) (x, y float64) {
 	x = math.Sin(float64(i))
 	if math.Sin(float64(7*i)) < x {

@@ -149,9 +149,9 @@ func TestClusterSitesAreGradients(t *testing.T) {
 	}
 }
 
-// SEP finds the weights, means and sds of overlapping clusters. The mean of q is at the
-// mode of the posterior, and the precisions of q are the curvatures of the posterior's log
-// density in each coordinate.
+// SEP finds the weights, means and sds of overlapping clusters. The test checks that the mean of
+// q is the mode of the posterior, and that the precisions of q are the curvatures of the
+// posterior's log density in each coordinate.
 func TestClustersAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000

@@ -419,7 +419,7 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 			dpmech.Split(s.streams.Sampling, src)
 			dpmech.Split(s.streams.Noise, src)
 			copy(s.outer, asked(s).Cavity)
-			if err := s.step(); err != nil { // the first step allocates the factor
+			if err := s.step(); err != nil { // The first step allocates the factor.
 				t.Fatal(err)
 			}
 			if n := testing.AllocsPerRun(100, func() {

@@ -16,8 +16,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The mixture of Vinaroz and Park (2022), section 5.1, has records of four clusters of
-// equal weight and sd 0.5 in four dimensions, whose means have the prior N(0, 10).
+// These are the settings of the mixture of Vinaroz and Park (2022), section 5.1. Its records are
+// of four clusters of equal weight and sd 0.5 in four dimensions. The means of the clusters have
+// the prior N(0, 10).
 const (
 	paperClusters, paperVariables, paperRecords = 4, 4, 1000
 	paperSD, paperPrior                         = 0.5, 10.0
@@ -118,7 +119,7 @@ func matched(q *solver.Approximation, mean, variance []float64) (distance, diver
 	return distance, divergence
 }
 
-// A paperRun is a way to fit the mixture.
+// A paperRun has the settings of one fit of the mixture.
 type paperRun struct {
 	name    string
 	public  bool    // the start is near the clusters, not a draw from the prior

@@ -30,7 +30,7 @@ type Network struct {
 	bends []float64 // derivatives of log Z with respect to the cavity's variances
 }
 
-// A networkOutcome is the distribution of an outcome given η.
+// A networkOutcome has the distribution of an outcome given η.
 type networkOutcome interface {
 	// set sets the cavity for the calls of slopes that follow.
 	set(cavity *solver.Approximation)

@@ -23,7 +23,7 @@ type unitMoment struct{ value, inMean, inVariance float64 }
 // five digits for inputs with sds up to five.
 const unitNodes, unitReach = 48, 6.5
 
-// unitRule has the nodes, in sds, and their weights.
+// unitRule has the nodes of the rule, in sds of z, and their weights.
 var unitRule = func() (rule struct{ points, weights [2*unitNodes + 1]float64 }) {
 	var total float64
 	for n := range rule.points {
@@ -66,7 +66,7 @@ func (u *hiddenUnit) variance() float64 {
 	return max(0, u.second.value-u.first.value*u.first.value)
 }
 
-// A binaryOutcome is 0 or 1 with log odds η.
+// A binaryOutcome is an outcome that is 0 or 1 and has log odds η.
 type binaryOutcome struct{ *tilt }
 
 func (binaryOutcome) set(*solver.Approximation) {}
@@ -79,7 +79,8 @@ func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance flo
 
 func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
 
-// A normalOutcome is η plus normal noise, whose log sd is a coordinate of θ.
+// A normalOutcome is an outcome that is η plus normal noise. The log sd of the noise is a
+// coordinate of θ.
 type normalOutcome struct {
 	rule  *spreadRule
 	place int

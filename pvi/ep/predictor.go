@@ -51,7 +51,7 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	return first / sd, (1 - second) / variance
 }
 
-// slopesAll computes g and h of slopes for several records.
+// slopesAll calls slopes for several records. It writes the results to g and h.
 func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	if t.outcome.Family == study.Probit && t.power == 1 {
 		probitSlopes(g, h, y, mean, variance)
@@ -127,5 +127,5 @@ func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	return z, width
 }
 
-// longestMove bounds the length of a Newton step, in sds of the cavity.
+// longestMove is the largest length of a Newton step, in sds of the cavity.
 const longestMove = 2

@@ -183,7 +183,7 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, and back overwrites x with L⁻ᵀx, for the root L in bend.
+// forth overwrites x with L⁻¹x, and back overwrites it with L⁻ᵀx. L is the root in bend.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The site of a record does not depend on the other records in the same call of Sites.
+// The method Sites gives each record the same site, whichever other records are in the call.
 func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {

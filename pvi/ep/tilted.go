@@ -23,7 +23,7 @@ type Tilted interface {
 	// Size returns the length of a site.
 	Size() int
 
-	// Set sets the cavity for the calls of Site that follow. Tilted keeps the pointer.
+	// Set sets the cavity for later calls of Site. Tilted keeps the pointer.
 	Set(cavity *solver.Approximation)
 
 	// Site writes the site of a record to dst. If no site matches the moments, dst has elements

@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// models are the [model] tables of studies of the columns below.
+// models are [model] tables by name, for studies with the columns below.
 var models = map[string]string{
 	"linear":            `{ family = "linear", outcome = "y", terms = ["u*v", "c"], noise_sd = "learned" }`,
 	"known noise":       `{ family = "linear", outcome = "y", terms = ["u", "v"], noise_sd = 0.7, groups = ["c"] }`,
@@ -299,9 +299,9 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// A study always has the same program. The test has the first bytes of the digests of some
-// programs, in version 1 of the canonical form. It uses programs without logarithms,
-// because the last bit of a logarithm differs between machines.
+// The digest of a study's program does not change between versions of this package. The test has
+// the first bytes of some digests, in version 1 of the canonical form. It uses programs without
+// logarithms, because the last bit of a logarithm differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

@@ -22,6 +22,5 @@ func (m *Model) InformationBound() (float64, error) {
 	return most * squares, nil
 }
 
-// Regression returns the records of a shard as a regression. The model must be a
-// regression.
+// Regression returns a shard's records as a solver.Regression. The model must be a regression.
 func (m *Model) Regression(s *shard.Shard) *solver.Regression { return m.regression(s) }

@@ -141,7 +141,7 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// Back returns the parameter for a value of its coordinate.
+// Back returns the value of the parameter for a value of its coordinate.
 func (p Parameter) Back(coordinate float64) float64 {
 	if p.Log {
 		return math.Exp(coordinate)

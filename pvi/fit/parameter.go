@@ -9,10 +9,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A layout has the indices in θ of each kind of parameter.
+// A layout has the indices in θ at which each kind of parameter begins.
 type layout struct {
 	regressors   ir.Names // names of the regressors, term after term
-	coefficients int      // number of coefficients of one predictor; the first is at 0
+	coefficients int      // number of coefficients of one predictor; their indices begin at 0
 	classes      int      // number of predictors, each with its own coefficients; their indices follow each other
 	scale        int      // index of the log sd of the noise or of the log dispersion; −1 if there is none
 	groups       []way    // indices of each group term
@@ -22,7 +22,7 @@ type layout struct {
 type way struct {
 	spread []int // index of the log sd, by effect
 	first  []int // index of the first level's standardised effect, by effect; other levels follow
-	slopes []int // index among the slopes of the shard, by effect; −1 for the intercept
+	slopes []int // index among the slopes of a record, by effect; −1 for the intercept
 }
 
 // New returns the model of a study.
@@ -191,7 +191,7 @@ func (m *Model) CheckPrior() error {
 	return nil
 }
 
-// Prior returns the natural parameters of the prior in family.
+// Prior returns the natural parameters of the prior in the given family.
 func (m *Model) Prior(family gaussian.Family) ([]float64, error) {
 	mean := make([]float64, m.Dim())
 	for i := range mean {

@@ -130,7 +130,7 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 // within the bounds.
 const rounded = 1 + 1e-9
 
-// varying returns the sum that a group term adds to η.
+// varying declares the parameters of a group term, and returns the sum that the term adds to η.
 func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	c, _ := m.Study.Column(g.By)
 	index := b.Integer("level of "+g.By, 0, float64(len(c.Levels)-1))

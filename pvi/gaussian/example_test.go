@@ -33,8 +33,8 @@ func Example() {
 	// 1.9431 <nil>
 }
 
-// A factor need not be a distribution. A noisy factor may have a negative precision, which no
-// likelihood has.
+// A factor need not be a distribution. Noise may give a factor a negative precision, which no
+// likelihood has. RepairLikelihood removes such directions.
 func ExampleRepairLikelihood() {
 	factor := []float64{2, -1, 4, 0, -0.5} // h, then the lower triangle of Λ
 	fmt.Println(gaussian.Full(2).Check(factor) != nil)

@@ -99,7 +99,7 @@ func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	return -(float64(d)*math.Log(2*math.Pi) + math.Log(mat.Det(cov)) + mat.Inner(apart, &inverse, apart)) / 2
 }
 
-// Marginals are bit-identical to the mean and the diagonal of the covariance.
+// Marginals returns the same bits as Mean and the diagonal of the covariance from Moments.
 func TestMarginals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)

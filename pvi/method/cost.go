@@ -8,7 +8,7 @@ import (
 // A View is an observer. Shares is the number of noise shares of a sum that the observer does
 // not have, and so cannot subtract.
 type View struct {
-	Name   string // "coalition", "outside", "coordinator" or "anyone"
+	Name   string // name: "coalition", "outside", "coordinator" or "anyone"
 	Who    string // the observer in words
 	Shares int
 }
@@ -41,8 +41,8 @@ type Unsound interface {
 	// Claim returns the cost that the publication claims. Event returns the proved cost.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns the number of noise shares for which a proof exists that they hide a
-	// release. The argument is the number of shares that the observer cannot subtract.
+	// Proved returns the number of noise shares that provably hide a release from an observer.
+	// shares is the number of noise shares that the observer cannot subtract.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.

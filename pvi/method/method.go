@@ -103,7 +103,7 @@ type Task struct {
 	Weight float64
 }
 
-// Spent counts releases.
+// Spent has the numbers of a client's releases so far.
 type Spent struct {
 	Changes    int // number of released changes of natural parameters
 	Statistics int // number of noisy sums over the client's records: statistics, gradients or sites
@@ -139,7 +139,7 @@ type Walk interface {
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }
 
-// A Move changes λ.
+// A Move is a change of λ that can be undone.
 type Move interface {
 	// To returns λ after the move, given λ before the move. It may overwrite its argument. Back
 	// undoes To.
@@ -172,7 +172,7 @@ type Refining interface {
 type Single interface {
 	Method
 
-	// Mechanism returns the mechanism.
+	// Mechanism returns the mechanism that hides all releases.
 	Mechanism() *dpmech.GaussianSum
 }
 
@@ -181,7 +181,7 @@ type Single interface {
 type Stepped interface {
 	Method
 
-	// Steps describes the steps.
+	// Steps describes the private steps of clients.
 	Steps() *Steps
 
 	// Sampled returns the mechanism of every step, for the number of records for which the

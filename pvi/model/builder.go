@@ -23,7 +23,7 @@ type Builder struct {
 	err     error
 }
 
-// Expr is an expression of a builder.
+// Expr is an expression that a builder made.
 type Expr struct{ node int }
 
 // NewBuilder starts a program with the name of its family.
@@ -90,7 +90,7 @@ func (b *Builder) Normal(n Normal) Distribution {
 	return b.Of(ir.Normal, b.Number(n.Mean), b.Number(n.SD))
 }
 
-// Scalar declares a parameter of one element.
+// Scalar declares a parameter with one element.
 func (b *Builder) Scalar(name string, c ir.Constraint, prior Distribution) Expr {
 	return b.Parameter(ir.Parameter{Name: name, Rows: 1, Cols: 1, Constraint: c}, prior)
 }

@@ -23,7 +23,7 @@ var (
 	traits = [][]float64{{1, .2}, {-1, .5}, {.3, 2}}
 )
 
-// row is one record, by column name.
+// A row is one record: the values of each column by the column's name.
 type row map[string][]float64
 
 // A truth is a program with a second implementation of its log density: plain code for the

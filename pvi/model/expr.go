@@ -80,12 +80,12 @@ func (b *Builder) Gather(table, index Expr) Expr {
 	return b.bridge(ir.Gather, []Expr{table, index}, 0)
 }
 
-// GatherRow returns row index of a matrix.
+// GatherRow returns the row of a matrix whose number is index.
 func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
 
-// scalar reports whether a node is known to be one number.
+// scalar reports whether the value of a node is known to be a single number.
 func (b *Builder) scalar(i int) bool {
 	switch n := b.program.Nodes[i]; {
 	case n.Op == ir.Const:

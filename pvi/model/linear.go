@@ -23,7 +23,7 @@ type Linear struct {
 	noise float64 // variance of the noise, s²
 }
 
-// Normal is N(Mean, SD²).
+// Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
 // NewLinear returns the model with the given names of coefficients, prior, and standard

@@ -64,7 +64,8 @@ func (n *newton) at(curvature *mat.SymDense) error {
 	return n.chol.SolveVecTo(n.step, n.gradient)
 }
 
-// addSpread adds weight·(H⁻¹ + τ²H⁻²) to cov.
+// addSpread adds weight·(H⁻¹ + τ²H⁻²) to cov, where H is the curvature plus the prior's
+// precision.
 func (n *newton) addSpread(cov *mat.SymDense, weight float64) {
 	noise := n.of.GradientSD * n.of.GradientSD
 	n.square.Mul(n.inverse, n.inverse)

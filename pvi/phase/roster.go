@@ -40,8 +40,8 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	return r, r.checkDelta(st)
 }
 
-// checkDelta returns an error if δ is so large that a mechanism that publishes one randomly
-// chosen record or client would meet it.
+// checkDelta returns an error if δ is too large: a mechanism that publishes one randomly chosen
+// record or client would satisfy such a δ.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"

@@ -20,7 +20,7 @@ type Query struct {
 	Clip          float64       // clip C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
 	CurvatureClip float64       // clip K, the largest norm of W − Ā
-	Kappa         float64       // κ; infinite if F = I
+	Kappa         float64       // constant κ; infinite if F = I
 }
 
 // blocks are the parts of a client's vector.

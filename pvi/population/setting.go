@@ -45,7 +45,7 @@ const (
 	likeClip   = 1.3 // largest ratio of clips for which two rounds count as alike
 	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
 	farthest   = 4.  // largest distance of θ_t from the prior mean in each coordinate, in prior sds
-	deviations = .9  // curvature clip, in units of the root mean square size of deviations
+	deviations = .9  // curvature clip, in units of the root mean square norm of deviations
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
@@ -57,8 +57,8 @@ var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 type rules struct {
 	*Setting
 	dim     int
-	kappa   float64 // κ
-	nominal float64 // W₀, the curvature of a client of n made-up records
+	kappa   float64 // κ, the nominal number of records; infinite if F = I
+	nominal float64 // W₀, the curvature of a client with n synthetic records
 	priorSD float64 // root mean square of the prior sds
 
 	covariance *mat.SymDense // prior covariance

@@ -227,7 +227,7 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 type spread struct {
 	released      *mat.SymDense // mean over rounds with like clips, including noise
 	releasedSD    float64
-	alike         *mat.SymDense   // J if clients do not differ
+	alike         *mat.SymDense   // value of J if clients do not differ
 	excess, draws []*mat.SymDense // draws of J − alike; draws of J, in which negative eigenvalues of J − alike are set to 0
 }
 
@@ -326,7 +326,7 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask chooses the query of the next round.
+// ask sets s.query to the query of the next round.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2

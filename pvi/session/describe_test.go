@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A posterior is described on the scale that was found, in natural units with the privacy noise
-// first.
+// Describe gives the posterior on the scale that was found. In natural units it includes the
+// privacy noise and comes first.
 func TestDescribe(t *testing.T) {
 	document := `
 study = { version = 1, name = "s" }
@@ -39,7 +39,8 @@ column = [
 	if err != nil {
 		t.Fatal(err)
 	}
-	// u on the model's scale is (u − 50)/10: the slope is .15 and the intercept .4 − 5·1.5.
+	// The column u is (u − 50)/10 on the model's scale. So the slope is .15 and the intercept .4
+	// − 5·1.5.
 	intercept, slope := p.Marginals[0], p.Marginals[1]
 	sd := math.Sqrt(.09 - 2*5*.06 + 25*.25)
 	for _, c := range []struct{ got, want float64 }{

@@ -1,6 +1,6 @@
 package session
 
-// A Kind is a kind of entry.
+// A Kind is the kind of an entry: a plan or an outcome of one of the phases.
 type Kind string
 
 // These are the kinds of entries, in the order of phases.

@@ -188,7 +188,7 @@ func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try fun
 	}
 }
 
-// flipped returns a copy of b with a different byte i.
+// flipped returns a copy of b in which byte i is different.
 func flipped(b []byte, i int) []byte {
 	b = slices.Clone(b)
 	b[i] ^= 1

@@ -25,8 +25,8 @@ type phase interface {
 	newSite(*Site) (sitePhase, error)
 }
 
-// A serverPhase is the coordinator's half of a phase. Plans are numbered from 1 within
-// the phase. Bodies are messages of [fedpvi/pvi/wire].
+// A serverPhase is the coordinator's machine for a phase. Plans are numbered from 1 within the
+// phase. Bodies are messages of [fedpvi/pvi/wire].
 type serverPhase interface {
 	// next returns the next plan. It returns false after the last plan, and if answers to
 	// earlier plans are missing.
@@ -48,7 +48,7 @@ type serverPhase interface {
 	saver
 }
 
-// A sitePhase is a client's half of a phase.
+// A sitePhase is a client's machine for a phase.
 type sitePhase interface {
 	// foretell computes a plan from the outcomes before it. It returns false if the plan also
 	// depends on the order of answers.
@@ -143,7 +143,7 @@ func (c *course) plans() (n int) {
 	return n
 }
 
-// at returns the index of a plan's phase in c.phases, and the number of the plan in the phase,
+// at returns the index in c.phases of a plan's phase, and the number of the plan in that phase,
 // from 1.
 func (c *course) at(plan int) (place, number int) {
 	end := len(c.phases) - 1

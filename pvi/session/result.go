@@ -43,7 +43,7 @@ type Result struct {
 
 // A NoiseAware is a posterior whose spread includes the effect of the privacy noise.
 type NoiseAware struct {
-	Method     string      `json:"method"` // "one-step" or "closed-form"
+	Method     string      `json:"method"` // method: "one-step" or "closed-form"
 	Mean       []float64   `json:"mean"`
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`

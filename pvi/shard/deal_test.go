@@ -63,7 +63,7 @@ func TestDeal(t *testing.T) {
 	})
 }
 
-// look returns all data of a record.
+// look returns all values of record i.
 func look(s *shard.Shard, i int) []any {
 	x, y := s.Record(i)
 	levels, slopes := s.Groups(i)

@@ -84,7 +84,7 @@ type DPSVI struct {
 	mean    []float64
 	at      *gpu.Query
 
-	// NewDPSVI sets these fields once, so that a step allocates nothing.
+	// NewDPSVI sets these fields once, so that a step allocates no memory.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with normals from the stream for draws of θ
@@ -92,8 +92,8 @@ type DPSVI struct {
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the
-// program's number of records. Its vectors must have one number for each coordinate of θ
-// and each draw, or two numbers if gradients are joint.
+// program's number of records. Its vectors must have one number for each coordinate of θ and
+// each draw, or two such numbers if gradients are joint.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)

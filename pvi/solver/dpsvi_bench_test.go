@@ -56,7 +56,7 @@ func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	return m, [][]float64{outcomes, rows}
 }
 
-// program loads records into a Program.
+// program returns a Program with n records, whose values are in columns.
 func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program {
 	t.Helper()
 	table, err := m.Load(n, columns)

@@ -96,8 +96,8 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: no step from the present posterior leaves it proper", ErrDiverged)
 }
 
-// proper reports whether q is proper after times the change to the target. It sets s.trial to
-// the new q and s.move to its mean.
+// proper reports whether q would be proper after the change to the target, multiplied by times. It
+// sets s.trial to that q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -105,8 +105,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether q is proper after times the change to the target, and no record's
-// predictor moves by more than farthest.
+// near reports whether q would be proper after the change to the target, multiplied by times, and
+// whether each record's predictor would move by at most farthest.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

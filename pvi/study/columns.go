@@ -12,9 +12,9 @@ import (
 type ColumnType string
 
 const (
-	Numeric     ColumnType = "numeric"     // numbers within public bounds
-	Categorical ColumnType = "categorical" // one of the declared levels
-	Ordered     ColumnType = "ordered"     // declared levels, lowest first, with scores 0, 1, 2, ...
+	Numeric     ColumnType = "numeric"     // The values are numbers within public bounds.
+	Categorical ColumnType = "categorical" // The values are declared levels.
+	Ordered     ColumnType = "ordered"     // The values are declared levels, lowest first, with scores 0, 1, 2, ...
 )
 
 // A Policy is the treatment of a value that is missing or not as declared.

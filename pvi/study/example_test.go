@@ -44,7 +44,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// A study lists its coefficients, and has defaults for keys that it leaves out.
+// Parse returns a study, which lists its coefficients and has defaults for absent keys.
 func ExampleParse() {
 	s, err := study.Parse("beetles.toml", []byte(beetles))
 	if err != nil {
@@ -66,7 +66,7 @@ func ExampleParse() {
 	// synchronous add-remove 1000000
 }
 
-// An error gives the line and the remedy. All errors are returned at once.
+// Parse returns all errors at once. Each has a line and a remedy.
 func ExampleParse_errors() {
 	_, err := study.Parse("beetles.toml", []byte(beetles),
 		study.Override{Key: "privacy.delta", Value: "2.0"},

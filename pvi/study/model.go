@@ -16,7 +16,7 @@ type Model struct {
 
 	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
 	MaxNorm     float64 // largest norm of a record's regressors, to which longer ones are scaled, on the model's scale; 0 for none
-	NoiseSD     float64 // known noise of a linear model; 0 if it is learned
+	NoiseSD     float64 // known sd of the noise of a linear model; 0 if it is learned
 
 	DegreesOfFreedom float64  // degrees of freedom of robust regression
 	Hidden           int      // number of units of a neural network's hidden layer

@@ -14,7 +14,7 @@ type Digest [sha256.Size]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// A Study is a checked study document.
+// A Study is a study document that has been read and checked.
 type Study struct {
 	Digest Digest
 	Source []byte // bytes with this Digest
@@ -60,7 +60,7 @@ type LogNormal struct{ Median, Factor float64 }
 // Normal returns the normal distribution of the logarithm.
 func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(l.Factor)} }
 
-// Normal is N(Mean, SD²).
+// Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
 // A Schedule is the order in which clients work.
@@ -172,7 +172,7 @@ const (
 // Privacy has the options of the privacy guarantee.
 type Privacy struct {
 	Unit      Unit
-	Adjacency accountant.Adjacency // default add-remove for records, zero-out for clients
+	Adjacency accountant.Adjacency // default: add-remove for records, zero-out for clients
 
 	// Epsilon is the target ε, or 0 if the study gives NoiseMultiplier instead.
 	Epsilon         float64
@@ -249,7 +249,7 @@ const (
 // Partition determines the client of each record. Records are dealt at random by the seed,
 // except for "column".
 type Partition struct {
-	Kind           string  // "balanced" (default), "by-size", "label-skew" or "column"
+	Kind           string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
 	SizeSkew       float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
 	LabelSkew      float64 // κ: the majority share of small clients is c + (1−c)κ
 	LabelThreshold float64 // a record has the label if its outcome is at least this number

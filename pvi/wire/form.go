@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Version is the version of the form.
+// Version is the version of the binary form.
 const Version = 1
 
 // A Kind is a kind of message.
@@ -189,7 +189,7 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads a length, which must be at most most. It returns 0 if the read failed.
+// length reads a length. It fails if the length is above most, and then returns 0.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {

@@ -28,7 +28,8 @@ func Model(m *fit.Model) string {
 	return fmt.Sprintf("%s regression of %s on %s", familyInWords(st.Model.Family), outcome, Plural(m.Dim(), "parameter"))
 }
 
-// Positive returns the event of a binary outcome: a level, or a column with a comparison.
+// Positive describes the condition under which a binary outcome is 1: a level, or a column with
+// a comparison.
 func Positive(st *study.Study) string {
 	e := st.Model.Positive
 	if e.Level >= 0 {

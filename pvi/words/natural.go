@@ -9,12 +9,13 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// ErrNoRatio is the error for a table of ratios of a model without odds and rates.
+// ErrNoRatio is the error for a table of ratios if the model has neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
-// Natural writes a table of parameters in natural units, with their middle 95 %. If other is
-// not nil, the same parameters of another posterior are on the right of a bar. If ratios is
-// true, a log odds or a log rate is shown as the exponential of its mean, without sd.
+// Natural writes a table of parameters in natural units, with their central 95 % intervals. If
+// other is not nil, the table also has the same parameters of another posterior, on the right of
+// a bar. If ratios is true, a log odds or a log rate is shown as the exponential of its mean,
+// without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
 	if other != nil {

@@ -85,7 +85,7 @@ func stays(st *study.Study) []string {
 	return out
 }
 
-// solverInWords describes how a client computes its factor.
+// solverInWords describes the algorithm with which a client computes its factor.
 func solverInWords(s study.Solver) string {
 	switch s {
 	case study.NaturalGradient:

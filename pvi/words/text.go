@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Number writes x with four significant digits.
+// Number returns x as text with four significant digits.
 func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 // Plural returns n and a noun. It adds an s to the noun unless n is 1.

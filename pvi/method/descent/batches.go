@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/method/steps"
 )
 
-// batches computes how clients sample their records.
+// batches computes the sampling of clients' records.
 type batches struct{ *steps.Gradients }
 
 // stated returns the number of records for which the method computes its cost.

@@ -54,7 +54,7 @@ func (m *Method) sampling(int) dpmech.Sampling {
 	return dpmech.FullBatch{}
 }
 
-// newDescent returns the gradient descent that the server and every client compute.
+// newDescent returns the gradient descent that the server and every client run.
 func newDescent(g *steps.Gradients) (*solver.SumDescent, error) {
 	none, err := g.Model.Records(shard.Design(g.Study, new(shard.Records)), 1)
 	if err != nil {

@@ -111,7 +111,7 @@ func (w *walk) to(state []float64, averaged bool) method.Move {
 	return m
 }
 
-// A move sets the walk to a state of the descent.
+// A move is a method.Move that sets the walk to a state of the descent.
 type move struct {
 	walk           *walk
 	state          []float64

@@ -31,7 +31,7 @@ const (
 // other.
 const reached = 2
 
-// A Method is private expectation propagation in steps.
+// A Method releases the noisy sums of private expectation propagation.
 type Method struct {
 	*steps.Base
 	method.Moves
@@ -137,7 +137,7 @@ func stated(s *method.Setting) int {
 	return s.Study.Federation.MaxRecords
 }
 
-// sampling returns the sampling of clients' records.
+// sampling returns the random choice of batches from a client's records.
 func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	switch {
 	case isPublished(s):

@@ -47,7 +47,7 @@ type Config struct {
 	Sampling func(records int) dpmech.Sampling
 }
 
-// A Base is the base of methods whose clients take private steps. It computes their cost.
+// A Base has the mechanism of methods whose clients take private steps. It computes their cost.
 type Base struct {
 	*method.Setting
 	config   Config
@@ -55,7 +55,7 @@ type Base struct {
 	messages method.Messages
 }
 
-// New returns the base for a noise multiplier.
+// New returns the base whose mechanism has the given noise multiplier.
 func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	b := &Base{Setting: s, config: c}
 	var err error

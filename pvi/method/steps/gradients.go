@@ -33,8 +33,8 @@ const (
 	// gradient. Clipping moves estimates, and the intervals do not account for this bias.
 	clipIntervals = 0.9
 
-	// manyRecords is the number of records of all clients from which on the pace is that for
-	// many records.
+	// manyRecords is the number of records of all clients above which the pace for many records
+	// is used.
 	manyRecords = 10_000
 
 	// In a study with few records and a signal below clearSignal, the clip and the travel are

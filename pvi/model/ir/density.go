@@ -14,7 +14,7 @@ const (
 	Gamma           // shape, rate
 	InvGamma        // shape, scale
 	Exponential     // rate
-	Beta            // a, b
+	Beta            // shape parameters a and b
 	Dirichlet       // concentrations; the variate is a simplex
 	BernoulliLogit  // log odds of 1
 	BernoulliProbit // probit of the probability of 1

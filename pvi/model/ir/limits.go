@@ -12,7 +12,7 @@ const (
 	MaxConstants    = 8 << 20 // numbers in all constants; 64 MiB
 	MaxShared       = 1 << 24 // elements of all nodes that are computed once in a step
 	MaxBlockBytes   = 16 << 20
-	MaxWork         = 1 << 24 // multiplications for one record
+	MaxWork         = 1 << 24 // number of multiplications for one record
 	MaxName         = 256     // length of a name in bytes
 )
 

@@ -11,12 +11,12 @@ const (
 
 	// Leaves have no arguments.
 	Const // constant Values
-	Col   // column Ref of the row
+	Col   // value of column Ref in the row
 	Param // parameter Ref, on its own scale
 
 	// Only these operations bring parameters into records. t is a node that depends on
 	// parameters or constants only, and i is an integer column.
-	Global    // t itself, for every record
+	Global    // value of t, for every record
 	Gather    // t[i] for a vector t
 	GatherRow // row i of a matrix t
 	Linear    // x·t for a vector x of the row and a vector t

@@ -56,8 +56,8 @@ type ConstraintKind uint8
 // These are the kinds of constraints.
 const (
 	Unconstrained ConstraintKind = iota
-	Lower                        // above Constraint.Lower
-	Upper                        // below Constraint.Upper
+	Lower                        // values above Constraint.Lower
+	Upper                        // values below Constraint.Upper
 	Both                         // between Constraint.Lower and Constraint.Upper
 	Simplex                      // vector of positive numbers with sum 1
 	Ordered                      // vector of increasing numbers

@@ -134,7 +134,7 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 		}
 		c := &p.Columns[n.Ref]
 		return typed{Data, Shape{c.Width(), 1}, c.Lower > 0}, nil
-	default: // Param
+	default: // the operation is Param
 		if n.Ref < 0 || n.Ref >= len(p.Parameters) {
 			return typed{}, fmt.Errorf("there is no parameter %d", n.Ref)
 		}
@@ -170,7 +170,7 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 			return typed{}, fmt.Errorf("it needs a vector of the row and a table of the same length")
 		}
 		return typed{out, Shape{1, 1}, false}, nil
-	default: // MatVec
+	default: // the operation is MatVec
 		x := n.Args[1]
 		phase, ok := Join(out, v.phases[x])
 		if !ok || v.phases[x] == Fixed || !v.shapes[x].vector() || v.shapes[x].Rows != size.Cols {

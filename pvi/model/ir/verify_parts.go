@@ -170,7 +170,7 @@ func (v *Verified) reshape(n *Node) (Shape, bool, error) {
 			return Shape{}, false, fmt.Errorf("%d×%d elements from element %d on are not in %d elements", n.Rows, n.Cols, n.Ref, size)
 		}
 		return Shape{n.Rows, n.Cols}, v.positive[n.Args[0]], nil
-	default: // Stack
+	default: // the operation is Stack
 		positive := true
 		for _, a := range n.Args {
 			if !v.shapes[a].scalar() {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// good returns logistic regression with a varying intercept, y ~ bernoulli(x·β + τ z[g]).
-// Nodes: 0 y, 1 x, 2 g, 3 β, 4 x·β, 5 τ, 6 Global τ, 7 z, 8 z[g], 9 product, 10 η, 11
+// good returns a logistic regression with a varying intercept, y ~ bernoulli(x·β + τ z[g]). Its
+// nodes are 0 y, 1 x, 2 g, 3 β, 4 x·β, 5 τ, 6 Global τ, 7 z, 8 z[g], 9 product, 10 η, 11
 // density, 12 constant 0, 13 constant 1, 14 inv_logit.
 func good() Program {
 	return Program{

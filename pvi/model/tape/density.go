@@ -26,7 +26,7 @@ var kernels = map[ir.Density]func(t *term, s *scratch){
 	ir.BernoulliProbit: bernoulliProbit, ir.PoissonLog: poissonLog, ir.NegBinomialLog: negBinomialLog,
 }
 
-// scratch holds lanes for intermediate results.
+// scratch has lanes for intermediate results.
 type scratch struct{ one, two []float64 }
 
 func (m *Machine) densityForward(i, n int) {

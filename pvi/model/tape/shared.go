@@ -86,8 +86,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds to grad the gradient in θ of Σ seed[i]·node[i], over nodes with a seed, at the last
-// point.
+// Pull adds to grad the gradient in θ, at the last point, of Σ seed(i)·node i. The sum is over
+// the nodes i with a seed that is not nil.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {
