@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// calibration returns the study of the calibration experiment with overrides, small enough for a
-// test.
+// calibration returns the study of the calibration experiment with overrides, reduced to the
+// size of a test.
 func calibration(t *testing.T, overrides ...study.Override) *study.Study {
 	t.Helper()
 	path := filepath.Join("..", "experiments", "calibration", "simulated.toml")
@@ -45,7 +45,8 @@ func playOut(t *testing.T, st *study.Study, seed uint64, workers int) (*Play, *R
 	return p, r
 }
 
-// A run reports both posteriors and pays for the last round, which does not move q.
+// The test checks that a run reports both posteriors, and that it is charged for the last round,
+// which does not move q.
 func TestNoiseAwareResult(t *testing.T) {
 	clients := study.Override{Key: "simulation.clients", Value: "3"}
 	p, r := playOut(t, calibration(t, clients), 1, 1)
@@ -85,8 +86,9 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The closed form widens the interval of every coefficient and moves no mean. Nothing is reported
-// if the study asks for none or is not done.
+// The test checks that the closed form widens the interval of every coefficient and moves no
+// mean. Nothing may be reported if the study requests no noise-aware posterior or is not
+// finished.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -110,8 +112,8 @@ func TestNoiseAwareForms(t *testing.T) {
 	}
 }
 
-// Truth is the θ that generated the records: a fit of many records without privacy finds it. It is
-// nil where no single θ generated them.
+// The test checks Truth, the θ that generated the records, against a fit of many records without
+// privacy. Truth must be nil if the records were not generated from a single θ.
 func TestTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -126,7 +128,7 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// The mean-field approximation narrows sds by less than half here.
+		// In this study the mean-field approximation makes sds smaller by less than half.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -137,7 +139,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// Coverage counts coordinates within the middle 90 %.
+// The test checks that covered counts the coordinates inside the central 90 %.
 func TestCovered(t *testing.T) {
 	p := &Play{Truth: []float64{0, 1, 2, 3}}
 	got := p.covered([]float64{1.6, 1, 2 - 1.65, 3 - 3.28}, []float64{1, 1, 1, 4})
@@ -146,9 +148,10 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// In ten data sets the one-step intervals of small studies hold the truth far more often than the
-// plain intervals. If the coverage of the one-step intervals were 80 %, fewer than 30 of the 50
-// intervals would hold the truth with probability 10⁻³. The seeds are fixed.
+// The test checks, in ten data sets, that the one-step intervals of small studies contain the
+// truth far more often than the plain intervals. If the coverage of the one-step intervals was
+// 80 %, fewer than 30 of the 50 intervals would contain the truth with probability 10⁻³. The
+// seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {
@@ -165,8 +168,8 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 }
 
-// The variance of the iterates is the variance of q's means over the last half of the rounds. It is
-// added to the variance of the posterior.
+// The test compares the variance of the iterates with the variance of q's means over the last
+// half of the rounds. It must be added to the variance of the posterior.
 func TestIterates(t *testing.T) {
 	st := calibration(t,
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},

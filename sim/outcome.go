@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawOutcome draws the outcome of record i at θ, in the unit of its column and within the
-// column's bounds.
+// drawOutcome draws the outcome of record i at θ. The outcome is in the unit of its column and
+// within the column's bounds.
 func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int, theta []float64, r *rand.Rand) float64 {
 	eta := make([]float64, m.Locations())
 	m.Location(eta, design, i, theta)
@@ -43,7 +43,7 @@ func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int,
 	return min(max(y, column.Low), column.High)
 }
 
-// binaryValue returns a positive or a negative value of the column.
+// binaryValue returns a value of the column that is positive, or one that is not.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low
@@ -51,10 +51,10 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.High) == positive {
 		return column.High
 	}
-	return float64(e.Level) // neither bound is positive: the level between them is
+	return float64(e.Level) // the positive value is a level between the bounds
 }
 
-// drawPoisson draws a count, at most the given bound.
+// drawPoisson draws a count from a Poisson distribution. The count is at most the given bound.
 func drawPoisson(mean, most float64, r *rand.Rand) float64 {
 	if !(mean < 1e9) {
 		return most
@@ -65,8 +65,8 @@ func drawPoisson(mean, most float64, r *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: mean, Src: r}.Rand()
 }
 
-// drawClass draws a class. eta holds the log odds of every class except the first, relative to the
-// first.
+// drawClass draws a class. The argument eta holds the log odds of every class except the first,
+// relative to the first.
 func drawClass(eta []float64, r *rand.Rand) int {
 	largest := 0.0
 	for _, e := range eta {

@@ -2,8 +2,8 @@ package sim
 
 import "sync"
 
-// forEach calls do(i) for every i in [0, n) from at most workers goroutines. Each goroutine takes
-// a contiguous range. It returns the error of the lowest i.
+// forEach calls do(i) for every i in [0, n) from at most workers goroutines. Each goroutine
+// processes a contiguous range. The returned error is the error for the lowest i.
 func forEach(workers, n int, do func(i int) error) error {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {

@@ -15,7 +15,7 @@ type Holder struct {
 	Records *shard.Records
 }
 
-// deal divides the records among the study's clients as its partition defines.
+// deal divides the records among the study's clients, as the study's partition defines.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
 	var names []string
@@ -46,26 +46,27 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID returns a name for client m. The names sort in the order of the numbers.
+// clientID returns a name for client m. Names in alphabetical order are in the order of the
+// numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records at random to clients whose sizes differ by at most one.
+// balanced deals n records at random to clients. Their sizes differ by at most one.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
 	spread(rows, shuffled(n, variates(seed, purposePartition)))
 	return rows
 }
 
-// smallSize returns the number of records of a small client, ⌊(1−ρ)N/M⌋; large clients hold
-// (1+ρ)N/M (Sharma 2019; Heikkilä et al. 2023).
+// smallSize returns the number of records of a small client, ⌊(1−ρ)N/M⌋. Large clients have
+// (1+ρ)N/M records (Sharma 2019; Heikkilä et al. 2023).
 func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
-// bySize deals records at random. The first half of the clients is small. The last clients take
-// the records that rounding leaves over.
+// bySize deals records at random. The clients in the first half are small. The last clients also
+// get the records that rounding leaves over.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -80,7 +81,7 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread divides order into contiguous parts, whose lengths differ by at most one.
+// spread divides order into contiguous parts. Their lengths differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {
@@ -88,12 +89,13 @@ func spread(rows [][]int, order []int) {
 	}
 }
 
-// byLabel deals records so that small clients have a majority share of c + (1−c)κ, kept within [0,
-// 1], where c is the share of the majority label in all records. Large clients share the rest.
+// byLabel deals records so that the majority label has the share c + (1−c)κ in small clients,
+// limited to [0, 1]. Here c is the share of the majority label in all records. Large clients
+// divide the rest.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	var labels [2][]int // rows without the label and rows with it, shuffled
+	var labels [2][]int // shuffled rows without the label, and shuffled rows with the label
 	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
 		label := 0
 		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {
@@ -133,7 +135,7 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	return rows, nil
 }
 
-// byColumn deals the records of each level of the partition's column to one client.
+// byColumn deals all records of a level of the partition's column to the same client.
 func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
 	column := st.ColumnIndex(st.Simulation.Partition.Column)
 	levels := st.Columns[column].Levels

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// labelled returns n records of which the given share has an outcome of 1.
+// labelled returns n records. The given share of them has an outcome of 1.
 func labelled(n int, share float64) *shard.Records {
 	records := new(shard.Records)
 	for i := range n {
@@ -36,7 +36,7 @@ func partitionStudy(kind string, clients int, rho, kappa float64) *study.Study {
 	}
 }
 
-// Every partition deals every record once.
+// The test checks that every partition deals every record exactly once.
 func TestPartitionDealsEveryRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{"balanced", "by-size", "label-skew"}).Draw(t, "kind")
@@ -45,7 +45,7 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 		st := partitionStudy(kind, clients, rapid.Float64Range(0, .99).Draw(t, "rho"), rapid.Float64Range(-4, 1).Draw(t, "kappa"))
 		holders, err := deal(st, labelled(n, .7), rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
-			return // the skew asks for more records of a label than there are
+			return // there are fewer records with a label than the skew requires
 		}
 		seen := make([]int, n)
 		for _, h := range holders {
@@ -59,13 +59,14 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 	})
 }
 
-// Label skew gives the figures of the inference notes, section 1.5: N = 39,073, M = 10.
+// The test compares label skew with the figures of the inference notes, section 1.5, for N =
+// 39,073 and M = 10.
 func TestLabelSkew(t *testing.T) {
 	const n, clients, majority = 39_073, 10, .7607
 	for _, c := range []struct {
 		rho, kappa float64
 		small      int
-		minority   float64 // share of the rarer label
+		minority   float64 // share of the less frequent label
 	}{
 		{.75, .95, 976, .012},
 		{.7, -3, 1172, .957},

@@ -11,30 +11,31 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Options configure a play.
+// Options configure a Play.
 type Options struct {
-	StudyFile string // path of the study file, to find its data
-	DataFile  string // records to use instead of the study's
-	Seed      uint64 // the study's simulation.seed by default
-	Workers   int    // goroutines; 1 if 0
+	StudyFile string // path of the study file, from which data files are searched
+	DataFile  string // file of records to use instead of the study's
+	Seed      uint64 // seed; the study's simulation.seed by default
+	Workers   int    // number of goroutines; 1 if 0
 }
 
-// A Play is a study that is set up and not finished.
+// A Play is a study that is set up to run in this process.
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	Report     shard.Report // changes to the records made by reading and by the scale that was found
+	Report     shard.Report // changes that reading and clamping to the found scale made to the records
 
-	// Truth is the θ from which the records were generated, on the model's scale. It is nil if the
-	// records come from a file, if clients differ in θ, or if the study standardises its columns.
+	// Truth is the θ from which the records were generated, on the model's scale. It is nil if
+	// the records come from a file, if clients differ in θ, or if the study standardises its
+	// columns.
 	Truth   []float64
-	adopted []float64 // natural parameters that replace the federation's; nil if none
+	adopted []float64 // natural parameters that replace the federation's; nil for none
 
 	test *shard.Shard // held-out records; nil if there are none
-	last []float64    // natural parameters at the last call of moved
+	last []float64    // natural parameters at the previous call of moved
 }
 
-// NewPlay reads or generates the records, deals them to clients and sets up the federation.
+// NewPlay reads or generates the records, deals them to clients, and sets up the federation.
 func NewPlay(st *study.Study, o Options) (*Play, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -64,17 +65,17 @@ func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	return &Play{Federation: f, Truth: truth, Reference: reference, Report: c.report, test: c.design(f.Protocol.Study()), last: last}, nil
 }
 
-// Status is the progress of a play after an outcome.
+// Status describes the progress of a play after an outcome.
 type Status struct {
 	Outcome  *pvi.Outcome
-	Outcomes int      // so far
-	Of       int      // planned in the whole study
-	Change   float64  // change of λ by the last outcome, relative to the distance of λ from the prior
-	Epsilon  *float64 // proven cost of a client so far; nil if the study has no privacy
+	Outcomes int      // number of outcomes so far
+	Of       int      // number of outcomes planned for the whole study
+	Change   float64  // distance by which the last outcome moved λ, relative to the distance of λ from the prior
+	Epsilon  *float64 // proven ε of a client so far; nil if the study has no privacy
 }
 
-// Run plays until the study ends or ctx is done, calls observe after every outcome, and returns
-// the result.
+// Run runs the study until it ends or ctx is done, and returns the result. It calls observe
+// after every outcome.
 func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
 	if b := p.Federation.Protocol.Study().Simulation.Baseline; b != study.NoBaseline {
 		return nil, fmt.Errorf("simulation.baseline = %q is no federation: a sweep runs it beside one", b)
@@ -102,7 +103,8 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds to a result the predictions of the posterior and of the reference.
+// predict adds predictions of held-out records by the posterior and by the reference to a
+// result.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
@@ -133,9 +135,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that returns the ε of a client's releases so far, against the study's
-// own observer. That function returns nil if the study has no privacy. It computes ε only after a
-// new release.
+// odometer returns a function that returns the proven ε of a client's releases so far, against
+// the study's own observer. The function returns nil if the study has no privacy. It computes ε
+// only after a new release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -155,8 +157,8 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the distance by which λ moved since the last call, relative to the distance of λ
-// from the prior.
+// moved returns the distance by which λ moved since the previous call, relative to the distance
+// of λ from the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -171,7 +173,7 @@ func (p *Play) moved() float64 {
 	return math.Sqrt(step / way)
 }
 
-// KL returns the divergence of the present posterior from the reference.
+// KL returns the KL divergence of the present posterior from the reference.
 func (p *Play) KL() (float64, error) {
 	return p.Reference.KL(p.Federation.Protocol.Family(), p.Posterior())
 }
@@ -185,11 +187,12 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of the federation by the natural parameters that another method
-// found, in the study's family.
+// Adopt replaces the posterior of the federation by natural parameters that another method
+// found. They must be in the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the present state of the play to a history, if the history wants it.
+// Observe adds the present state of the play to a history, unless the history does not keep this
+// point.
 func (p *Play) Observe(h *History, s Status) error {
 	if !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -207,8 +210,8 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
-// ObserveLast adds the outcome of the last round to a history, if there was a last round. That
-// outcome leaves the posterior as it is but costs privacy.
+// ObserveLast adds the outcome of the last round to a history, if there was a last round. This
+// outcome leaves the posterior unchanged but costs privacy.
 func (p *Play) ObserveLast(h *History, r *Result) {
 	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
 		return
@@ -219,14 +222,16 @@ func (p *Play) ObserveLast(h *History, r *Result) {
 	h.Points = append(h.Points, last)
 }
 
-// Normals returns standard normal variates with which to draw chains from the posterior.
+// Normals returns a generator of standard normal numbers, for draws from the posterior in the
+// given chain.
 func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for a number of clients with made-up names. If clients
-// is 0, it takes the number from the study's simulation. If the study asks for a standardisation,
-// Protocol uses the public bounds in place of the scale that the standardisation would find.
+// Protocol derives the protocol of a study for the given number of clients, with made-up names.
+// If clients is 0, the number comes from the study's simulation. If the study requests a
+// standardisation, Protocol uses the public bounds instead of the scale that the standardisation
+// would find.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

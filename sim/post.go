@@ -7,16 +7,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post carries answers from clients to the server and decides the order in which they arrive.
+// A post delivers answers from clients to the server, and decides the order in which they
+// arrive.
 type post interface {
 	send(client int)
-	// next returns the client whose answer arrives next, and false if no answer is on the way.
+	// next returns the client whose answer arrives next. If no answer is on the way, ok is
+	// false.
 	next() (client int, ok bool)
 }
 
-// newPost returns the post for a schedule. In the asynchronous schedule every answer moves λ, and
-// answers arrive in the order of a virtual clock. In other schedules they arrive in the order of
-// sending.
+// newPost returns the post for a schedule. In the asynchronous schedule every answer moves λ,
+// and answers arrive in the order of a virtual clock. In other schedules they arrive in the
+// order in which they were sent.
 func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	if schedule != study.Asynchronous {
 		return new(queue)
@@ -28,7 +30,7 @@ func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	return c
 }
 
-// A queue delivers answers in the order of sending.
+// A queue is a post that delivers answers in the order in which they were sent.
 type queue struct {
 	clients []int
 	read    int
@@ -47,11 +49,11 @@ func (q *queue) next() (int, bool) {
 	return client, true
 }
 
-// A clock delivers answers in virtual time. Clients differ in speed, and each answer takes a
-// different time.
+// A clock is a post that delivers answers in virtual time. Clients have different speeds, and
+// answers take different times.
 type clock struct {
 	r     *rand.Rand
-	speed []float64 // mean time of each client
+	speed []float64 // mean time of an answer of each client
 	now   float64
 	onWay arrivals
 }

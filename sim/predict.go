@@ -18,30 +18,30 @@ type Predictions struct {
 	// For a discrete outcome it is the mean log of the posterior predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose likeliest outcome was the observed one
-	Majority *float64 `json:"majority,omitempty"` // share of the commonest outcome, which a constant guess reaches
-	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record is rated above a negative one; ties count half
-	Brier    *float64 `json:"brier,omitempty"`    // mean square of probability minus outcome
-	RMSE     *float64 `json:"rmse,omitempty"`     // of the expected outcome, in the outcome's own unit
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose most likely outcome was observed
+	Majority *float64 `json:"majority,omitempty"` // share of the most frequent outcome, which is the accuracy of a constant guess
+	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record gets a higher prediction than a negative one; ties count half
+	Brier    *float64 `json:"brier,omitempty"`    // mean square of predicted probability minus outcome
+	RMSE     *float64 `json:"rmse,omitempty"`     // root mean squared error of the expected outcome, in the outcome's own unit
 
-	// Calibration compares predictions with observations, in groups of about equal size sorted by
-	// prediction. For classes the prediction is the probability of the likeliest class, and the
-	// observation is 1 if that class is right and 0 if not.
+	// Calibration compares predictions with observations, in groups of about equal size sorted
+	// by prediction. For classes the prediction is the probability of the most likely class, and
+	// the observation is 1 if this class is right and 0 if not.
 	Calibration []Bin `json:"calibration,omitempty"`
 }
 
 // A Bin is a group of records with similar predictions.
 type Bin struct {
 	Records   int     `json:"records"`
-	Lower     float64 `json:"lower"` // smallest and
+	Lower     float64 `json:"lower"` // smallest prediction
 	Upper     float64 `json:"upper"` // largest prediction
 	Predicted float64 `json:"predicted"`
 	Observed  float64 `json:"observed"`
-	Error     float64 `json:"standard_error"` // of Observed
+	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict predicts records by a posterior. It returns measures of the predictions, and the
-// prediction of each record.
+// predict predicts records from a posterior. It returns measures of the predictions, and the
+// prediction for each record.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -125,8 +125,8 @@ func (p *Predictions) classes(all []fit.Prediction, pairs []pair) {
 	p.Accuracy, p.Majority = &accuracy, &majority
 }
 
-// areaUnderCurve returns the area under the ROC curve, which it computes as the Mann-Whitney
-// statistic from mean ranks.
+// areaUnderCurve returns the area under the ROC curve, which is the Mann-Whitney statistic
+// computed from mean ranks.
 func areaUnderCurve(pairs []pair) float64 {
 	sorted := byPrediction(pairs)
 	var ranks, ones float64
@@ -158,7 +158,7 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// bins is the number of groups of a calibration table. A group has at least fewest records.
+// Maximum number of groups in a calibration table, and minimum number of records in a group.
 const (
 	bins   = 10
 	fewest = 10
@@ -185,7 +185,7 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			share := (b.Observed*size + 0.5) / (size + 1) // an observed share of zero still has an error
+			share := (b.Observed*size + 0.5) / (size + 1) // gives a positive error even for an observed share of zero
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}
 		out = append(out, b)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The area under the curve is the share of pairs in the right order, where ties count half.
+// The test compares the area under the curve with the share of pairs in the right order, where
+// ties count half.
 func TestAreaUnderCurve(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
@@ -36,7 +37,7 @@ func TestAreaUnderCurve(t *testing.T) {
 	}
 }
 
-// A calibration table holds every record once, sorted by the prediction.
+// The test checks that a calibration table contains every record once, sorted by the prediction.
 func TestCalibrate(t *testing.T) {
 	for _, n := range []int{1, 9, 25, 100, 1003} {
 		pairs := make([]pair, n)
@@ -56,8 +57,8 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// Held-out records are dealt to no client. They do not depend on the partition of the remaining
-// records.
+// The test checks that held-out records are dealt to no client, and that they do not depend on
+// the partition of the other records.
 func TestHoldOut(t *testing.T) {
 	st := partitionStudy("balanced", 4, 0, 0)
 	st.Simulation.Test = .25

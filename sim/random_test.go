@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// All purposes have different names. Two purposes with the same name would share a stream, so that
-// for example a round would reuse the noise of a scale pass.
+// The test checks that all purposes have different names. Two purposes with the same name would
+// share a stream, so that for example a round would reuse the noise of a scale pass.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	purposes := map[string]string{} // constants by value
+	purposes := map[string]string{} // name of the constant with each value
 	ast.Inspect(source, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, "purpose") {

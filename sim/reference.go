@@ -16,21 +16,21 @@ import (
 	"fedpvi/sim/chain"
 )
 
-// A Reference is a posterior computed from the pooled records without privacy, which no federation
-// could compute. It is the exact posterior if the model is conjugate. Otherwise it is the Gaussian
-// that the study's approximation finds in its family.
+// A Reference is a posterior that is computed from the pooled records without privacy. No
+// federation could compute it. It is the exact posterior if the model is conjugate, and
+// otherwise the Gaussian that the study's approximation finds in its family.
 type Reference struct {
 	family  gaussian.Family
-	Natural []float64 // in the layout of gaussian.Full if Exact, else of the study's family
+	Natural []float64 // natural parameters in the layout of gaussian.Full if Exact, and otherwise in the layout of the study's family
 	Exact   bool
-	Method  string // a description for people
+	Method  string // description of the method for people
 }
 
 // ExactReference is the Method of a reference that is the exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits the pooled records of all shards. If the study asks for a Markov chain, it runs
-// the chain around that fit.
+// NewReference fits the pooled records of all shards. If the study requests a Markov chain,
+// NewReference runs the chain around that fit.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	r, err := newPooled(p, shards)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -69,8 +69,9 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	return r, nil
 }
 
-// stochastic reports whether the pooled fit takes stochastic steps. It does if the federation
-// takes them and has no closed expectations, or if its shapes with few groups settle slowly.
+// stochastic reports whether the pooled fit uses stochastic steps. It uses them if the
+// federation does and the model has no closed expectations, or if private steps are used for a
+// model with groups.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -81,15 +82,16 @@ func stochastic(p *pvi.Protocol) bool {
 	return false
 }
 
-// leastClimb is the fewest rounds of a pooled fit that is compared with private steps.
+// leastClimb is the minimum number of rounds of a pooled fit that is compared with private
+// steps.
 const leastClimb = 5
 
-// climb fits the pooled records as the study's solver would if one client had all records.
+// climb fits the pooled records like the study's solver would if one client had all records.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
-		ascent = study.DefaultAscent // the study's solver is the private one
-		if rounds < leastClimb {     // which may need only one round
+		ascent = study.DefaultAscent // the study uses a private solver
+		if rounds < leastClimb {     // a private solver may use a single round
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}
 	}
@@ -126,8 +128,8 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
-// newChain returns the normal distribution with the moments of the posterior. It estimates the
-// moments by a Markov chain around the pooled fit.
+// newChain returns the normal distribution with the moments of the posterior. A Markov chain
+// around the pooled fit estimates the moments.
 func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Reference, error) {
 	if p.Model().General() || len(p.Study().Model.Groups) > 0 {
 		return nil, errors.New(`simulation.reference = "markov-chain" is for regressions without groups: remove it`)
@@ -145,7 +147,7 @@ func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Refer
 	return r, family.FromMoments(r.Natural, mean, cov)
 }
 
-// Moments returns mean and covariance of the reference.
+// Moments returns the mean and the covariance of the reference.
 func (r *Reference) Moments() (mean []float64, cov *mat.SymDense, err error) {
 	return r.family.Moments(r.Natural)
 }
@@ -159,8 +161,8 @@ func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, erro
 }
 
 // In returns the natural parameters of the reference in a family. For a diagonal family and an
-// exact reference they are those of the mean-field posterior, which has the reference's mean and
-// the diagonal of its precision.
+// exact reference these are the parameters of the mean-field posterior. It has the mean of the
+// reference and the diagonal of its precision.
 func (r *Reference) In(family gaussian.Family) []float64 {
 	if !r.Exact {
 		return r.Natural
@@ -168,7 +170,7 @@ func (r *Reference) In(family gaussian.Family) []float64 {
 	d := family.Dim()
 	mean := make([]float64, d)
 	if err := r.family.Mean(mean, r.Natural); err != nil {
-		panic("sim: " + err.Error()) // unreachable: newExact checked
+		panic("sim: " + err.Error()) // unreachable, because newExact has checked the parameters
 	}
 	in := make([]float64, family.Size())
 	family.ProjectLikelihood(in, r.Natural, mean)

@@ -17,11 +17,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions are families, each with a truth that keeps most outcomes within the bounds of their
-// column.
+// regressions holds a truth for each family. With it most outcomes are within the bounds of
+// their column.
 var regressions = map[string]struct {
 	model, outcome string
-	threshold      float64 // of the label in a skewed partition; 0 for an even one
+	threshold      float64 // threshold of the label in a skewed partition; 0 for an even partition
 	truth          string
 }{
 	"linear":            {`family = "linear"` + "\n" + `noise_sd = "learned"`, numericOutcome, 0.1, `noise_sd = 0.3`},
@@ -41,7 +41,7 @@ const (
 	classOutcome   = "type = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]"
 )
 
-// regression returns a study of made-up records: an intercept and two numbers.
+// regression returns a study of made-up records with an intercept and two numbers.
 func regression(t testing.TB, family string, records, clients int, settings ...string) *study.Study {
 	t.Helper()
 	c := regressions[family]
@@ -99,10 +99,11 @@ func threshold(x float64) string {
 	return fmt.Sprintf("label_threshold = %g", x)
 }
 
-// long reports whether the user asks for the long versions of tests.
+// long reports whether the user requests the long versions of tests.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle plays a study of made-up records and returns its distance from the pooled fit.
+// settle plays a study of made-up records. It returns the distance of the posterior from the
+// pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: 3})
@@ -112,8 +113,8 @@ func settle(t *testing.T, st *study.Study) float64 {
 	return largestGap(run(t, play))
 }
 
-// Natural-gradient steps converge to pooled variational inference with every partition and both
-// kinds of factors.
+// The test checks that natural-gradient steps converge to pooled variational inference, with
+// every partition and both kinds of factors.
 func TestRegressionsArePooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -125,7 +126,7 @@ func TestRegressionsArePooled(t *testing.T) {
 	for family, c := range regressions {
 		for _, clients := range []int{4, 12} {
 			if clients == 12 && c.truth != "" && !long() {
-				continue // two predictors: slow
+				continue // models with two predictors are slow
 			}
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
@@ -143,8 +144,8 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// Natural-gradient steps also converge to pooled variational inference, more slowly, for a diagonal
-// q and for a schedule that asks clients in turn.
+// The test checks that natural-gradient steps also converge to pooled variational inference for
+// a diagonal q and for the sequential schedule. This is slower.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -162,8 +163,9 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// Three holders have records sorted by the outcome, so that each has seen few of its values. With
-// three and with twelve clients the study's own partitions are even.
+// Three clients have records sorted by the outcome, so that each client has few of its values.
+// The test compares the posterior with the pooled fit. The partitions that a study can declare
+// are even for three clients.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c, err := newCast(st, "", "", 3)
@@ -211,7 +213,8 @@ func TestThreeSortedClients(t *testing.T) {
 	}
 }
 
-// One Newton step a round converges to the pooled mode and its curvature.
+// The test checks that one Newton step in each round converges to the pooled mode and its
+// curvature.
 func TestLaplaceIsPooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -230,10 +233,9 @@ func TestLaplaceIsPooled(t *testing.T) {
 	}
 }
 
-// Ninety percent intervals hold the truth as often as the binomial distribution allows, in data
-// sets drawn with their truths from the prior: a share outside 0.9 ± 4·√(0.09/n) has a probability
-// below 1e-4 for n data sets. The bounds allow 0.01 more, since the posterior is not quite
-// Gaussian.
+// The test checks the coverage of 90 % intervals in data sets with truths drawn from the prior.
+// With correct intervals, a share outside 0.9 ± 4·√(0.09/n) has a probability below 1e-4 for n
+// data sets. The bounds allow 0.01 more, because the posterior is not quite Gaussian.
 func TestRegressionsCover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -243,7 +245,7 @@ func TestRegressionsCover(t *testing.T) {
 		if !long() {
 			sets = 100
 			if c.truth != "" || family == "softmax" {
-				sets = 20 // two predictors: slow
+				sets = 20 // models with two predictors are slow
 			}
 		}
 		t.Run(family, func(t *testing.T) {
@@ -270,7 +272,7 @@ func TestRegressionsCover(t *testing.T) {
 	}
 }
 
-// reference returns moments of the pooled fit of made-up records, and the truth.
+// reference returns the moments of the pooled fit of made-up records, and the truth.
 func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: seed})
@@ -286,7 +288,8 @@ func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov 
 	return mean, cov, truth
 }
 
-// A hierarchical model and a mixture converge to the pooled fit, which is near the truth.
+// The test checks that a hierarchical model and a mixture converge to the pooled fit, which must
+// be near the truth.
 func TestLatentStructure(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: minutes")
@@ -306,8 +309,9 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// Adult without privacy, pooled and over ten clients, reaches the figures of the experiment notes:
-// about .8457 and −.3265 with public bounds, .8517 with the papers' moments.
+// The test compares Adult without privacy, pooled and over ten clients, with the figures of the
+// experiment notes. They are about .8457 and −.3265 with public bounds, and .8517 with the
+// papers' moments.
 func TestAdult(t *testing.T) {
 	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
 	cases := map[string]struct {
@@ -348,7 +352,7 @@ func TestAdult(t *testing.T) {
 	}
 }
 
-// The test fits the abalone data with the outcome of ten rings or more, over four holders with a
+// The test fits the abalone data, with the outcome "ten rings or more", over four clients with a
 // label skew.
 func TestAbaloneMature(t *testing.T) {
 	if testing.Short() {
@@ -359,13 +363,13 @@ func TestAbaloneMature(t *testing.T) {
 	if gap := largestGap(result); gap > 1e-6 {
 		t.Errorf("federated and pooled posterior differ by %.2g", gap)
 	}
-	if *result.Test.Accuracy < .74 { // about .758 over splits
+	if *result.Test.Accuracy < .74 { // about .758 in the mean over splits
 		t.Errorf("accuracy %.4f", *result.Test.Accuracy)
 	}
 }
 
-// The gate of linear regression also protects a whole client in logistic regression: with many
-// clients the noisy federation comes near the fit without privacy.
+// The gate for linear regression also protects a whole client in logistic regression. The test
+// checks that with many clients the noisy federation comes near the fit without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -393,7 +397,8 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	}
 }
 
-// A network learns the exclusive or of two signs, which no linear predictor can.
+// The test checks that a network learns the exclusive or of two signs, which is impossible for a
+// linear predictor.
 func TestNetworkLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -405,7 +410,7 @@ func TestNetworkLearns(t *testing.T) {
 	}
 }
 
-// Solvers that draw give the same bits with any number of workers.
+// The test checks that solvers with random draws give the same bits with any number of workers.
 func TestWorkersChangeNoDraw(t *testing.T) {
 	var first []float64
 	for _, workers := range []int{1, 3} {

@@ -14,36 +14,36 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is the result of a study. The simulator prints and saves its JSON.
+// A Result is the result of a study. The simulator prints and saves it as JSON.
 type Result struct {
 	Study   string `json:"study"`
 	Digest  string `json:"digest"` // SHA-256 of the study document
 	Seed    uint64 `json:"seed"`
 	Clients int    `json:"clients"`
-	Records int    `json:"records"` // of all clients
+	Records int    `json:"records"` // number of records of all clients
 
-	Rounds   int `json:"rounds"`   // synchronous rounds, or passes over all clients
-	Outcomes int `json:"outcomes"` // plans in a pass: one for each client
-	Accepted int `json:"accepted"` // outcomes that moved λ
-	Rejected int `json:"rejected"` // outcomes whose λ would not have been proper
-	Void     int `json:"void"`     // outcomes with too few answers
+	Rounds   int `json:"rounds"`   // number of synchronous rounds, or of passes over all clients
+	Outcomes int `json:"outcomes"` // number of outcomes; a pass has one for each client
+	Accepted int `json:"accepted"` // number of outcomes that moved λ
+	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
+	Void     int `json:"void"`     // number of outcomes with too few answers
 
 	Posterior  []Marginal `json:"posterior"`
-	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
+	NonPrivate []Marginal `json:"nonprivate"` // posterior of the pooled records
 
 	// Reference describes in words how the pooled records were fitted.
 	Reference string `json:"reference"`
 
-	// KL is the divergence, in nats, of the posterior from the posterior of the pooled records
-	// without privacy.
+	// KL is the KL divergence of the posterior from the posterior of the pooled records without
+	// privacy, in nats.
 	KL float64 `json:"kl_to_nonprivate"`
 
-	// Test measures how the posterior predicts held-out records. NonPrivateTest measures how the
-	// fit of the pooled records predicts them. Both are nil if no records were held out.
+	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how
+	// well the fit of the pooled records does. Both are nil if no records were held out.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
-	// NoiseAware is the noise-aware posterior, nil if the study asks for none.
+	// NoiseAware is the noise-aware posterior. It is nil if the study requests none.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
@@ -55,7 +55,7 @@ type Result struct {
 	Notes []string `json:"notes,omitempty"`
 
 	// ComputedOn names the devices that computed the private gradient steps. It is empty for the
-	// processor. The same seed yields different noise on devices and on the processor.
+	// processor. The same seed gives other noise on devices than on the processor.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
@@ -63,7 +63,7 @@ type Result struct {
 	Family     string           `json:"-"`
 	Natural    []float64        `json:"-"`
 	Covariance [][]float64      `json:"-"`
-	Predicted  []fit.Prediction `json:"-"` // by held-out record
+	Predicted  []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
 // A Marginal describes one coefficient of a posterior.
@@ -78,34 +78,34 @@ type Marginal struct {
 // Privacy is the cost of one client's releases.
 type Privacy struct {
 	Unit     study.Unit `json:"unit"`
-	*Promise            // nil if the study has no privacy: then no number bounds the loss
+	*Promise            // nil if the study has no privacy, because no number then bounds the loss
 }
 
 // A Promise is the cost of one client's releases in a study with privacy. Every cost except Claimed
 // and True is a proven bound.
 type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
-	Epsilon         float64              `json:"epsilon"` // against the study's own observer
+	Epsilon         float64              `json:"epsilon"` // ε against the study's own observer
 	Delta           float64              `json:"delta"`
-	Mu              float64              `json:"mu,omitempty"` // under Gaussian differential privacy; 0 if the releases together do not satisfy it
+	Mu              float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases together do not satisfy it
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // the parts of clients' answers that may be read
-	Gradients       bool                 `json:"gradients,omitempty"`      // the releases are sums of gradients
-	Sites           bool                 `json:"sites,omitempty"`          // the releases are sums of sites
-	LastRelease     bool                 `json:"last_release,omitempty"`   // the last one is a gradient and a curvature with noise of their own
-	Parts           int                  `json:"parts,omitempty"`          // parts of a client over which each release is a sum
-	Statistics      int                  `json:"statistics,omitempty"`     // how many of the releases are statistics for the start
-	ScaleReleases   int                  `json:"scale_releases,omitempty"` // releases before them, to find the scale; in every cost
-	Selection       *Selection           `json:"selection,omitempty"`      // choice of settings by the records; in every cost
+	Gradients       bool                 `json:"gradients,omitempty"`      // whether the releases are sums of gradients
+	Sites           bool                 `json:"sites,omitempty"`          // whether the releases are sums of sites
+	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature with separate noise
+	Parts           int                  `json:"parts,omitempty"`          // number of parts of a client's records
+	Statistics      int                  `json:"statistics,omitempty"`     // number of releases that are statistics for the start
+	ScaleReleases   int                  `json:"scale_releases,omitempty"` // number of earlier releases that find the scale; included in every cost
+	Selection       *Selection           `json:"selection,omitempty"`      // choice of the settings by the records; included in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
 	// Sound is false if the claimed cost does not cover the releases, as for published factors
 	// where only sums are opened. Published names the part of the study that follows a
-	// publication. In such a study Claimed, True and Proven are three different costs to an
-	// outsider. In other studies they are equal.
+	// publication. In such a study Claimed, True and Proven are different costs to an outsider.
+	// In other studies they are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -113,18 +113,18 @@ type Promise struct {
 	Proven    Outside `json:"proven"`
 }
 
-// Selection is the choice of settings by the private records.
+// Selection describes a choice of settings by the private records.
 type Selection struct {
-	Candidates []string  `json:"candidates"` // settings, for people
-	Chosen     int       `json:"chosen"`     // number of candidates
+	Candidates []string  `json:"candidates"` // descriptions of the candidates' settings
+	Chosen     int       `json:"chosen"`     // index of the chosen candidate
 	Score      string    `json:"score"`
-	Totals     []float64 `json:"scores"`     // as released: noisy sums over records set aside, less the mean of all candidates
-	ScoreClip  float64   `json:"score_clip"` // L2 bound on what one record adds to them
+	Totals     []float64 `json:"scores"`     // released noisy sums over records set aside, minus the mean of all candidates
+	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	Releases   int       `json:"releases"` // cost of a client in all runs, without the scores
+	Releases   int       `json:"releases"` // number of a client's releases in all runs, without the scores
 }
 
-// Outside is a cost to an outsider under the study's own adjacency.
+// Outside is the cost to an outsider under the study's own adjacency.
 type Outside struct {
 	Epsilon float64 `json:"epsilon"`
 	Mu      float64 `json:"mu,omitempty"`
@@ -139,11 +139,11 @@ type Spent struct {
 	Mu        float64              `json:"mu,omitempty"`
 }
 
-// normal95 is the 97.5 % point of the standard normal distribution.
+// normal95 is the 97.5 % quantile of the standard normal distribution.
 const normal95 = 1.959963984540054
 
-// marginals returns the marginal of each parameter on its own scale. A parameter whose coordinate
-// is its logarithm has a log-normal distribution.
+// marginals returns the marginal distribution of each parameter on its own scale. A parameter
+// whose coordinate is its logarithm has a log-normal distribution.
 func marginals(m *fit.Model, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	for i, p := range m.Parameters.All() {
@@ -152,7 +152,7 @@ func marginals(m *fit.Model, mean []float64, cov mat.Symmetric) []Marginal {
 	return out
 }
 
-// marginal returns the marginal of a parameter whose coordinate is N(m, sd²).
+// marginal returns the marginal distribution of a parameter whose coordinate is N(m, sd²).
 func marginal(p fit.Parameter, m, sd float64) Marginal {
 	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - normal95*sd), Upper: p.Back(m + normal95*sd)}
 	if p.Log {
@@ -162,7 +162,7 @@ func marginal(p fit.Parameter, m, sd float64) Marginal {
 	return out
 }
 
-// Result returns the result of the federation as it is now.
+// Result returns the present result of the federation.
 func (f *Federation) Result(reference *Reference) (*Result, error) {
 	p := f.Protocol
 	st := p.Study()
@@ -226,7 +226,7 @@ func (r *Result) notes(st *study.Study) []string {
 	return notes
 }
 
-// privacy returns the cost of one client. The cost is the same for all clients of a study.
+// privacy returns the cost of one client. All clients of a study have the same cost.
 func (f *Federation) privacy() (Privacy, error) {
 	unit := f.Protocol.Study().Privacy.Unit
 	if unit == study.None {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Adding a record does not change which of the other records are set aside.
+// The test checks that adding a record does not change which of the other records are set aside.
 func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	sides := func(records int) (kept, aside []float64) {
 		st := regression(t, "logistic", records, 1)
@@ -26,7 +26,7 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 		return first(r.cast.holders[0].Records), first(r.Aside[0])
 	}
 	kept, aside := sides(400)
-	if len(kept)+len(aside) != 400 || len(aside) < 80 || len(aside) > 160 { // 4.4 sds
+	if len(kept)+len(aside) != 400 || len(aside) < 80 || len(aside) > 160 { // within 4.4 standard deviations
 		t.Fatalf("%d kept, %d aside", len(kept), len(aside))
 	}
 	for _, records := range []int{401, 440} {
@@ -37,7 +37,8 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	}
 }
 
-// Trials of the same settings have different noise, and a repeated trial has the same noise.
+// The test checks that trials of the same settings have different noise, and that a repeated
+// trial has the same noise.
 func TestTrialsDoNotShareNoise(t *testing.T) {
 	st := regression(t, "logistic", 60, 2)
 	st, err := study.Parse("private.toml", []byte(strings.Replace(string(st.Source), `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", 1)),

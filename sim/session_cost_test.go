@@ -14,8 +14,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// For every study of the repository, the charges of a client's single releases add up to the cost
-// stated for the whole study. The sum is never less, and exceeds the stated cost only by rounding.
+// The test adds up the charges of a client's single releases, for every study of the repository.
+// The sum must not be less than the cost stated for the whole study, and may exceed it only by
+// rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -32,9 +33,9 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !doc.Root().Has("study") {
-			continue // a sweep over studies that this test reads too
+			continue // this sweep runs studies that the test also reads directly
 		}
-		// A given noise multiplier avoids the slow calibration of the noise.
+		// With a given noise multiplier the slow calibration of the noise is not needed.
 		st, err := study.Parse(path, source, givenNoise(doc.Root())...)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +79,7 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 	}
 }
 
-// increments adds up the charges of a client over a study.
+// increments returns the composition of all charges of a client in a study.
 func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	for _, s := range p.Before() {
@@ -106,8 +107,8 @@ func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacenc
 	return sum, nil
 }
 
-// compareEvents compares two costs by a Rényi divergence, which adds up, is fast to compute, and
-// differs for any two of these costs.
+// compareEvents compares two costs by a Rényi divergence. It is additive, fast to compute, and
+// different for any two different costs in this test.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -124,8 +125,8 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged compares the charges of a client in a play with the study's statement: the divergence,
-// and ε as a data holder reads it.
+// charged compares the charges of a client in a run with the study's statement, both as a
+// divergence and as the ε that a data holder reads.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()
@@ -173,7 +174,8 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// Every cost that a client reviews equals that of the protocol on the public scale.
+// The test checks that every cost in a client's review equals the cost of the protocol on the
+// public scale.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

@@ -13,25 +13,25 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A byteHouse plays a study with the state machines of package session, which exchange only bytes.
-// At random it saves and restores a machine, or delays a client's answer.
+// A byteHouse runs a study with the state machines of package session, which exchange only
+// bytes. At random it saves and restores a machine, or delays a client's answer.
 type byteHouse struct {
 	t       *testing.T
 	study   *study.Study
 	roster  []pvi.ClientID
-	holders []Holder // in the order of the roster
+	holders []Holder // holders in the order of the roster
 	seed    uint64
 	coin    *rand.Rand
 
 	server *session.Server
 	sites  []*session.Site
 	said   []session.Entry
-	asked  []int // by client
+	asked  []int // number of plans for each client
 	mail   [][]byte
-	spent  []session.Spent // by answer, of client 0
+	spent  []session.Spent // cost of each answer of client 0
 }
 
-// A machine is restored after an event with probability 1/rare.
+// rare determines how often a machine is restored. After each event the probability is 1/rare.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {
@@ -106,7 +106,7 @@ func (h *byteHouse) restoreServer() {
 	}
 }
 
-// answer makes client m answer.
+// answer makes client m answer its plan.
 func (h *byteHouse) answer(m int) {
 	h.t.Helper()
 	ask, _ := h.sites[m].Pending()
@@ -127,7 +127,7 @@ func (h *byteHouse) answer(m int) {
 	h.restoreSite(m)
 }
 
-// play runs to the end. Answers arrive in the order of the federation's post.
+// play runs the study to its end. Answers arrive in the order of the federation's post.
 func (h *byteHouse) play() {
 	h.t.Helper()
 	inTurn, clock := new(queue), newPost(h.study.Inference.Schedule, h.seed, len(h.sites))
@@ -175,7 +175,7 @@ func (h *byteHouse) play() {
 	}
 }
 
-// bodies returns the bodies of all entries of a kind.
+// bodies returns the bodies of all entries of the given kind.
 func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	for _, e := range h.said {
 		if e.Kind == kind {
@@ -185,7 +185,7 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same plays a study both ways and compares all entries.
+// same runs a study with a Federation and with a byteHouse, and compares all entries.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
@@ -230,7 +230,7 @@ func same(t *testing.T, st *study.Study, path string) {
 	h.charged(f.Protocol)
 }
 
-// sameResult compares the posterior of every machine with the federation's.
+// sameResult compares the posterior of every machine with the posterior of the federation.
 func (h *byteHouse) sameResult(f *Federation) {
 	h.t.Helper()
 	r, err := h.server.Result()
@@ -262,13 +262,13 @@ func (h *byteHouse) sameResult(f *Federation) {
 	}
 }
 
-// Machines that exchange bytes and are restored at random reach the same result, bit for bit, as
-// the federation in one process.
+// The test compares machines that exchange bytes and are restored at random with the federation
+// in one process. The results must be equal bit for bit.
 func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
-	// With a given noise multiplier, restored machines do not calibrate the noise again.
+	// With a given noise multiplier, restored machines need not calibrate the noise again.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}

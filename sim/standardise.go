@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Standardisation is the result of the scale phase, which finds the scale of a study's columns
-// before its first round.
+// A Standardisation is the result of the scale phase. This phase finds the scale of a study's
+// columns before the first round.
 type Standardisation struct {
 	Outcomes []*scale.Outcome
 	Columns  []scale.Column
-	Beyond   map[string]int // values beyond the scale, by column
+	Beyond   map[string]int // number of values outside the scale, by column
 }
 
-// standardise plays the scale phase and returns the study on the scale that it finds. If the study
-// asks for no standardisation, it returns the study unchanged.
+// standardise runs the scale phase, and returns the study on the scale that the phase finds. If
+// the study requests no standardisation, it returns the study unchanged.
 func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
@@ -63,7 +63,7 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 	return scaled, found, nil
 }
 
-// scalePass plays one pass of the scale phase and returns its outcome.
+// scalePass runs one pass of the scale phase and returns its outcome.
 func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed uint64) (outcome *scale.Outcome, err error) {
 	var release scale.Release
 	for m, site := range sites {
@@ -83,7 +83,7 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 	return outcome, nil
 }
 
-// scaleNotes returns notes about the columns' scale for readers of the posterior.
+// scaleNotes returns notes about the scale of the columns, for readers of the posterior.
 func scaleNotes(columns []scale.Column) []string {
 	texts := map[scale.Finding]string{
 		scale.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",

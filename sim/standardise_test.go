@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With bounds a hundred times too wide, noise hides the posterior. Standardising for a tenth of
-// the same budget brings it as close to the pooled posterior as privacy allows. Medians over seeds
-// 1 to 7.
+// The bounds in this study are a hundred times too wide, so noise hides the posterior. The test
+// checks that a standardisation with a tenth of the same budget brings the posterior as near to
+// the pooled posterior as privacy allows. It compares medians over seeds 1 to 7.
 func TestPoorBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -45,10 +45,10 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The study finds the scale of the records within the bounds of the last pass, up to the noise of
-// that pass. The test compares twelve numbers with a bound of 6 sds, which a correct program
-// exceeds with probability 2·10⁻⁸ at a random seed. Every view includes the cost of the scale, and
-// the result states the scale and the cost.
+// The test compares the scale that a study finds with the records within the bounds of the last
+// pass, up to the noise of that pass. For twelve numbers the bound is 6 sds, which a correct
+// program exceeds with probability 2·10⁻⁸ at a random seed. Every view must include the cost of
+// the scale, and the result must state the scale and the cost.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -68,7 +68,7 @@ func TestStandardisedRun(t *testing.T) {
 		for k, s := range r.Scale {
 			checkFound(t, play.Federation.Protocol, s, bounds[k], columnOf(st, holders, k))
 		}
-		// Each pass and each client has independent noise.
+		// The test checks that each pass and each client has its own noise.
 		first, second := play.Federation.Scale.Outcomes[0].Sum, play.Federation.Scale.Outcomes[1].Sum
 		for i, n := range first {
 			if n == second[i] || i > 0 && n == first[i-1] {
@@ -78,7 +78,8 @@ func TestStandardisedRun(t *testing.T) {
 		if len(r.Privacy.Views) != c.views || r.Privacy.ScaleReleases != 3 || r.Privacy.Epsilon > st.Privacy.Epsilon {
 			t.Errorf("%v: privacy %+v", c.settings, r.Privacy)
 		}
-		// μ² of the rounds alone, by the formula, is below that of every view by the passes'.
+		// The cost μ² of the rounds alone must be less than the cost of every view by the cost
+		// of the passes.
 		p := play.Federation.Protocol
 		for _, v := range r.Privacy.Views {
 			for _, view := range p.Views() {
@@ -101,8 +102,8 @@ func TestStandardisedRun(t *testing.T) {
 	}
 }
 
-// lastPass repeats the passes of a standardisation, and returns the bounds of the last one and the
-// partition of the records.
+// lastPass repeats the passes of a standardisation. It returns the bounds of the last pass and
+// the partition of the records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
 	c, err := newCast(st, path, "", st.Simulation.Seed)
@@ -138,7 +139,7 @@ func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation
 	return bounds, c.holders
 }
 
-// columnOf returns the values of the k-th standardised column, by client.
+// columnOf returns the values of the k-th standardised column for each client.
 func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	values := make([][]float64, len(holders))
 	for m, h := range holders {
@@ -149,9 +150,9 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	return values
 }
 
-// checkFound compares mean and sd that were found with those of the values, clamped to
-// the bounds of the last pass and mapped to [-1, 1]: of all records where they are
-// protected, else the mean over clients.
+// checkFound compares the found mean and sd of a column with those of its values. The values are
+// clamped to the bounds of the last pass and mapped to [-1, 1]. If the records are protected,
+// the moments are over all records, and otherwise they are means over clients.
 func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2
@@ -169,7 +170,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	m := p.Before()[0].Mechanism(p.Before()[0].Passes())
 	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(float64(len(values))) / count
 	z := (found.Mean - middle) / half
-	// Mean and mean square are divided by the number of records, which has noise too.
+	// The number of records is noisy too, and mean and mean square are divided by it.
 	sd := noise * math.Sqrt(1+max(mean*mean, square*square))
 	if math.Abs(z-mean) > 6*sd || found.SD > 0 && math.Abs(z*z+found.SD*found.SD/(half*half)-square) > 6*sd {
 		t.Errorf("found %+v between %+v: mean and mean square %g and %g on that scale are those of the records, %g and %g, but for noise of sd %g",
@@ -180,7 +181,8 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	}
 }
 
-// Without privacy the scale is exact and costs nothing, with any number of workers.
+// The test checks that without privacy the scale is exact and costs nothing, with any number of
+// workers.
 func TestStandardisedWithoutPrivacy(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 3} {
@@ -198,13 +200,14 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 			t.Error("three workers give another result than one")
 		}
 		first = bits
-		if play.Report.Beyond["bilirubin"] > 40 { // of 40,000, four sds off
+		if play.Report.Beyond["bilirubin"] > 40 { // out of 40,000, at a distance of four sds
 			t.Errorf("%v values lie beyond mean ± 4 sd", play.Report.Beyond)
 		}
 	}
 }
 
-// If noise hides the scale of a column, a note names the column and suggests a remedy.
+// The test checks that a note names the column and a remedy if noise hides the scale of a
+// column.
 func TestScaleNotes(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml", "standardise.budget_share=0.00001", "simulation.synthetic.records_per_client=50")
 	r := run(t, newPlay(t, st, path, 1))
@@ -213,8 +216,8 @@ func TestScaleNotes(t *testing.T) {
 	}
 }
 
-// Until the scale is known, a plan uses the public bounds. It has the noise and the cost that the
-// run will have.
+// The test checks that a plan uses the public bounds until the scale is known, and that it has
+// the noise and the cost of the run.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Whole clients take natural-gradient steps through the gate. At a large ε they converge to the
-// pooled fit without privacy, and cost as much as the formula gives.
+// Whole clients release natural-gradient steps through the gate. The test checks that they
+// converge at a large ε to the pooled fit without privacy, and that they cost as much as the
+// formula gives.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)
@@ -45,8 +46,8 @@ func TestClientsByNaturalGradient(t *testing.T) {
 	}
 }
 
-// With two hundred clients and only sums of gradients opened, the result is near the fit of all
-// records without privacy. The bounds are about twice the gaps seen over seeds.
+// The test opens only sums of the gradients of two hundred clients. The result must be near the
+// fit of all records without privacy. The bounds are about twice the gaps seen over seeds.
 func TestSummedAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -64,7 +65,7 @@ func TestSummedAdult(t *testing.T) {
 	}
 }
 
-// BenchmarkSummedAdult measures a hundred sums over Adult, by the number of clients.
+// BenchmarkSummedAdult measures a hundred sums over Adult, for several numbers of clients.
 func BenchmarkSummedAdult(b *testing.B) {
 	for _, clients := range []int{1, 200} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// Audited writes the table of an audit and its findings.
+// Audited writes a table of the audit's checks, and then the findings.
 func Audited(w io.Writer, r *audit.Report) error {
 	rows := [][]string{{"case", "test", "", ""}}
 	for _, c := range r.Checks {
@@ -39,11 +39,11 @@ func result(passed bool) string {
 
 const (
 	auditColumns = 3
-	auditPanel   = 190 // points
+	auditPanel   = 190 // height of a panel in points
 )
 
-// AuditCurves plots each attack's true-positive rate against its false-positive rate, with the
-// claimed bound.
+// AuditCurves plots the true-positive rate of each attack against the false-positive rate, with
+// the claimed bound.
 func AuditCurves(r *audit.Report) (Figure, error) {
 	f := Figure{Columns: auditColumns}
 	for _, c := range r.Checks {
@@ -84,7 +84,7 @@ func attackPanel(c audit.Check, legend bool) (*plot.Plot, error) {
 	} {
 		var xy plotter.XYs
 		for _, rate := range set.rates {
-			if rate.TPR > 0 { // the scale is logarithmic
+			if rate.TPR > 0 { // a logarithmic scale cannot show zero
 				xy = append(xy, plotter.XY{X: rate.FPR, Y: rate.TPR})
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// Calculated writes the answer of the calculator: the bounds, their meaning in words for an ethics
-// committee, and caveats.
+// Calculated writes the answer of the calculator. It consists of the bounds, their meaning in
+// words for an ethics committee, and caveats.
 func Calculated(w io.Writer, a *calculator.Answer) error {
 	solved := func(field, value string) string {
 		if a.Solved == field {
@@ -53,7 +53,7 @@ func certified(yes bool) string {
 	return "an estimate, not certified"
 }
 
-// digits rounds x to the given number of significant digits, up or down.
+// digits formats x with the given number of significant digits, rounded up or down.
 func digits(x float64, n int, upwards bool) string {
 	if x == 0 {
 		return "0"
@@ -115,10 +115,11 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent formats a probability in percent, rounded up.
+// percent formats a probability in percent, rounded up. The ~ before the percent sign becomes a
+// space.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
-// meaning returns the statement for an ethics committee.
+// meaning returns the meaning of the bounds in words, for an ethics committee.
 func meaning(a *calculator.Answer) string {
 	r := a.Risk
 	var b strings.Builder
@@ -144,7 +145,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	return strings.ReplaceAll(wrap(b.String()), "~", " ") // keeps a number and its percent sign on one line
+	return strings.ReplaceAll(wrap(b.String()), "~", " ") // the ~ has kept a number and its percent sign on one line
 }
 
 func percentPlain(p float64) string { return number(100*p) + "~%" }
@@ -178,7 +179,7 @@ func notes(a *calculator.Answer) []string {
 	return notes
 }
 
-// compared writes the bounds of other methods and the costs under other adjacencies.
+// compared writes bounds by other methods and costs under other adjacencies.
 func compared(b *strings.Builder, a *calculator.Answer) error {
 	fmt.Fprintf(b, "\nε at δ = %s by every method\n\n", digits(*a.Delta, 4, true))
 	rows := [][]string{{"", "", "at most", "at least"}}

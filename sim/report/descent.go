@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedDescent is the plan of private gradient steps, as JSON.
+// plannedDescent is the JSON of the plan of private gradient steps.
 type plannedDescent struct {
-	Steps        int     `json:"steps"` // of a client in one round
+	Steps        int     `json:"steps"` // number of steps of a client in one round
 	SamplingRate float64 `json:"sampling_rate"`
 	StepSize     float64 `json:"step_size"`
 }
@@ -36,8 +36,8 @@ func sumsMoveQ(p *pvi.Protocol) bool {
 	return ok
 }
 
-// descentRows returns the lines of a plan about private gradient steps. It returns nil if the study
-// has no private steps.
+// descentRows returns the rows of a plan about private gradient steps. It returns nil if the
+// study has none.
 func descentRows(p *pvi.Protocol) [][]string {
 	d, ok := method.StepsOf(p.Method())
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"fedpvi/sim"
 )
 
-// Draws writes n independent draws from the posterior as the CSV file of one
-// CmdStan chain, which ArviZ, cmdstanr (and with it posterior and bayesplot) and
-// rstan read. lp__ is the log density of the draw.
+// Draws writes n independent draws from the posterior as the CSV file of a CmdStan chain. ArviZ,
+// rstan and cmdstanr can read this format, and through cmdstanr also posterior and bayesplot.
+// The column lp__ is the log density of the draw.
 func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, normal func() float64) error {
 	out := bufio.NewWriter(w)
 	header := []string{
@@ -59,8 +59,8 @@ func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, nor
 	return out.Flush()
 }
 
-// stanNames returns distinct names of Stan variables for coefficients. The names consist of
-// letters, digits and underscores, and do not end in two underscores.
+// stanNames returns distinct names of Stan variables for coefficients. A name consists of
+// letters, digits and underscores, and does not end in two underscores.
 func stanNames(r *sim.Result) []string {
 	seen := map[string]bool{}
 	var names []string

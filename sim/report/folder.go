@@ -19,8 +19,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the folder of a run. It has a temporary name beside its final path until it is
-// complete.
+// A Folder is the folder of a run. Until it is complete, it has a temporary name next to its
+// final path.
 type Folder struct {
 	path       string
 	work       string
@@ -28,10 +28,10 @@ type Folder struct {
 	buffer     *bufio.Writer
 }
 
-// ErrExists is the error for a folder that exists. A run does not overwrite a folder.
+// ErrExists is the error for a folder that already exists. A run does not overwrite a folder.
 var ErrExists = errors.New("the folder exists")
 
-// NewFolder begins the folder of a run.
+// NewFolder creates the folder of a run under a temporary name.
 func NewFolder(path string) (*Folder, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("%s: %w: choose another with --out, or remove it", path, ErrExists)
@@ -54,15 +54,15 @@ func NewFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// entry is a line of a transcript, with the public data of an outcome.
+// entry is a line of the transcript, with the public data of an outcome.
 type entry struct {
 	Sequence     int            `json:"sequence"`
 	Plan         int            `json:"plan"`
 	Verdict      pvi.Verdict    `json:"verdict"`
 	Participants []pvi.ClientID `json:"participants"`
-	Sum          []int64        `json:"sum"`               // in lattice steps
+	Sum          []int64        `json:"sum"`               // sum in lattice steps
 	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
-	Epsilon      *float64       `json:"epsilon,omitempty"` // proven cost of a client so far
+	Epsilon      *float64       `json:"epsilon,omitempty"` // proven ε of a client so far
 }
 
 // Record adds an outcome to the transcript.
@@ -70,7 +70,8 @@ func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) err
 	return f.writeLine(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
 }
 
-// RecordScale adds the passes of the scale phase to the transcript. It adds nothing if s is nil.
+// RecordScale adds the passes of the scale phase to the transcript. If s is nil, it adds
+// nothing.
 func (f *Folder) RecordScale(s *sim.Standardisation) error {
 	if s == nil {
 		return nil
@@ -94,15 +95,14 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// Chains and DrawsPerChain are the numbers of chains and draws from the posterior that a run
-// saves.
+// Numbers of chains, and of draws in each chain, that a run saves.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
 )
 
-// Finish writes all results of a play and renames the folder. st is the study as written, h the
-// history of its outcomes.
+// Finish writes all results of a play and renames the folder to its final path. The argument st
+// is the study as the user wrote it, and h is the history of its outcomes.
 func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
 	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
@@ -133,7 +133,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	return nil
 }
 
-// closeTranscript writes the outcome of the last round, if there was a last round, and closes the
+// closeTranscript writes the outcome of the last round, if there was one, and closes the
 // transcript.
 func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	if last != nil {
@@ -159,7 +159,7 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	)
 }
 
-// draws writes draws from a posterior to one file for each chain.
+// draws writes draws from a posterior, with one file for each chain.
 func (f *Folder) draws(name string, r *sim.Result, family gaussian.Family, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
 		err := f.write(fmt.Sprintf("%s-%d.csv", name, chain), func(w io.Writer) error {
@@ -185,8 +185,8 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, 
 	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
 }
 
-// predictions writes the predictions of held-out records. It writes nothing if no records were held
-// out.
+// predictions writes the predictions of held-out records. Without held-out records it writes
+// nothing.
 func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -205,7 +205,7 @@ func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	return f.WriteFigure("calibration", figure)
 }
 
-// Discard removes a folder that will not be finished.
+// Discard removes a folder that will not be completed.
 func (f *Folder) Discard() error {
 	if f.transcript != nil {
 		f.transcript.Close()
@@ -238,13 +238,14 @@ type posteriorFile struct {
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Family     string         `json:"family"`
-	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
+	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision as its lower triangle by rows or its diagonal
 	Covariance [][]float64    `json:"covariance"`
 
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
 }
 
-// statementFile writes privacy.txt: the statement, and the notes for readers of the posterior.
+// statementFile writes privacy.txt. It contains the privacy statement and the notes for readers
+// of the posterior.
 func statementFile(w io.Writer, r *sim.Result) error {
 	if err := Statement(w, r); err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"fedpvi/sim"
 )
 
-// intervalLimit is the largest number of coefficients that one figure shows.
+// intervalLimit is the maximum number of coefficients in a figure.
 const intervalLimit = 60
 
-// An intervalSet is the intervals of one posterior in a figure.
+// An intervalSet holds the intervals of one posterior in a figure.
 type intervalSet struct {
 	label  string
 	of     []sim.Marginal
@@ -23,7 +23,7 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns the posteriors of a result that a figure compares.
+// intervalSets returns an intervalSet for each posterior that the figure compares.
 func intervalSets(r *sim.Result) []intervalSet {
 	sets := []intervalSet{{"federated", r.Posterior, Palette[0], draw.CircleGlyph{}}}
 	if a := r.NoiseAware; a != nil {
@@ -32,8 +32,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return append(sets, intervalSet{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}})
 }
 
-// Intervals draws the 95 % intervals of the posterior and of the noise-aware posterior, beside the
-// intervals of the pooled records without privacy.
+// Intervals draws the 95 % intervals of the posterior, the noise-aware posterior, and the
+// posterior of the pooled records without privacy.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.Posterior), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -65,13 +65,14 @@ func Intervals(r *sim.Result) (Figure, error) {
 	p.Add(zero)
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	legend := 0.6 * float64(len(sets)) // height of the panel, in rows
+	legend := 0.6 * float64(len(sets)) // height of the legend in rows
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(480), Height: vg.Points(110 + 26*(float64(n)+legend))}, nil
 }
 
-// add draws the first n intervals, a little above or below the row of their coefficient.
+// add draws the first n intervals. They are shifted a little above or below the row of their
+// coefficient.
 func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {

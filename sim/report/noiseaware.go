@@ -17,13 +17,13 @@ import (
 	"fedpvi/sim"
 )
 
-// plannedIntervals is the plan of a noise-aware posterior, as JSON.
+// plannedIntervals is the JSON of the plan of a noise-aware posterior.
 type plannedIntervals struct {
 	Method         study.NoiseAware `json:"method"`
-	GradientNoise  float64          `json:"gradient_noise_sd"` // all clients together
+	GradientNoise  float64          `json:"gradient_noise_sd"` // standard deviation of the noise of all clients together
 	CurvatureNoise float64          `json:"curvature_noise_sd,omitempty"`
 	CurvatureClip  float64          `json:"curvature_clip,omitempty"`
-	Shares         []float64        `json:"shares,omitempty"` // share of the budget
+	Shares         []float64        `json:"shares,omitempty"` // shares of the privacy budget
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
@@ -42,8 +42,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the lines of a plan about the noise-aware posterior. It returns nil if the
-// study asks for no noise-aware posterior.
+// intervalRows returns the rows of a plan about the noise-aware posterior. It returns nil if the
+// study requests none.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil
@@ -67,7 +67,7 @@ func intervalRows(p *pvi.Protocol) [][]string {
 }
 
 // Intervals90 writes a table of the 90 % intervals of the posterior and of the noise-aware
-// posterior. It writes nothing if the result has no noise-aware posterior.
+// posterior. Without a noise-aware posterior it writes nothing.
 func Intervals90(w io.Writer, r *sim.Result) error {
 	a := r.NoiseAware
 	if a == nil {
@@ -89,8 +89,7 @@ func Intervals90(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// noiseAware writes noise-aware.csv, and draws from the noise-aware posterior, if there
-// is one.
+// noiseAware writes noise-aware.csv and draws from the noise-aware posterior, if there is one.
 func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64) error {
 	a := r.NoiseAware
 	if a == nil {

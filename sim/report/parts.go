@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsRows returns the lines of a plan about the parts of a client's records. It returns nil if
+// partsRows returns the rows of a plan about the parts of a client's records. It returns nil if
 // the study has no parts.
 func partsRows(p *pvi.Protocol) [][]string {
 	in := p.Study().Inference
@@ -32,7 +32,7 @@ func factorOfPart(in study.Inference) string {
 	return "a factor of its own, which holds no noise"
 }
 
-// clippedPart describes the vector that C bounds.
+// clippedPart describes in words the vector whose norm is clipped to C.
 func clippedPart(p *pvi.Protocol) string {
 	text := "the contribution of a part of the records to a client's change of natural parameters"
 	if p.Study().Privacy.Centred {

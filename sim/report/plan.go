@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Plan writes the plan of a study for a roster before it runs: the model, the cost of the privacy
-// target, and the signal left beside the noise.
+// Plan writes the plan of a study before it runs. The plan describes the model, the cost of the
+// privacy target, and the signal relative to the noise.
 func Plan(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	rows := [][]string{
@@ -37,7 +37,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	return planPrivacy(w, p)
 }
 
-// schedule describes which clients work when, and how λ moves.
+// schedule describes in words when each client answers, and how λ moves.
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
@@ -58,7 +58,7 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded describes how many rounds a model needs.
+// roundsNeeded describes in words how many rounds the model needs.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
 	in := st.Inference
@@ -125,7 +125,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows returns the lines of a plan about the clients' releases and their noise.
+// releaseRows returns the rows of a plan about the clients' releases and their noise.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -171,7 +171,7 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// starts reports whether clients start from statistics with noise.
+// starts reports whether clients begin with noisy statistics of their records.
 func starts(m method.Stepped) bool {
 	_, ok := m.Start()
 	return ok

@@ -24,21 +24,21 @@ type planned struct {
 	Rounds       int             `json:"rounds"`
 	Factors      study.Factors   `json:"factors"`
 	Damping      string          `json:"damping"`
-	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // absent without privacy
+	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // nil without privacy
 }
 
-// plannedPrivacy is the cost of a study, in the form of a result.
+// plannedPrivacy is the cost of a study, with the fields of a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
-	ShareSD  float64         `json:"share_sd"` // of the noise of one client
+	ShareSD  float64         `json:"share_sd"` // standard deviation of the noise of one client
 	Forecast method.Forecast `json:"forecast"`
-	Descent  *plannedDescent `json:"descent,omitempty"` // for private gradient steps
+	Descent  *plannedDescent `json:"descent,omitempty"` // nil without private gradient steps
 
-	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // for private gradient steps
+	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
 }
 
-// PlanJSON writes the plan of a study for a roster as one JSON object.
+// PlanJSON writes the plan of a study as a JSON object.
 func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	out := planned{

@@ -21,7 +21,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Palette holds colours that most colour-blind readers can tell apart (Okabe and Ito 2008).
+// Palette contains colours that most colour-blind readers can tell apart (Okabe and Ito 2008).
 var Palette = []color.Color{
 	color.RGBA{0x00, 0x72, 0xB2, 0xFF}, // blue
 	color.RGBA{0xD5, 0x5E, 0x00, 0xFF}, // vermilion
@@ -34,13 +34,13 @@ var Palette = []color.Color{
 
 var grey = color.Gray{0x99}
 
-// Fade returns c with a given opacity between 0 and 1.
+// Fade returns c with the given opacity between 0 and 1.
 func Fade(c color.Color, opacity float64) color.Color {
 	r, g, b, _ := c.RGBA()
 	return color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(255 * opacity)}
 }
 
-// Dashes distinguish lines in print without colour.
+// Dashes are dash patterns that distinguish lines in print without colour.
 var Dashes = [][]vg.Length{
 	nil,
 	{vg.Points(6), vg.Points(3)},
@@ -51,12 +51,12 @@ var Dashes = [][]vg.Length{
 	{vg.Points(4), vg.Points(2), vg.Points(1), vg.Points(2), vg.Points(1), vg.Points(2)},
 }
 
-// A Figure is a picture of panels, one above the other or in several columns. Only panels of the
-// first column have a label at their vertical axis.
+// A Figure is a picture with panels, which are arranged in one or several columns. Only panels
+// in the first column have a label on their vertical axis.
 type Figure struct {
 	Panels        []*plot.Plot
-	Width, Height vg.Length // of the whole
-	Columns       int       // 1 if 0
+	Width, Height vg.Length // size of the whole picture
+	Columns       int       // number of columns; 1 if 0
 }
 
 // NewPanel returns an empty plot in the common style.
@@ -82,26 +82,27 @@ func NewPanel(title, x, y string) *plot.Plot {
 }
 
 // bare is a plotter without padding around its glyphs. On a logarithmic axis gonum's default
-// padding would be far too large.
+// padding is far too large.
 type bare struct {
 	plot.Plotter
 	plot.DataRanger
 }
 
-// Add adds plotters to a panel, without padding around their glyphs.
+// Add adds plotters to a panel without padding around their glyphs.
 func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	for _, plotter := range plotters {
 		p.Add(bare{plotter, plotter.(plot.DataRanger)})
 	}
 }
 
-// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with the
-// given number of lines is above all data. Call it after choosing the scale and adding all plotters.
+// ReserveLegend extends the vertical axis of a panel of the given height. There is then room
+// above all data for a legend with the given number of lines. It must be called after the scale
+// was chosen and all plotters were added.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return
 	}
-	const around = 80 // title, ticks and labels, in points
+	const around = 80 // height of title, ticks and labels in points
 	room := height.Points() - around
 	share := min(0.6, (12.5*float64(lines)+4)/max(room, 1))
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {
@@ -111,7 +112,7 @@ func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	p.Y.Max += (p.Y.Max - p.Y.Min) * share / (1 - share)
 }
 
-// Encode returns the figure as "svg" or "png".
+// Encode returns the figure in the format "svg" or "png".
 func (f Figure) Encode(format string) ([]byte, error) {
 	var canvas interface {
 		vg.CanvasSizer
@@ -133,8 +134,9 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// draw draws the panels. It places the labels of vertical axes itself: gonum reserves room as if a
-// label stood at the arithmetic mean of the axis, which on a logarithmic axis is near its end.
+// draw draws the panels. It draws the labels of vertical axes itself. gonum would reserve room
+// as if the label was at the arithmetic mean of the axis, which on a logarithmic axis is near
+// its end.
 func (f Figure) draw(area draw.Canvas) {
 	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
@@ -172,14 +174,14 @@ func (f Figure) draw(area draw.Canvas) {
 // rowHeight is the height of a panel of [Rounds], in points.
 const rowHeight vg.Length = 200
 
-// Rounds draws natural parameters, divergence from the reference and spent ε
-// over the outcomes of a run.
+// Rounds plots the natural parameters, the divergence from the reference and the spent ε against
+// the outcomes of a run.
 func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure, error) {
 	natural, err := naturalPanel(h, family, reference)
 	if err != nil {
 		return Figure{}, err
 	}
-	// A logarithmic axis cannot show a divergence that rounds to zero.
+	// A divergence that rounds to zero cannot be shown on a logarithmic axis, so it is left out.
 	apart := new(sim.History)
 	for _, p := range h.Points {
 		if p.KL > 0 {
@@ -203,7 +205,7 @@ func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure
 	return Figure{Panels: panels, Width: vg.Points(480), Height: rowHeight * vg.Length(len(panels))}, nil
 }
 
-// epsilonPanel plots the cost of a client. It is empty before the first outcome.
+// epsilonPanel plots the ε of a client. Before the first outcome the plot is empty.
 func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	epsilon, err := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 {
 		if p.Epsilon == nil {
@@ -218,12 +220,12 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// fewNatural is the largest number of natural parameters for which each parameter has its own
+// fewNatural is the maximum number of natural parameters for which each parameter has its own
 // colour and the figure shows the reference as a dashed line.
 const fewNatural = 6
 
-// naturalNames returns the names of the natural parameters of q. If there are many, it returns the
-// names of their kinds.
+// naturalNames returns the names of the natural parameters of q. If there are many parameters,
+// it returns the names of their kinds.
 func naturalNames(family gaussian.Family) []string {
 	var names []string
 	for i := range family.Dim() {
@@ -243,8 +245,8 @@ func naturalNames(family gaussian.Family) []string {
 	return names
 }
 
-// naturalPanel shows every natural parameter on an arsinh scale, since they
-// differ by orders of magnitude and sign.
+// naturalPanel plots every natural parameter on an arsinh scale, because their magnitudes and
+// signs differ.
 func naturalPanel(h *sim.History, family gaussian.Family, reference []float64) (*plot.Plot, error) {
 	p := NewPanel("natural parameters of q", "", "value (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}

@@ -18,7 +18,7 @@ import (
 )
 
 // Predictions writes how well the posterior and the fit of the pooled records predict held-out
-// records, if there are any.
+// records. Without held-out records it writes nothing.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -49,7 +49,7 @@ func rmseName(st *study.Study) string {
 	return "root mean square error"
 }
 
-// calibration writes the table of predicted against observed outcomes.
+// calibration writes a table that compares observed outcomes with predictions.
 func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 	if len(bins) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 	return Table(w, "  ", 1, rows)
 }
 
-// calibrationAxes returns axis labels for the predicted and the observed values.
+// calibrationAxes returns the axis labels for predicted and observed values.
 func calibrationAxes(st *study.Study) (predicted, observed string) {
 	switch st.Model.Kind() {
 	case study.Binary:
@@ -115,7 +115,7 @@ func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 	return out.Error()
 }
 
-// Calibration plots observed against predicted outcomes.
+// Calibration plots observed outcomes against predictions.
 func Calibration(st *study.Study, p *sim.Predictions) (Figure, error) {
 	predicted, observed := calibrationAxes(st)
 	title := fmt.Sprintf("Calibration on %s held out", plural(p.Records, "record"))
@@ -155,5 +155,5 @@ func Calibration(st *study.Study, p *sim.Predictions) (Figure, error) {
 	return Figure{Panels: []*plot.Plot{panel}, Width: vg.Points(400), Height: vg.Points(400)}, nil
 }
 
-// normal95 is the 97.5 % point of the standard normal distribution.
+// normal95 is the 97.5 % quantile of the standard normal distribution.
 const normal95 = 1.959963984540054

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Progress shows the progress of long work. On a terminal it shows one changing line, and in a
-// log it writes a line from time to time.
+// A Progress shows the progress of a long task. On a terminal it shows one line that changes. In
+// a log it writes a line from time to time.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -18,7 +18,7 @@ type Progress struct {
 	quiet    bool
 }
 
-// NewProgress returns a Progress that writes to f. If quiet, it writes nothing.
+// NewProgress returns a Progress that writes to f. If quiet is true, it writes nothing.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	info, err := f.Stat()
 	p := &Progress{out: f, now: time.Now, quiet: quiet}
@@ -32,8 +32,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units are done. It calls text for the present state only if a
-// line is due.
+// Update shows that done of total units are finished. It calls text for a description only if it
+// writes a line.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return
@@ -47,7 +47,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 		return
 	}
 	if p.shown.IsZero() && !p.terminal && now.Sub(p.began) < every && done < total {
-		return // short work needs no log
+		return // a short task needs no line in a log
 	}
 	p.shown = now
 	elapsed := now.Sub(p.began).Seconds()
@@ -73,7 +73,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 	}
 }
 
-// Interrupt ends the line that is shown, so that other output can follow.
+// Interrupt ends the present line, so that other output can follow.
 func (p *Progress) Interrupt() {
 	if p.terminal && !p.quiet && !p.shown.IsZero() {
 		fmt.Fprintln(p.out)

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows returns the lines of a plan about private expectation propagation.
+// propagationRows returns the rows of a plan about private expectation propagation.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
@@ -36,7 +36,7 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows describes how q's mean moves if coefficients move together.
+// meanRows returns rows that describe how q's mean moves if coefficients move together.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()
@@ -79,7 +79,7 @@ func startRows(p *pvi.Protocol) [][]string {
 	return nil
 }
 
-// contributionInWords describes the clipped contribution of a record.
+// contributionInWords describes the clipped contribution of a record in words.
 func contributionInWords(p *pvi.Protocol) string {
 	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
 		return "a record's site, less an equal share of its client's factor"

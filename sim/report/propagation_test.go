@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A plan describes how private expectation propagation moves a factor, an explanation describes
-// the release, and a statement its cost.
+// The test checks that a plan describes how private expectation propagation moves a factor, that
+// an explanation describes the release, and that a statement describes its cost.
 func TestPropagationInWords(t *testing.T) {
 	mixture := strings.NewReplacer(
 		`family = "linear", outcome = "y", noise_sd = 0.25, terms = ["x"]`, `family = "mixture", columns = ["x"], components = 2, cluster_sd = 0.1`,

@@ -22,14 +22,14 @@ import (
 	"fedpvi/sim"
 )
 
-// two returns a posterior of two coefficients: means 1 and −2, unit variances.
+// two returns a posterior of two coefficients with means 1 and −2 and unit variances.
 var two = sim.Result{
 	Study: "two-slopes", Seed: 3, Family: "full", Natural: []float64{1, -2, 1, 0, 1},
 	Posterior:  []sim.Marginal{{Name: "x", Mean: 1, SD: 1, Lower: -1, Upper: 3}, {Name: "sex[m]:age", Mean: -2, SD: 1, Lower: -4, Upper: 0}},
 	NonPrivate: []sim.Marginal{{Name: "x", Mean: 1.1, SD: .1, Lower: .9, Upper: 1.3}, {Name: "sex[m]:age", Mean: -2, SD: .1, Lower: -2.2, Upper: -1.8}},
 }
 
-// The file has CmdStan's header and columns, and draws with the right moments.
+// The test checks the header and columns of the CmdStan file, and the moments of the draws.
 func TestDraws(t *testing.T) {
 	var buf bytes.Buffer
 	const n = 20_000
@@ -61,7 +61,7 @@ func TestDraws(t *testing.T) {
 			column[i] = append(column[i], x)
 		}
 	}
-	// Five standard errors; E[log q] of two unit normals is −1 − log 2π.
+	// The bounds are five standard errors. E[log q] of two unit normals is −1 − log 2π.
 	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
 		mean, sd := stat.MeanStdDev(column[i], nil)
 		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
@@ -104,7 +104,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// The same figure yields the same file.
+// The test checks that the same figure gives the same file.
 func TestFigures(t *testing.T) {
 	h := new(sim.History)
 	for i := range 30 {
@@ -148,7 +148,7 @@ func labels(ticks []plot.Tick) string {
 	return strings.Join(all, " ")
 }
 
-// A logarithmic axis with a single value extends to both sides of the value.
+// The test checks that a logarithmic axis for a single value extends to both sides of the value.
 func TestOneValueOnALogarithmicAxis(t *testing.T) {
 	for _, x := range []float64{1, 100, 0.3} {
 		p := plot.New()
@@ -181,7 +181,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// On every scale a legend is above all data.
+// The test checks that a legend is above all data on every scale.
 func TestReserveLegend(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		p := NewPanel("t", "x", "y")
@@ -198,8 +198,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// A run without privacy has no panel of ε. A divergence of zero does not make the axis linear. The
-// lines have a legend.
+// The test checks that a run without privacy has no panel of ε, that a divergence of zero does
+// not make the axis linear, and that the lines have a legend.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0
@@ -245,7 +245,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// In a log, progress writes a line now and then, and one at the end.
+// The test checks that progress in a log has a line from time to time and one at the end.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)
@@ -296,7 +296,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The noise-aware intervals are drawn beside those of the plain posterior.
+// The test checks that the noise-aware intervals are drawn beside the intervals of the plain
+// posterior.
 func TestNoiseAwareIntervalsAreDrawn(t *testing.T) {
 	r := two
 	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.Posterior}

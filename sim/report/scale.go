@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// arsinhTicks labels an axis of arsinh values by the original values: zero and powers of ten of
-// either sign.
+// arsinhTicks labels an axis of arsinh values by the original values. The labels are zero and
+// powers of ten of either sign.
 type arsinhTicks struct{}
 
 func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
@@ -35,7 +35,7 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks of a linear axis. It writes powers of ten as the other scales do.
+// tidyTicks returns gonum's ticks of a linear axis, with powers of ten written as on other axes.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -46,7 +46,7 @@ func (tidyTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tidy writes a large or small number as 1e5.
+// tidy returns the label of a large or small number in the form 1e5.
 func tidy(label string) string {
 	x, err := strconv.ParseFloat(label, 64)
 	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {
@@ -60,30 +60,29 @@ func tidy(label string) string {
 	return fmt.Sprintf("%se%d", mantissa, e)
 }
 
-// LogY makes the vertical axis of p logarithmic, if all its values are positive.
+// LogY makes the vertical axis of p logarithmic if all its values are positive.
 func LogY(p *plot.Plot) { logarithmic(&p.Y) }
 
-// LogX makes the horizontal axis of p logarithmic, if all its values are
-// positive.
+// LogX makes the horizontal axis of p logarithmic if all its values are positive.
 func LogX(p *plot.Plot) { logarithmic(&p.X) }
 
 func logarithmic(axis *plot.Axis) {
 	if axis.Min <= 0 || math.IsInf(axis.Min, 0) || math.IsInf(axis.Max, 0) {
 		return
 	}
-	if axis.Max/axis.Min < 10 { // at least a decade, so that there are labels
+	if axis.Max/axis.Min < 10 { // extended to whole decades, so that there are labels
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	if axis.Min == axis.Max { // one power of ten, around which gonum's range would reach 0
+	if axis.Min == axis.Max { // at a single power of ten gonum's range would include 0
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
 	axis.Scale = plot.LogScale{}
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks decades and labels at most about six decades. If there are few decades, it labels
-// 1, 2 and 5 in each decade.
+// logTicks marks decades, and labels at most about six of them. If there are few decades, it
+// labels 1, 2 and 5 in each decade.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {

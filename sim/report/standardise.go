@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// foundNote returns a note that the standardisation found the bounds. It returns an empty string if
-// the bounds are the study's own.
+// foundNote returns a note that the standardisation found the bounds. It returns an empty string
+// if the bounds are in the study.
 func foundNote(st *study.Study) string {
 	if st.Standardisation == nil {
 		return ""
@@ -21,8 +21,8 @@ func foundNote(st *study.Study) string {
 	return ", as the standardisation found them"
 }
 
-// scaleTable writes the scale that a standardisation found. It writes nothing if there was no
-// standardisation.
+// scaleTable writes a table of the scale that a standardisation found. Without a standardisation
+// it writes nothing.
 func scaleTable(w io.Writer, columns []scale.Column) error {
 	if len(columns) == 0 {
 		return nil
@@ -39,7 +39,8 @@ func scaleTable(w io.Writer, columns []scale.Column) error {
 	return err
 }
 
-// planScale writes the releases and the cost of the scale phase, if the study has one.
+// planScale writes the releases and the cost of the scale phase. If the study has no scale
+// phase, it writes nothing.
 func planScale(w io.Writer, p *pvi.Protocol) error {
 	for _, s := range p.Before() {
 		return planPasses(w, p, s)
@@ -80,7 +81,7 @@ func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
 	return err
 }
 
-// released describes a release of a scale pass.
+// released describes in words a release of the scale phase.
 func released(s *scale.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:
@@ -92,8 +93,8 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale returns a note that the costs include the releases of the scale phase. It returns an
-// empty string if there is no scale phase.
+// afterScale returns a note that the costs include the releases of the scale phase. Without a
+// scale phase the note is empty.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
@@ -101,8 +102,8 @@ func afterScale(p *pvi.Protocol) string {
 	return ""
 }
 
-// scaleStatement returns the part of a privacy statement about the scale phase. It returns an empty
-// string if there was no scale phase.
+// scaleStatement returns a text about the scale phase for the privacy statement. Without a scale
+// phase the text is empty.
 func scaleStatement(p sim.Privacy) string {
 	if p.ScaleReleases == 0 {
 		return ""

@@ -12,7 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Posterior writes the table of a posterior beside that of the pooled records without privacy.
+// Posterior writes a table of the posterior beside the posterior of the pooled records without
+// privacy.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	fmt.Fprintf(w, "Posterior of %s from %s of %s%s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"), scaleNote(st))
 	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %", "│", "mean", "sd", "2.5 %", "97.5 %"}}
@@ -64,7 +65,7 @@ func rejections(r *sim.Result) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scaleNote describes one unit of a coefficient.
+// scaleNote describes in words one unit of a coefficient.
 func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
@@ -118,7 +119,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// recordStatement describes the releases of a study that protects records.
+// recordStatement describes in words the releases of a study that protects records.
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
@@ -150,7 +151,7 @@ func recordStatement(r *sim.Result) string {
 	return text
 }
 
-// everyOne returns the subject of a sentence about some of the clients.
+// everyOne returns "Each of the n clients" or, for a single client, "The one client".
 func everyOne(clients int) string {
 	if clients == 1 {
 		return "The one client"
@@ -158,9 +159,9 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// oddsInWords describes an observer's odds. If the releases together are equivalent to a Gaussian
-// release, its privacy loss is known. Else a loss L exceeds ε + log 2 with probability at most 2δ,
-// since δ bounds the mean of 1 − exp(ε − L) where that is positive.
+// oddsInWords describes an observer's odds in words. If the releases together are equivalent to
+// a Gaussian release, its privacy loss is known. Otherwise a loss L exceeds ε + log 2 with
+// probability at most 2δ, because δ bounds the mean of the positive part of 1 − exp(ε − L).
 func oddsInWords(p sim.Privacy) string {
 	odds, probability := p.Epsilon+math.Ln2, 2*p.Delta
 	guess := (1 + accountant.AdvantageBound(p.Epsilon, p.Delta)) / 2
@@ -184,7 +185,7 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// summed names the summed contributions of records.
+// summed returns a name for the summed contributions of records.
 func summed(p sim.Privacy) string {
 	if p.Sites {
 		return "sites"
@@ -192,7 +193,7 @@ func summed(p sim.Privacy) string {
 	return "gradients"
 }
 
-// unsound warns that the accounting of a method that follows a publication does not hold.
+// unsound returns a warning that the accounting of a published method does not hold.
 func unsound(p *sim.Promise) string {
 	if p.Published == method.PublishedSampling && p.Sites {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in an order that is drawn; claimed is what one record costs that is drawn anew in every step, ε = %s at δ = %g (Vinaroz and Park, 2022). Without credit for the order, for which there is no proof, the passes cost ε = %s, which is what the table states. Never use it on real data: sampling = \"poisson\" costs what it claims.",

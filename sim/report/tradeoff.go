@@ -12,11 +12,11 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// leastShown is the smallest false-positive rate of [TradeOff].
+// leastShown is the minimum false-positive rate in [TradeOff].
 const leastShown = 1e-6
 
-// TradeOff draws the true-positive rate that no attack exceeds over the false-positive rate, with
-// the bound from (ε, δ) alone and the line of guessing.
+// TradeOff plots an upper bound on the true-positive rate of attacks against the false-positive
+// rate. It also shows the bound from (ε, δ) alone and the line of random guesses.
 func TradeOff(a *calculator.Answer) (Figure, error) {
 	var fprs []float64
 	for e := math.Log10(leastShown); e < -0.6; e += 0.5 {
@@ -80,7 +80,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	}
 	LogX(p)
 	LogY(p)
-	p.Legend.Top = false // values below the diagonal are not drawn
+	p.Legend.Top = false // the lower part is free, because values below the diagonal are not drawn
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(400), Height: vg.Points(330)}, nil
 }

@@ -8,19 +8,19 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Plot defines a plot of the results.
+// A Plot defines a plot of a sweep's results.
 type Plot struct {
 	File  string
 	Title string
-	X     string // an axis, a metric, or "round" for the trace
-	Y     string // a metric
-	By    string // an axis whose cases are drawn apart; may be empty
+	X     string // horizontal axis: an axis of the grid, a metric, or "round" for the trace
+	Y     string // vertical axis: a metric
+	By    string // axis of the grid whose cases are separate series; may be empty
 	Where map[string]string
 	LogX  bool
 	LogY  bool
-	Label [2]string // on the axes
+	Label [2]string // labels of the two axes
 
-	// Deviation draws means with a standard deviation each way instead of medians with
+	// Deviation draws means with one standard deviation to each side, instead of medians with
 	// deciles.
 	Deviation bool
 
@@ -31,16 +31,16 @@ type Plot struct {
 	Published []Published
 }
 
-// A Line is a level of the vertical axis that a plot shows for comparison.
+// A Line is a horizontal line that a plot shows for comparison.
 type Line struct {
 	Label string
 	Y     float64
 }
 
-// Published is a series of published points.
+// Published is a series of points from a publication.
 type Published struct {
 	Label string
-	X     []string // numbers, or cases of the horizontal axis
+	X     []string // numbers, or names of cases on the horizontal axis
 	Y     []float64
 }
 
@@ -118,7 +118,7 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase returns an error if an axis has no such case.
+// checkCase reports an error if the axis has no case with this label.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -128,7 +128,7 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	}
 }
 
-// readComparisons reads the lines and published points of a plot.
+// readComparisons reads the horizontal lines and the published points of a plot.
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
 		l.Require("label", "describe the line")
@@ -173,9 +173,9 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the horizontal positions of the cases of an axis. If the labels of all cases are
-// numbers, it returns the number of each label, and otherwise the names of all cases. If the sweep
-// has no such axis, it returns neither.
+// places returns the horizontal positions of the cases of an axis. If all labels are numbers, it
+// returns the number of each label, and otherwise the names of all cases. If the sweep has no
+// such axis, both results are nil.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}
@@ -201,8 +201,8 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest returns a description of the first part of the sweep that needs held-out records. It
-// returns an empty string if no part needs them.
+// needsTest describes the first part of the sweep that needs held-out records. It returns an
+// empty string if no part needs them.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

@@ -7,23 +7,23 @@ import (
 	"path/filepath"
 )
 
-// A Point is a point of the grid in an [Overview].
+// A Point describes a point of the grid in an [Overview].
 type Point struct {
-	Cases   map[string]string  `json:"cases"`   // by axis
-	Summary map[string]float64 `json:"summary"` // by column of summary.csv, without empty ones
+	Cases   map[string]string  `json:"cases"`   // case of each axis
+	Summary map[string]float64 `json:"summary"` // values of the columns of summary.csv that are not empty
 }
 
-// An Overview is the summary of a sweep, as JSON.
+// An Overview is the summary of a sweep in the form of JSON.
 type Overview struct {
 	Sweep  string  `json:"sweep"`
 	Title  string  `json:"title"`
-	Digest string  `json:"digest"` // SHA-256 of sweep and study
+	Digest string  `json:"digest"` // SHA-256 of the sweep and the study
 	Runs   int     `json:"runs"`
 	Points []Point `json:"points"`
 	Folder string  `json:"folder"`
 }
 
-// Overview returns the contents of summary.csv.
+// Overview returns the content of summary.csv.
 func (r *Results) Overview() Overview {
 	o := Overview{Sweep: r.spec.Name, Title: r.spec.Title, Digest: r.spec.Digest, Runs: r.Runs(), Folder: r.Folder}
 	for cell := range r.spec.cells() {
@@ -57,7 +57,7 @@ func (r *Results) Finish() error {
 	return nil
 }
 
-// write creates a file of the folder.
+// write creates a file in the folder, with the content that the function content writes.
 func (r *Results) write(name string, content func(*os.File) error) error {
 	file, err := os.Create(filepath.Join(r.Folder, name))
 	if err != nil {

@@ -9,20 +9,21 @@ import (
 	"fedpvi/sim"
 )
 
-// posteriorMetrics are the metrics of every run.
+// posteriorMetrics are the names of the metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// testMetrics are the metrics of every run with held-out records. A gap is the advantage of the fit
-// of the pooled records without privacy over the run, on the same held-out records.
+// testMetrics are the names of the metrics of runs with held-out records. A gap is the metric of
+// the fit of the pooled records without privacy minus the metric of the run, on the same
+// held-out records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// Traces have these metrics in every row. The second list needs held-out records.
+// Metrics in every row of a trace. The second list needs held-out records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}
 )
 
-// Metrics returns the columns of the results that follow the axes and the seed.
+// Metrics returns the columns of the results that come after the axes and the seed.
 func (s *Spec) Metrics() []string {
 	if s.Tested {
 		return slices.Concat(posteriorMetrics, testMetrics)
@@ -30,7 +31,7 @@ func (s *Spec) Metrics() []string {
 	return posteriorMetrics
 }
 
-// TraceMetrics returns the columns of the trace that follow the round.
+// TraceMetrics returns the columns of the trace that come after the round.
 func (s *Spec) TraceMetrics() []string {
 	if s.tracePredictions {
 		return slices.Concat(traceMetrics, testTraceMetrics)
@@ -38,7 +39,7 @@ func (s *Spec) TraceMetrics() []string {
 	return traceMetrics
 }
 
-// measure computes the metrics of a finished run.
+// measure returns the metrics of a finished run.
 func measure(p *sim.Play) (map[string]float64, error) {
 	values, err := measurePosterior(p)
 	if err != nil {
@@ -56,7 +57,7 @@ func measure(p *sim.Play) (map[string]float64, error) {
 	return values, err
 }
 
-// measurePosterior computes the metrics that compare the posterior with the reference, which is the
+// measurePosterior returns the metrics that compare the posterior with the reference, the
 // posterior of the pooled records.
 func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	f := p.Federation
@@ -73,8 +74,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The loop sums the squared error of the mean in units of the reference's sd, and the squared
-	// ratio of sds. The metrics are root mean squares over coefficients.
+	// The loop adds the squared error of the mean in units of the reference's sd, and the
+	// squared ratio of sds. The metrics are root mean squares over coefficients.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -102,8 +103,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds metrics of the predictions of held-out records, by the posterior and by the
-// pooled fit. It adds nothing if no records are held out.
+// measureTest adds metrics of the predictions by the posterior and by the pooled fit. If no
+// records are held out, it adds nothing.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -124,8 +125,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the true cost of the rounds so far to an outsider. It returns NaN if the study has
-// no privacy.
+// truth returns the true cost of the rounds so far to an outsider. It returns NaN for a study
+// without privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil
@@ -134,10 +135,10 @@ func truth(p *pvi.Protocol, round int) (float64, error) {
 	return truth.Epsilon, err
 }
 
-// A tracePoint is the state of a run after a round.
+// A tracePoint describes a run after a round.
 type tracePoint struct {
 	round  int
-	values []float64 // in the order of the spec's trace metrics
+	values []float64 // values in the order of the trace metrics of the Spec
 }
 
 // traceAt measures a run after a round.

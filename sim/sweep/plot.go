@@ -16,18 +16,18 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A figure is a plot under construction.
+// A figure is a plot while it is being made.
 type figure struct {
 	*plot.Plot
 	of      Plot
 	nominal bool
-	keys    int // in the legend
+	keys    int // number of lines in the legend
 }
 
-// bandFrom is the number of points from which a spread is drawn as a band.
+// bandFrom is the number of points from which the spread of a series is drawn as a band.
 const bandFrom = 20
 
-// plot draws p to p.File.svg and p.File.png.
+// plot draws the plot p and writes p.File.svg and p.File.png.
 func (r *Results) plot(p Plot) error {
 	all, names := r.collect(p)
 	f := &figure{of: p, nominal: names != nil}
@@ -67,13 +67,13 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	const plain, roomy, key = 320, 4, 13 // points; a legend of more lines than roomy makes the figure higher
+	const plain, roomy, key = 320, 4, 13 // sizes in points; a legend of more than roomy lines makes the figure higher
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
 
-// legend explains the marks of a plot.
+// legend explains in words the marks of a plot.
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
@@ -99,7 +99,8 @@ func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.keys++
 }
 
-// addSpread draws the spread of a series, as whiskers or, for a series of many points, as a band.
+// addSpread draws the spread of a series. For a series of many points the spread is a band, and
+// otherwise it is drawn as whiskers.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -132,7 +133,7 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the middle values of series i. It joins them by a line if x has an order.
+// addMiddle draws the middle values of series i. If x is ordered, a line joins them.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -157,17 +158,17 @@ func (f *figure) addMiddle(s series, i int) error {
 	return nil
 }
 
-// glyphs are the shapes of published points, which all have the same colour.
+// glyphs are the shapes of published points. All published points have the same colour.
 var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
 
 // published is the colour of published results.
 var published = color.Gray{0x44}
 
-// addPublished draws published points. It joins them by a thin line if x has an order.
+// addPublished draws published points. If x is ordered, a thin line joins them.
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {
-		x, _ := strconv.ParseFloat(label, 64) // checked with the sweep file
+		x, _ := strconv.ParseFloat(label, 64) // the label was checked when the sweep file was read
 		if names != nil {
 			x = float64(slices.Index(names, label))
 		}
@@ -187,7 +188,7 @@ func (f *figure) addPublished(p Published, i int, names []string) error {
 	return nil
 }
 
-// lines returns the horizontal lines that a plot shows.
+// lines returns the horizontal lines of a plot.
 func (r *Results) lines(p Plot) []Line {
 	lines := slices.Clone(p.Lines)
 	if p.Pooled {
@@ -202,7 +203,7 @@ func (r *Results) lines(p Plot) []Line {
 func (f *figure) addLines(lines []Line) error {
 	low, high := f.X.Min, f.X.Max
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return nil // nothing is drawn
+		return nil // the plot has no points, so no lines are drawn
 	}
 	for i, l := range lines {
 		line, err := plotter.NewLine(plotter.XYs{{X: low, Y: l.Y}, {X: high, Y: l.Y}})

@@ -102,7 +102,7 @@ func writePredicted(t *testing.T, text string) string {
 	return filepath.Join(folder, "sweep.toml")
 }
 
-// table reads a CSV file by column.
+// table returns the columns of a CSV file by name.
 func table(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -118,8 +118,8 @@ func table(t *testing.T, text string) map[string][]string {
 	return columns
 }
 
-// The predictions in a sweep's results equal those of a run alone, and are absent if no records
-// are held out.
+// The test checks that the predictions in a sweep's results equal those of a single run, and
+// that they are absent if no records are held out.
 func TestPredictions(t *testing.T) {
 	path := writePredicted(t, predicted)
 	spec, err := sweep.Load(path)
@@ -150,7 +150,7 @@ func TestPredictions(t *testing.T) {
 				t.Errorf("run %s: %s is %g (%v), want %g", results["run"][i], metric, got, err, want)
 			}
 		}
-		last := 3*i + 2 // of rounds 1, 2, 4
+		last := 3*i + 2 // last of the rounds 1, 2 and 4
 		if trace["log_likelihood"][last] != results["log_likelihood"][i] || trace["accuracy"][last] != results["accuracy"][i] {
 			t.Errorf("run %s ends elsewhere than its trace", results["run"][i])
 		}
@@ -166,7 +166,7 @@ func TestPredictions(t *testing.T) {
 	checkSummary(t, found, results)
 }
 
-// play runs a study with the given settings and a third of the records held out.
+// play runs a study with the given settings and with a third of the records held out.
 func play(t *testing.T, path, sd, seed string) *sim.Result {
 	t.Helper()
 	st, err := sim.LoadStudy(path, []string{"prior.sd=" + sd, "simulation.test=0.33"})
@@ -188,7 +188,8 @@ func play(t *testing.T, path, sd, seed string) *sim.Result {
 	return r
 }
 
-// checkSummary recomputes mean and standard deviation of two runs by hand.
+// checkSummary compares the mean and standard deviation of two runs with values that it computes
+// itself.
 func checkSummary(t *testing.T, found map[string]string, results map[string][]string) {
 	t.Helper()
 	summary := table(t, found["summary.csv"])

@@ -20,35 +20,35 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep: results.csv with a row for every run, trace.csv with rows for
-// the rounds of every run if the sweep asks for it, and sweep.json, which identifies the sweep.
+// Results is the folder of a sweep. The file results.csv has a row for every run. If the sweep
+// requests a trace, trace.csv has rows for the rounds of every run. The file sweep.json
+// identifies the sweep.
 type Results struct {
 	Folder string
-	Notice string // repairs of an interrupted folder; empty if none
+	Notice string // how an interrupted folder was repaired; empty if it was not
 
 	spec    *Spec
-	values  [][]float64 // by run, in the order of the spec's metrics; NaN if empty
+	values  [][]float64 // metrics of each run in the order of the Spec; NaN for an empty field
 	results *os.File
 	trace   *os.File
-	points  map[traceKey][]float64 // of trace metrics, for plots
+	points  map[traceKey][]float64 // trace metrics for plots
 }
 
-// formatVersion is the version of the files of a sweep's folder, and of the meaning of their
+// formatVersion is the version of the files in a sweep's folder, and of the meaning of their
 // numbers.
 const formatVersion = 2
 
-// mark is the JSON of sweep.json.
+// mark is the content of sweep.json.
 type mark struct {
 	Version int               `json:"version"`
 	Sweep   string            `json:"sweep"`
-	Digest  string            `json:"digest"`         // SHA-256 of sweep and study
-	Data    map[string]string `json:"data,omitempty"` // SHA-256 of files of records
+	Digest  string            `json:"digest"`         // SHA-256 of the sweep and the study
+	Data    map[string]string `json:"data,omitempty"` // SHA-256 of the files of records, by name
 	Runs    int               `json:"runs"`
 }
 
-// OpenResults begins the folder of a sweep, or resumes one that was begun with the same sweep and
-// study. Rows that an interruption left incomplete are run again. Any other difference is an
-// error.
+// OpenResults creates the folder of a sweep, or resumes a folder of the same sweep and study.
+// Rows that an interruption left incomplete are run again. Any other difference is an error.
 func OpenResults(folder string, s *Spec) (*Results, error) {
 	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
 	if err := r.mark(); err != nil {
@@ -66,8 +66,8 @@ func OpenResults(folder string, s *Spec) (*Results, error) {
 	return r, nil
 }
 
-// mark checks that an existing folder belongs to this sweep. It creates a folder that does not
-// exist.
+// mark checks that an existing folder belongs to this sweep. If the folder does not exist, mark
+// creates it.
 func (r *Results) mark() error {
 	s := r.spec
 	path := filepath.Join(r.Folder, markFile)
@@ -126,7 +126,7 @@ func (r *Results) header() []string {
 	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
-// key returns the first fields of a run's rows.
+// key returns the first fields of the rows of a run.
 func (r *Results) key(index int) []string {
 	key := []string{strconv.Itoa(index + 1)}
 	for _, c := range r.spec.cases(index / r.spec.Seeds) {
@@ -140,9 +140,9 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a file of the folder and passes every complete row to read, which returns false at
-// the first row to drop. open cuts the file off before that row. It writes the header to a new
-// file.
+// open opens a file of the folder and passes every complete row to read. The function read
+// returns false for the first row to drop, and open cuts off the file before this row. If the
+// file is new, open writes the header.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -210,7 +210,8 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// readTrace reads a row of trace.csv. It keeps the row if results.csv holds the row's run.
+// readTrace reads a row of trace.csv. It keeps the row if results.csv contains the run of this
+// row.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	metrics := r.spec.TraceMetrics()
 	keys := len(r.key(0))
@@ -238,8 +239,8 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// add writes the rows of a run, which must be the next one. It writes the trace first, so that a
-// run in results.csv is complete.
+// add writes the rows of a run, which must be the next run. It writes the trace first, so that
+// runs in results.csv are complete.
 func (r *Results) add(index int, found row) error {
 	key := r.key(index)
 	for _, p := range found.trace {
@@ -271,7 +272,7 @@ func (r *Results) add(index int, found row) error {
 	return nil
 }
 
-// flush syncs the written rows.
+// flush syncs the rows that were written.
 func (r *Results) flush() error {
 	err := r.results.Sync()
 	if r.trace != nil {
@@ -280,7 +281,7 @@ func (r *Results) flush() error {
 	return err
 }
 
-// writeRow writes a whole row at once.
+// writeRow writes a row in one write.
 func writeRow(file *os.File, fields []string) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)

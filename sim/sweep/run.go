@@ -14,13 +14,13 @@ import (
 
 // A row holds the results of one run.
 type row struct {
-	values map[string]float64 // by metric
+	values map[string]float64 // values by metric
 	trace  []tracePoint
 }
 
-// Run runs the missing runs of a sweep with the given number of workers. After every run it calls
-// done with the number of runs so far. Results come in the order of the grid. If ctx is done, Run
-// returns its error and keeps the finished runs.
+// Run runs the missing runs of a sweep with the given number of workers. It writes results in
+// the order of the grid, and calls done after every run with the number of runs so far. If ctx
+// is done, Run returns its error and keeps the finished runs.
 func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func(runs int)) error {
 	first := results.Runs()
 	ctx, cancel := context.WithCancel(ctx)
@@ -41,8 +41,9 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order. A run starts only if it is less than window after the oldest unfinished
-	// run, so that few finished rows wait to be written.
+	// Runs start in order. A run starts only if its number is less than window above the number
+	// of the oldest unfinished run. This bounds the number of finished rows that wait to be
+	// written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -79,7 +80,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 	cancel()
 	close(next)
 	go func() { wg.Wait(); close(out) }()
-	for range out { // let the others end
+	for range out { // waits until the other workers have ended
 	}
 	if errors.Is(failure, context.Canceled) {
 		failure = context.Canceled
@@ -89,7 +90,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs one run, for one of several workers.
+// play performs the run with the given index. The argument worker is the number of the worker.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)
@@ -127,7 +128,7 @@ func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	return row{values, trace}, addCoverage(values, p)
 }
 
-// playBaseline performs a run of another method, which has no rounds.
+// playBaseline performs a run of a baseline, which has no rounds.
 func playBaseline(p *sim.Play, seed uint64) (row, error) {
 	cost, err := baseline.Play(p, seed)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// A series is one case of a plot's By axis: the middle of a metric at each x, and the spread
-// around it.
+// A series is the part of a plot for one case of the By axis. It holds the middle of a metric at
+// each x, and the spread around the middle.
 type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
 
-	aside func(x float64) float64 // x at which the marks are drawn, beside those of other series
+	aside func(x float64) float64 // maps x to the place where the marks are drawn, beside those of other series
 }
 
-// collect returns the series of a plot. names holds the cases of the horizontal axis, and is nil if
-// x is a number.
+// collect returns the series of a plot. If x is not a number, names holds the cases of the
+// horizontal axis, and otherwise names is nil.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -60,9 +60,9 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values and the ends of their spread. These are the median with the
-// deciles, or the mean with one standard deviation to either side, or for a share the mean with its
-// 95 % confidence interval.
+// spread returns the middle of values and the ends of their spread. These are the median with
+// the deciles, or the mean with one standard deviation to each side. For a share they are the
+// mean with its 95 % confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64
@@ -90,7 +90,7 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the position of a cell's runs on the horizontal axis.
+// place returns the position on the horizontal axis for the runs of a cell.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -110,7 +110,7 @@ func (r *Results) tracePoints(cell, metric int, into map[float64][]float64) {
 	}
 }
 
-// label returns the case of an axis at a cell.
+// label returns the case of an axis at a cell of the grid.
 func (r *Results) label(cell int, axis string) string {
 	for i, c := range r.spec.cases(cell) {
 		if r.spec.Axes[i].Name == axis {
@@ -124,7 +124,7 @@ func (r *Results) matches(cell int, p Plot, by string) bool {
 	return (p.By == "" || r.label(cell, p.By) == by) && r.shows(cell, p)
 }
 
-// shows reports whether a plot includes a cell.
+// shows reports whether a plot includes the runs of a cell.
 func (r *Results) shows(cell int, p Plot) bool {
 	for axis, label := range p.Where {
 		if r.label(cell, axis) != label {
@@ -134,7 +134,7 @@ func (r *Results) shows(cell int, p Plot) bool {
 	return true
 }
 
-// pooled returns the mean metric of the fit of the pooled records over the runs that a plot shows.
+// pooled returns the mean metric of the fit of the pooled records, over the runs in a plot.
 func (r *Results) pooled(p Plot) float64 {
 	var values []float64
 	for cell := range r.spec.cells() {
@@ -148,7 +148,7 @@ func (r *Results) pooled(p Plot) float64 {
 	return mean(values)
 }
 
-// at returns the points of values over a series' x.
+// at returns points with the series' x and the given values.
 func (s series) at(values []float64) plotter.XYs {
 	xy := make(plotter.XYs, len(s.x))
 	for k, x := range s.x {
@@ -157,10 +157,10 @@ func (s series) at(values []float64) plotter.XYs {
 	return xy
 }
 
-// aside returns a function that shifts the x of series i, so that whiskers of several series at the
-// same x stand side by side. The shifts of all series cover half of the distance between two names,
-// or an eighth of the least distance between two numbers. On a logarithmic axis the distance is
-// between the logarithms.
+// aside returns a function that shifts the x of series i, so that whiskers of several series at
+// the same x are drawn side by side. The shifts of all series cover half of the distance between
+// two names, or an eighth of the least distance between two numbers. On a logarithmic axis it is
+// the distance of logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

@@ -17,28 +17,29 @@ import (
 	"fedpvi/sim"
 )
 
-// A Spec is a checked sweep file.
+// A Spec is a sweep file that was read and checked.
 type Spec struct {
 	Name   string
 	Title  string
-	Study  string // path of the study
-	Seeds  int    // runs of each cell
-	First  int    // seed of the first run; the others follow
-	Trace  int    // rounds between rows of the trace; 0 for no trace
-	Tested bool   // some run holds out records: there are columns of predictions
+	Study  string // path of the study file
+	Seeds  int    // number of runs of each cell
+	First  int    // seed of the first run in a cell; later runs have the next seeds
+	Trace  int    // number of rounds between rows of the trace; 0 for no trace
+	Tested bool   // whether some run holds out records, so that the results have columns of predictions
 	Axes   []Axis
 	Random []Random
 	Plots  []Plot
-	Digest string // of the sweep and the study
+	Digest string // SHA-256 of the sweep and the study
 
-	// Data is the SHA-256 of every file of records that the sweep's studies name, by name.
+	// Data holds the SHA-256 of every file of records that the sweep's studies name, by file
+	// name.
 	Data map[string]string
 
-	// Devices compute the private gradient steps of runs that can use devices. They are shared among
-	// the workers. If Devices is nil, the processor computes all steps.
+	// Devices compute the private gradient steps of all runs that can use devices. The workers
+	// share them. If Devices is nil, the processor computes all steps.
 	Devices *sim.Devices
 
-	source []byte // of the study
+	source []byte // content of the study file
 	fixed  []study.Override
 
 	tracePredictions bool
@@ -46,7 +47,7 @@ type Spec struct {
 
 // An Axis is a dimension of the grid.
 type Axis struct {
-	Name  string // of the column in the results
+	Name  string // name of the column in the results
 	Cases []Case
 }
 
@@ -56,7 +57,7 @@ type Case struct {
 	Overrides []study.Override
 }
 
-// Random is a setting that every seed draws uniformly.
+// Random is a setting whose value is drawn uniformly for each seed.
 type Random struct {
 	Key       string
 	Low, High float64
@@ -106,7 +107,7 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell and records its data and metrics.
+// checkCell reads the study of a cell, and records which data and metrics it needs.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	}
 }
 
-// readSet reads settings that hold in the whole sweep, for example "privacy.clip" = 5.
+// readSet reads settings that apply to the whole sweep, for example "privacy.clip" = 5.
 func (s *Spec) readSet(t *document.Table) { s.fixed = readOverrides(t) }
 
 func readOverrides(t *document.Table) []study.Override {
@@ -191,12 +192,12 @@ func readOverrides(t *document.Table) []study.Override {
 	return overrides
 }
 
-// encode writes a decoded value as TOML again.
+// encode returns a decoded value in TOML.
 func encode(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		if v == "" {
-			return "", nil // removes the key
+			return "", nil // an empty text removes the key
 		}
 		return strconv.Quote(v), nil
 	case bool, int64:
@@ -229,7 +230,7 @@ func (s *Spec) readAxes(root *document.Table) {
 	}
 }
 
-// readValues reads an axis that is one setting of the study.
+// readValues reads an axis whose cases are values of one setting.
 func readValues(t *document.Table, key string) Axis {
 	axis := Axis{Name: key}
 	if name, ok := t.String("name"); ok {
@@ -251,7 +252,7 @@ func readValues(t *document.Table, key string) Axis {
 	return axis
 }
 
-// readCases reads an axis on which each point consists of several settings.
+// readCases reads an axis whose cases consist of several settings.
 func readCases(t *document.Table) Axis {
 	t.Require("name", `write key = "privacy.clip" for an axis of one setting, or a name for one of cases`)
 	var axis Axis
@@ -280,8 +281,8 @@ func (s *Spec) readRandom(t *document.Table) {
 // Runs returns the number of runs of the sweep.
 func (s *Spec) Runs() int { return s.cells() * s.Seeds }
 
-// cells returns the number of points of the grid. Each axis has at most maxRuns values, so the
-// product does not overflow.
+// cells returns the number of points of the grid. The product does not overflow, because each
+// axis has at most maxRuns values.
 func (s *Spec) cells() int {
 	n := 1
 	for _, a := range s.Axes {
@@ -318,7 +319,7 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// The draws depend on the seed alone, so that all cells have the same values.
+	// The draws depend only on the seed, so all cells have the same values.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

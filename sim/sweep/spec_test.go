@@ -41,7 +41,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A study may be given by its path from the root.
+// The test checks that a sweep may name a study by its absolute path.
 func TestStudyFromTheRoot(t *testing.T) {
 	beside := write(t, small)
 	elsewhere := filepath.Join(t.TempDir(), "sweep.toml")

@@ -14,9 +14,10 @@ import (
 
 var nan = math.NaN()
 
-// quantiles returns the given quantiles of values, or NaN if there are no values. Quantile p of n
-// sorted values is at index p(n−1), by linear interpolation (Hyndman and Fan 1996, definition 7),
-// so that the median of an even number of values is the mean of the two middle values.
+// quantiles returns the given quantiles of values, or NaN if there are no values. Quantile p of
+// n sorted values is at index p(n−1), with linear interpolation (Hyndman and Fan 1996,
+// definition 7). The median of an even number of values is thus the mean of the two middle
+// values.
 func quantiles(values []float64, at ...float64) []float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	out := make([]float64, len(at))
@@ -41,11 +42,11 @@ func mean(values []float64) float64 {
 
 // A statistic is a number that describes the runs of a cell.
 type statistic struct {
-	name string // of its column in summary.csv
+	name string // name of the column in summary.csv
 	of   func(r *Results, cell int) float64
 }
 
-// posteriorStatistics apply to every cell.
+// posteriorStatistics are the statistics of every cell.
 var posteriorStatistics = []statistic{
 	{"runs", func(r *Results, cell int) float64 { return float64(len(r.column(cell, "kl"))) }},
 	over("kl_p10", "kl", quantile(.1)),
@@ -70,8 +71,8 @@ var posteriorStatistics = []statistic{
 	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
-// testStatistics apply to cells whose runs hold out records. They are the mean and the standard
-// deviation of every test metric.
+// testStatistics are the statistics of cells whose runs hold out records. They are the mean and
+// the standard deviation of every test metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
@@ -93,7 +94,7 @@ func acceptedShare(r *Results, cell int) float64 {
 	return accepted / (accepted + rejected)
 }
 
-// statistics returns the columns of summary.csv after those of the axes.
+// statistics returns the columns of summary.csv that come after the axes.
 func (r *Results) statistics() []statistic {
 	if r.spec.Tested {
 		return slices.Concat(posteriorStatistics, testStatistics)
@@ -110,7 +111,7 @@ func (r *Results) describe(cell int) map[string]float64 {
 	return found
 }
 
-// A shown column of the table for people.
+// A shown is a column of the table for people.
 type shown struct {
 	head string
 	text func(found map[string]float64) string
@@ -120,7 +121,7 @@ func plainly(head, name string) shown {
 	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
 }
 
-// plusMinus returns a column that shows a mean with its uncertainty, if the uncertainty is known.
+// plusMinus returns a column that shows a mean and, if it is known, the mean's uncertainty.
 func plusMinus(head, mean, uncertainty string) shown {
 	return shown{head, func(found map[string]float64) string {
 		if math.IsNaN(found[uncertainty]) {
@@ -153,8 +154,8 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns for the coverages, errors of means and ratios of sds that the plots
-// of the sweep use. It shows coverages with the standard errors of their means, and the other
+// shownByPlots returns columns for the coverages, errors of means and ratios of sds in the plots
+// of the sweep. Coverages are shown with the standard errors of their means, and the other
 // metrics with standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
@@ -171,7 +172,7 @@ func (r *Results) shownByPlots() (columns []shown) {
 	return columns
 }
 
-// has reports whether any run has a metric.
+// has reports whether any run has a value of the metric.
 func (r *Results) has(metric string) bool {
 	for cell := range r.spec.cells() {
 		if len(r.column(cell, metric)) > 0 {
@@ -208,7 +209,7 @@ func (r *Results) Summary(w io.Writer) error {
 	return report.Table(w, "  ", len(r.spec.Axes), r.table())
 }
 
-// markdown writes the table of Summary in Markdown.
+// markdown writes the table of Summary in the form of Markdown.
 func (r *Results) markdown(w io.Writer) error {
 	for i, row := range r.table() {
 		for k := range row {
@@ -229,10 +230,10 @@ func (r *Results) markdown(w io.Writer) error {
 
 func short(x float64) string { return formatted("%.3g", x) }
 
-// digits formats a number with four decimals, enough for an accuracy.
+// digits formats a number with four decimals. This is enough for an accuracy.
 func digits(x float64) string { return formatted("%.4f", x) }
 
-// formatted formats a number. It returns a dash for NaN.
+// formatted formats a number in the given format. For NaN it returns a dash.
 func formatted(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The test compares quantiles with definition 7 of Hyndman and Fan (1996), computed by hand. The
-// median of an even number of values is the mean of the two middle values, and the extreme
-// quantiles are the least and the greatest value.
+// The test compares quantiles with definition 7 of Hyndman and Fan (1996), computed by hand. It
+// includes the median of an even number of values and the two extreme quantiles.
 func TestQuantiles(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -33,8 +32,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Whiskers at the same x stand apart, in the order of the series, and nearer to their own x than
-// to any other.
+// The test checks that whiskers at the same x are drawn apart, in the order of the series, and
+// nearer to their own x than to any other.
 func TestAside(t *testing.T) {
 	all := []series{{x: []float64{1, 5, 10}}, {x: []float64{1, 5, 10}}, {x: []float64{5, 10}}}
 	for _, c := range []struct{ nominal, log bool }{{false, false}, {false, true}, {true, false}} {

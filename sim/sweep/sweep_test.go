@@ -59,7 +59,7 @@ x = "factors"
 y = "true_epsilon"
 `
 
-// write puts a sweep and its study in a folder and returns the sweep's path.
+// write writes a sweep and its study to a folder. It returns the path of the sweep.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	study, err := os.ReadFile(filepath.Join("..", "..", "experiments", "linear", "one-parameter.toml"))
@@ -97,7 +97,7 @@ func open(t *testing.T, folder string, spec *sweep.Spec) *sweep.Results {
 
 func ignore(int) {}
 
-// complete runs a sweep to its end and returns its files.
+// complete runs a sweep to its end. It returns the contents of its files.
 func complete(t *testing.T, folder string, spec *sweep.Spec, workers int) map[string]string {
 	t.Helper()
 	results := open(t, folder, spec)
@@ -152,17 +152,18 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// Seeds vary fastest, then the last axis, then the axis before it.
+	// The seed varies fastest, then the last axis, then the axis before it.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
 	trace, err := csv.NewReader(strings.NewReader(one["trace.csv"])).ReadAll()
-	if err != nil || len(trace) != 1+12*4 { // rounds 1, 2, 4, 6
+	if err != nil || len(trace) != 1+12*4 { // trace rows for the rounds 1, 2, 4 and 6
 		t.Errorf("trace.csv has %d rows, %v; want a header and 48", len(trace), err)
 	}
 }
 
-// A sweep with a later first seed has the same runs for those seeds.
+// The test checks that a sweep with a later first seed has the same runs for the seeds in
+// common.
 func TestFirstSeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -179,22 +180,22 @@ func TestFirstSeed(t *testing.T) {
 	later := rows(strings.Replace(small, "seeds = 3", "seeds = 1\nfirst_seed = 3", 1))
 	for cell := range 4 {
 		got, want := later[1+cell], first[1+3*cell+2]
-		if strings.Join(got[1:], " ") != strings.Join(want[1:], " ") { // except the number of the run
+		if strings.Join(got[1:], " ") != strings.Join(want[1:], " ") { // all columns except the number of the run
 			t.Errorf("cell %d with seed 3 is %v, want %v", cell, got, want)
 		}
 	}
 }
 
-// A sweep that is stopped after any run, even in the middle of a row, and then resumed ends with
-// the same files as an undisturbed sweep.
+// A sweep is stopped after any run, even in the middle of a row, and then resumed. The test
+// checks that its files equal the files of an undisturbed sweep.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
-	// One worker stops at once. Of two, the other may be up to a window of runs ahead, which at
-	// first is less than the sweep.
+	// With one worker the sweep stops at once. With two, the other worker may be ahead by a
+	// window of runs, which at first is less than the sweep.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
 		if testing.Short() && c.workers == 1 {
-			continue // one thread, and slow under the race detector
+			continue // these cases use one thread and are slow under the race detector
 		}
 		folder := filepath.Join(t.TempDir(), "stopped")
 		results := open(t, folder, spec)
@@ -211,7 +212,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("stopped after %d runs: %v", c.stop, err)
 		}
 		results.Close()
-		// Remains of a kill in the middle of a write.
+		// This simulates a process that was killed in the middle of a write.
 		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
 			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -234,7 +235,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A sweep does not change a folder with foreign contents.
+// The test checks that a sweep does not change a folder with foreign contents.
 func TestFolderErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -281,7 +282,7 @@ func TestFolderErrors(t *testing.T) {
 	}
 }
 
-// A folder begun with other records is refused.
+// The test checks that a sweep refuses a folder that was begun with other records.
 func TestDataChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -313,7 +314,7 @@ func TestDataChanged(t *testing.T) {
 	}
 }
 
-// A sweep without privacy has no ε in any file, in particular not zero.
+// The test checks that a sweep without privacy has no ε in any file, in particular not zero.
 func TestNonPrivateHasNoEpsilon(t *testing.T) {
 	text := `
 [sweep]
@@ -353,8 +354,8 @@ y = "epsilon"
 	}
 }
 
-// standIns creates empty files where sweeps look for public data sets. Checking a sweep takes
-// their digest and does not read them.
+// standIns creates empty files in the places of public data sets. Checking a sweep computes
+// their hash but does not parse them.
 func standIns(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
@@ -370,7 +371,7 @@ func standIns(t *testing.T) {
 	t.Setenv("FEDPVI_DATA", folder)
 }
 
-// Every sweep of the repository is valid.
+// The test checks that every sweep of the repository is valid.
 func TestExperiments(t *testing.T) {
 	standIns(t)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "experiments", "*", "*.toml"))
@@ -396,8 +397,8 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// BenchmarkFigure48 runs the whole sweep of figure 4.8: 500 runs of 100 rounds of
-// 20 clients, on two cores.
+// BenchmarkFigure48 runs the whole sweep of figure 4.8 on two cores. It has 500 runs of 100
+// rounds with 20 clients.
 func BenchmarkFigure48(b *testing.B) {
 	spec, err := sweep.Load(filepath.Join("..", "..", "experiments", "linear", "fig-4-8.toml"))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// formatField formats a value for a CSV file; a missing one is empty.
+// formatField formats a value for a CSV file. A missing value becomes an empty field.
 func formatField(x float64) string {
 	if math.IsNaN(x) {
 		return ""
@@ -21,7 +21,7 @@ func parseField(field string) (float64, error) {
 	return strconv.ParseFloat(field, 64)
 }
 
-// traceKey names a point of the trace of a cell.
+// traceKey identifies a point of the trace of a cell.
 type traceKey struct {
 	cell, round, metric int
 }

@@ -18,7 +18,7 @@ import (
 	"fedpvi/sim"
 )
 
-// The study keys that the search covers.
+// Keys of the settings that the search may change.
 const (
 	keyClip     = "privacy.clip"
 	keySteps    = "inference.steps"
@@ -33,27 +33,26 @@ type Setting struct {
 	Value float64 `json:"value"`
 }
 
-// String returns the setting as --set takes it.
+// String returns the setting in the form key=value of the flag --set.
 func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// The names of candidates that were not drawn.
+// Names of the candidates that are not drawn.
 const (
-	// Rule is the study with every searched setting left to the program's default rule, if the
-	// setting has a default rule.
+	// Rule is the study with the program's default rule for every searched setting that has one.
 	Rule = "default rule"
-	// AsWritten is the study as its file has it. It is a candidate only if the study sets a
-	// searched key.
+	// AsWritten is the study with the settings in its file. It is a candidate only if the study
+	// sets a searched key.
 	AsWritten = "as written"
 )
 
-// A Candidate is a point of the search.
+// A Candidate is a list of settings to try.
 type Candidate struct {
-	Name     string    `json:"name,omitempty"` // [Rule], [AsWritten], or empty
+	Name     string    `json:"name,omitempty"` // [Rule] or [AsWritten]; empty for a drawn candidate
 	Settings []Setting `json:"settings"`
 
-	overrides []string // settings of the study, as --set takes them
+	overrides []string // settings in the form of the flag --set
 }
 
 func (c *Candidate) set(key string, value float64) {
@@ -75,17 +74,18 @@ func (c Candidate) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A space is the search space: multiples of the rule's values, on logarithmic scales.
+// A space is the search space. It consists of multiples of the rule's values, on logarithmic
+// scales.
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings of the rule: keys without a value
-	clip  float64  // clip found on made-up records if there is no rule, or 0
-	named bool     // the study sets a searched key
+	start []string // settings that leave keys to their rule, in the form key= without a value
+	clip  float64  // clip found on made-up records; 0 if the clip has a rule
+	named bool     // whether the study sets a searched key
 }
 
-// newSpace returns the search space of a study. It finds which of the keys apply to the study, and
-// which of them have a default rule.
+// newSpace returns the search space of a study. It finds the keys that apply to the study, and
+// whether they have a default rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -109,7 +109,7 @@ func newSpace(load loader) (*space, error) {
 		left := append(slices.Clone(s.start), key+"=")
 		with, err := load(left...)
 		if err != nil || with.Digest == st.Digest {
-			continue // no rule without it, or not set
+			continue // the key has no default rule, or the study does not set it
 		}
 		p, err := sim.Protocol(with, 0)
 		if err != nil {
@@ -120,18 +120,18 @@ func newSpace(load loader) (*space, error) {
 	return s, nil
 }
 
-// A loader reads a study with settings that replace values of its file.
+// A loader reads the study with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// The clip of a model without a rule is a quantile of the gradients of records made up under
-// several θ. It is about as tight as the rule for log odds.
+// If a model has no rule for the clip, the clip is a quantile of the gradients of made-up
+// records under several θ. It is about as tight as the rule for log odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
 )
 
-// measureClip finds a clip on records generated from the study's model and prior, and returns the
-// study with that clip.
+// measureClip finds a clip on records that are generated from the study's model and prior. It
+// returns the study with this clip.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -155,12 +155,13 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 	return load(s.start...)
 }
 
-// searched returns the keys that the search covers in a study: those that have an effect there.
+// searched returns the keys that the search may change. These are the keys that have an effect
+// in the study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)
 	_, summed := p.Method().(*gradientsum.Method)
-	if stepped && !summed { // if only sums are opened, a round has one step
+	if stepped && !summed { // otherwise only sums are opened, and a round has one step
 		keys = append(keys, keySteps)
 	}
 	if stepped {
@@ -173,12 +174,12 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates that the search tries. Half of the candidates keep the sampling rate
-// of the rule.
+// rates are the sampling rates that the search tries. Half of the candidates have the sampling
+// rate of the rule.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
-// candidate returns the candidate at a point u of the unit cube, which has one coordinate for each
-// key.
+// candidate returns the candidate at a point u of the unit cube. The point has a coordinate for
+// each key.
 func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)
@@ -195,8 +196,8 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The search scales the product of steps and step size, which is the distance that all
-			// steps together can go.
+			// The searched quantity is the product of steps and step size, the distance that all
+			// steps together can move.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
 			rate := d.Rate
@@ -211,17 +212,17 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between returns a multiple of x between low·x and high·x. It is rounded to two digits, so that a
-// setting that a user pastes equals the setting that was tried.
+// between returns a multiple of x between low·x and high·x. It is rounded to two digits, so that
+// a setting that a user pastes is exactly the one that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return rounded
 }
 
-// cube returns point n of a sequence that fills the unit cube evenly. It adds to an offset n times
-// the inverse powers of the root of x^(d+1) = x + 1, which for d = 1 is the golden ratio (Roberts,
-// "The unreasonable effectiveness of quasirandom sequences", 2018).
+// cube returns point n of a sequence that fills the unit cube evenly. The point is an offset
+// plus n times the inverse powers of the root of x^(d+1) = x + 1. For d = 1 this root is the
+// golden ratio (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
 func cube(n int, offset []float64) []float64 {
 	d := len(offset)
 	root := 2.0

@@ -14,14 +14,14 @@ import (
 
 // Chosen is the result of a selection.
 type Chosen struct {
-	Candidate int         // the chosen candidate
-	Play      *sim.Play   // its score
-	Result    *sim.Result // with the cost of the whole selection
+	Candidate int         // index of the chosen candidate
+	Play      *sim.Play   // run of the chosen candidate
+	Result    *sim.Result // result of the run, with the cost of the whole selection
 }
 
-// Run plays every candidate, scores all candidates and chooses one. It then repeats the run of the
-// chosen candidate bit for bit, calls observe after its outcomes, and charges it with the cost of
-// all releases so far. Run calls done after every candidate.
+// Run runs every candidate, scores all candidates and chooses one. Run then repeats the chosen
+// run bit for bit, and calls observe after its outcomes. The result has the cost of the whole
+// selection. Run calls done after every candidate.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	}
 	seen := func(p *sim.Play, status sim.Status) error {
 		if status.Epsilon != nil {
-			status.Epsilon = &spent // all releases precede this run
+			status.Epsilon = &spent // all releases of the selection precede this run
 		}
 		return observe(p, status)
 	}
@@ -57,7 +57,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	return c, s.charge(c.Result, best, totals)
 }
 
-// play plays one candidate and returns the play and its result.
+// play runs one candidate. It returns the play and its result.
 func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe func(*sim.Play, sim.Status) error) (*sim.Play, *sim.Result, error) {
 	st, err := s.study(k, s.multiplier[k])
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe
 	return p, r, err
 }
 
-// release returns the noisy sum over all clients of the scores of every candidate.
+// release returns a noisy score of every candidate, summed over all clients.
 func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float64, error) {
 	totals := make([]float64, len(results))
 	dst, sum := make([]int64, len(results)), make([]int64, len(results))
@@ -103,8 +103,9 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns a vector for each record: the record's scores under all candidates, less the mean
-// of these scores. A vector depends only on its record and on the releases of the runs.
+// vectors returns a vector for each record. It contains the record's scores under all
+// candidates, minus the mean of these scores. A vector depends only on its record and on the
+// releases of the runs.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	vectors := make([][]float64, records.Len())
 	for i := range vectors {
@@ -154,11 +155,11 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog is the least log density of a record. Without this bound a density of zero would make
-// the record's vector infinite, and the gate would count it as zero.
+// leastLog is the minimum log density of a record. Without it, a density of zero would make the
+// record's vector infinite, and the gate would replace the vector by zero.
 const leastLog = -1e6
 
-// charge replaces the cost of the chosen run by the cost of the whole selection.
+// charge replaces the cost in a result by the cost of the whole selection.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

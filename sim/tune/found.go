@@ -10,41 +10,41 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Row is the result of a candidate.
+// A Row describes the result of a candidate.
 type Row struct {
 	Candidate
 	Runs  int      `json:"runs"`
-	Score *float64 `json:"score,omitempty"` // mean over runs on records that no candidate was chosen by
+	Score *float64 `json:"score,omitempty"` // mean over runs on records that were not used to choose candidates
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is the mean difference from the rule's score, where each run is compared with a run of
-	// the rule on the same records.
+	// Gain is the mean difference from the rule's score. Each run is compared with a run of the
+	// rule on the same records.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
-	// Failed is the error if there is no score.
+	// Failed is the error text if there is no score, and otherwise empty.
 	Failed string `json:"failed,omitempty"`
 
 	scores []float64
 }
 
-// Found is the result of a search.
+// Found describes the result of a search.
 type Found struct {
 	Study  string `json:"study"`
-	Digest string `json:"digest"` // path of the study
-	Data   string `json:"data"`   // for people
-	Public bool   `json:"public"` // files that the user asserts to be public; none if records are made up
+	Digest string `json:"digest"` // SHA-256 of the study document
+	Data   string `json:"data"`   // description of the records
+	Public bool   `json:"public"` // whether the records are files that the user asserts to be public
 	Score  Score  `json:"score"`
 	Seed   uint64 `json:"seed"`
 	Runs   int    `json:"runs"`
 	Tried  int    `json:"candidates"`
-	Failed int    `json:"failed"` // of them
+	Failed int    `json:"failed"` // number of candidates that failed
 
-	Rows []Row `json:"rows"` // finalists, best first, with the rule
-	Best int   `json:"best"` // recommended row: the rule's, unless another is better by more than chance
+	Rows []Row `json:"rows"` // rows of the finalists and the rule, best first
+	Best int   `json:"best"` // index of the recommended row; the rule's unless another is better by more than chance
 }
 
-// tally summarises trials in one row for each candidate.
+// tally returns one row for each candidate, with the results of its trials.
 func (s *Search) tally(trials []trial) []Row {
 	rows := make([]Row, len(s.candidates))
 	for _, t := range trials {
@@ -65,14 +65,14 @@ func (s *Search) tally(trials []trial) []Row {
 	return rows
 }
 
-// meanError returns mean and standard error of the mean.
+// meanError returns the mean of values and the standard error of the mean.
 func meanError(values []float64) (mean, err *float64) {
 	m, sd := stat.MeanStdDev(values, nil)
 	e := sd / math.Sqrt(float64(len(values)))
 	return &m, &e
 }
 
-// byScore orders rows by score, best first. Rows without a score come last.
+// byScore compares rows for sorting by score, best first. Rows without a score come last.
 func byScore(a, b Row) int {
 	switch {
 	case a.Score != nil && b.Score != nil:
@@ -85,7 +85,8 @@ func byScore(a, b Row) int {
 	return 0
 }
 
-// certain reports whether a candidate beats the rule in a one-sided t-test at the level 1/40.
+// certain reports whether a candidate is better than the rule by a one-sided t-test at the level
+// 1/40.
 func (r *Row) certain() bool {
 	if r.Gain == nil {
 		return false
@@ -94,7 +95,7 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found summarises a search.
+// found returns the result of a search.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -15,43 +15,42 @@ import (
 	"fedpvi/sim"
 )
 
-// SelectionOptions define the settings among which the private records choose.
+// SelectionOptions define the candidates among which the private records choose.
 type SelectionOptions struct {
-	Study      string   // path of the study
-	Settings   []string // key=value, replacing values of the study
+	Study      string   // path of the study file
+	Settings   []string // settings key=value that replace values in the study
 	Data       string   // file of records that replaces the study's
-	Candidates []string // each a list of key=value pairs apart by blanks; drawn around the rule if empty
-	Draw       int      // number of drawn candidates, with the rule
+	Candidates []string // each a list of key=value pairs, separated by blanks; if empty, candidates are drawn around the rule
+	Draw       int      // number of candidates, including the rule, if they are drawn
 	Score      Score
 	Seed       uint64
 	Workers    int
 }
 
-// scoreBudget is the share of the study's μ² for the scores. asideShare is the share of the records
-// that each client sets aside to compute the scores.
+// scoreBudget is the share of the study's μ² that the scores use. asideShare is the share of the
+// records that each client sets aside for the scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
-// A Selection chooses between candidates by the private records of a federation whose messages
-// anybody may read, so that every run and every score is a release. Their composition meets the
-// study's target: the runs have more noise than a single run would need.
+// A Selection chooses between candidates by the private records of a federation. Anybody may
+// read the federation's messages, so every run and every score is a release. Their composition
+// meets the study's target, so the runs have more noise than a single run would need.
 //
-// Every client sets some records aside and runs all candidates on its remaining records. For each
-// record set aside it computes the vector of the record's scores under all candidates, less their
+// Every client sets some records aside and runs all candidates on its other records. For each
+// record set aside it computes a vector of the record's scores under all candidates, minus their
 // mean. The client clips these vectors and releases their sum with noise.
 type Selection struct {
 	o          SelectionOptions
 	base       *study.Study
 	candidates []Candidate
-	multiplier []float64 // noise of each candidate's run
+	multiplier []float64 // noise multiplier of each candidate's run
 	protocols  []*pvi.Protocol
 	scores     *dpmech.GaussianSum
 }
 
-// NewSelection prepares a selection and calibrates its noise, before any record is
-// read.
+// NewSelection prepares a selection and calibrates its noise. It reads no records.
 func NewSelection(o SelectionOptions) (*Selection, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
 	if err != nil {
@@ -70,7 +69,7 @@ func NewSelection(o SelectionOptions) (*Selection, error) {
 	return s, nil
 }
 
-// selectable refuses studies for which no privacy of the selection is proven.
+// selectable returns an error for studies in which no privacy of a selection is proven.
 func selectable(st *study.Study) error {
 	switch {
 	case st.Privacy.Unit != study.Record:
@@ -88,8 +87,8 @@ func selectable(st *study.Study) error {
 // Study returns the study before the selection replaces any setting.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the candidates of the selection: the rule, and either the candidates of the
-// options or candidates drawn around the rule.
+// choose returns the candidates of the selection. These are the rule, and either the candidates
+// in the options or candidates drawn around the rule.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *Selection) choose() ([]Candidate, error) {
 	return all, nil
 }
 
-// parse reads a candidate: key=value pairs of searched keys.
+// parse returns the candidate in a text of key=value pairs with searched keys.
 func (s *space) parse(text string) (Candidate, error) {
 	c := Candidate{overrides: slices.Clone(s.start)}
 	for _, pair := range strings.Fields(text) {
@@ -136,8 +135,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds the noise with which all runs and scores together meet the target. It starts with
-// an equal part of the runs' μ² for each run.
+// calibrate finds the noise with which all runs and scores together meet the target. It starts
+// with the same share of the runs' μ² for each run.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -168,7 +167,7 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive makes the mechanisms of all runs and of the scores.
+// derive makes the protocols of all runs and the mechanism of the scores.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -186,8 +185,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism of a client's scores of n candidates. Scores of 0 and 1, less
-// their mean over candidates, have a norm of at most √n/2.
+// newScores returns the mechanism for a client's scores of n candidates. Scores of 0 and 1,
+// minus their mean over candidates, form a vector of norm at most √n/2.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -195,8 +194,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the event of all releases under an adjacency. It composes the releases of every
-// candidate's run with the release of the scores.
+// Event returns the accounting event of all releases under an adjacency. It composes the
+// releases of every candidate's run with the release of the scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {
@@ -209,7 +208,7 @@ func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, err
 	return all, nil
 }
 
-// cost returns the ε of Event at the study's δ, and its μ.
+// cost returns the ε of Event at the study's δ, and the μ of Event.
 func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, err error) {
 	e, err := s.Event(adjacency)
 	if err != nil {
@@ -221,7 +220,7 @@ func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, e
 	}
 	bound, err := profile.Epsilon(s.base.Privacy.Delta)
 	if profile.Gaussian() {
-		mu = profile.Mu() // otherwise that of a part
+		mu = profile.Mu() // otherwise μ would be that of a part of the releases
 	}
 	return bound.Upper, mu, err
 }

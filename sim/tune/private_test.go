@@ -27,7 +27,7 @@ func selection(t testing.TB, o SelectionOptions) *Selection {
 
 func choose(t testing.TB, o SelectionOptions) *Chosen {
 	t.Helper()
-	var spent []float64 // after every outcome of the chosen run
+	var spent []float64 // ε after each outcome of the chosen run
 	c, err := selection(t, o).Run(context.Background(), func(int, int) {}, func(_ *sim.Play, status sim.Status) error {
 		if status.Outcome != nil {
 			spent = append(spent, *status.Epsilon)
@@ -43,13 +43,13 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The charge is the composition of all steps of all runs and of the scores. The test computes the
-// composition without the code that charges.
+// The test compares the charge with a composition of all steps of all runs and of the scores. It
+// computes this composition without the code that charges.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
 	s := selection(t, SelectionOptions{Study: path, Seed: 1, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
-	steps := []float64{200, 10, 200} // in all rounds
+	steps := []float64{200, 10, 200} // number of steps in all rounds of each run
 	squares := math.Pow(s.scores.NoiseMultiplier(), -2)
 	for k, p := range s.protocols {
 		squares += steps[k] / (p.Method().Noise().Multiplier * p.Method().Noise().Multiplier)
@@ -69,7 +69,8 @@ func TestSelectionIsCharged(t *testing.T) {
 	}
 }
 
-// The cost of a selection counts runs with Poisson sampling as sampled Gaussians.
+// The test checks that the cost of a selection counts runs with Poisson sampling as sampled
+// Gaussians.
 func TestSelectionOfSampledRuns(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Candidates: []string{"inference.sampling_rate=0.2 inference.steps=20"}})
 	got, _, err := s.cost(accountant.AddRemove)
@@ -91,8 +92,8 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// With a large ε the better candidate is chosen, whatever its position in the list. With a tiny ε
-// the noise decides.
+// The test checks that the better candidate is chosen at a large ε, at any position in the list.
+// At a tiny ε the noise must decide.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -114,7 +115,8 @@ func TestSelectionChooses(t *testing.T) {
 	}
 }
 
-// The same seed chooses the same candidate, with the same noise, with any number of workers.
+// The test checks that the same seed gives the same choice and the same noise with any number of
+// workers.
 func TestSelectionIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	candidates := []string{"privacy.clip=0.3", "inference.steps=20"}
@@ -126,14 +128,14 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	}
 }
 
-// The released scores contain the accounted noise of every client. The variance of 120 variates is
-// outside the bounds with probability below 10⁻⁴.
+// The test checks that the released scores contain the accounted noise of every client. The
+// variance of 120 variates is outside the bounds with probability below 10⁻⁴.
 func TestScoresHaveNoise(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
 	var results []*sim.Result
 	for k, p := range s.protocols {
 		natural := slices.Clone(p.Prior())
-		natural[0] += float64(k) // the means are apart, so the scores are
+		natural[0] += float64(k) // different means give different scores
 		results = append(results, &sim.Result{Natural: natural})
 	}
 	var squares, n float64
@@ -151,7 +153,7 @@ func TestScoresHaveNoise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, v := range vectors { // right or wrong: nothing is clipped
+			for _, v := range vectors { // scores are 0 or 1, so nothing is clipped
 				for k, x := range v {
 					totals[k] -= x
 				}
@@ -168,7 +170,8 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
-// Removing a record moves the sum of scores by at most the clip, for any scores.
+// The test checks that removing a record moves the sum of scores by at most the clip, for any
+// scores.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {
@@ -212,7 +215,7 @@ func TestScoreSensitivity(t *testing.T) {
 	}
 }
 
-// Scores of 0 and 1 are never clipped, so the total is the accuracy.
+// The test checks that scores of 0 and 1 are never clipped, so that the total is the accuracy.
 func TestAccuracyIsNotClipped(t *testing.T) {
 	for n := 2; n < 9; n++ {
 		for bits := range 1 << n {

@@ -14,12 +14,12 @@ import (
 	"fedpvi/sim"
 )
 
-// A Score is the quantity on held-out records that the search maximises.
+// A Score is the quantity that the search maximises on held-out records.
 type Score string
 
 const (
 	LogLikelihood Score = "log-likelihood" // mean log predictive density of a record
-	Accuracy      Score = "accuracy"       // share of records whose likeliest outcome was the observed one
+	Accuracy      Score = "accuracy"       // share of records whose most likely outcome was observed
 )
 
 // fits returns an error if the score is undefined for the study's outcome.
@@ -39,40 +39,42 @@ func (s Score) of(p *sim.Predictions) float64 {
 
 // Options configure a search.
 type Options struct {
-	Study    string   // path of the study
-	Settings []string // key=value, replacing values of the study
-	Public   []string // files of public records; records are made up if there are none
+	Study    string   // path of the study file
+	Settings []string // settings key=value that replace values in the study
+	Public   []string // files of public records; if there are none, records are made up
 	Score    Score
-	Budget   int // runs, at least [LeastBudget]
+	Budget   int // number of runs, at least [LeastBudget]
 	Seed     uint64
-	Workers  int // goroutines; the result does not depend on it
+	Workers  int // number of goroutines; the result does not depend on it
 }
 
-// LeastBudget is the fewest runs of a search.
+// LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// The first lookShare of the runs tries many candidates, looks times each. The remaining runs
-// compare the best candidates, at most finalists, with the rule on other records or other splits of
-// the records. The second part is necessary because the best of many scores is biased upwards.
+// The share lookShare of the runs tries many candidates, each in the number looks of runs. The
+// other runs compare at most finalists of the best candidates with the rule, on other records or
+// other splits of the records. This second part is necessary because the best of many scores is
+// biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
 	finalists = 4
 )
 
-// A Search looks for settings on records that cost no privacy.
+// A Search searches settings on records that cost no privacy.
 type Search struct {
 	o          Options
 	base       *study.Study
 	source     *source
 	candidates []Candidate
-	fixed      int // first candidates: the rule, and the study as written
+	fixed      int // number of candidates at the start that are not drawn: the rule, and the study as written
 
-	// calibrated returns a candidate's settings, with noise calibrated once for all runs.
+	// calibrated returns the settings of each candidate with calibrated noise. The calibration
+	// runs only once.
 	calibrated []func() ([]string, error)
 }
 
-// New prepares a search. It reports every problem of the study.
+// New prepares a search. Its error lists every problem of the study.
 func New(o Options) (*Search, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
 	if err != nil {
@@ -110,7 +112,8 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate adds to a candidate's settings the noise multiplier that meets the study's target.
+// calibrate returns a candidate's settings with the noise multiplier that meets the study's
+// target.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
 	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
@@ -129,7 +132,7 @@ func (s *Search) load(settings ...string) (*study.Study, error) {
 }
 
 // ruled returns the candidate that leaves every setting to its default rule. If the clip has no
-// rule, the candidate has the clip that was measured on made-up records.
+// rule, the candidate has the clip measured on made-up records.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -138,8 +141,8 @@ func (s *space) ruled() Candidate {
 	return c
 }
 
-// fixed returns the candidates that are not drawn: the rule, and the study as written if it sets a
-// searched key.
+// fixed returns the candidates that are not drawn. These are the rule and, if it sets a searched
+// key, the study as written.
 func (s *space) fixed() []Candidate {
 	all := []Candidate{s.ruled()}
 	if s.named {
@@ -171,11 +174,11 @@ type trial struct {
 	candidate int
 	seed      uint64
 	score     float64
-	err       error // error if there is no score
+	err       error // error of the run; nil if there is a score
 }
 
-// Run searches and returns the result. After every run it calls done with the number of finished
-// runs and the number of all runs.
+// Run runs the search and returns the result. After every run it calls done with the number of
+// finished runs and the number of all runs.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
@@ -205,7 +208,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns trials of all candidates on the same seeds.
+// trials returns trials of all candidates. Every candidate gets the same seeds.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {
@@ -216,8 +219,8 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials and calls count after each trial. It returns an error if a trial of the rule or
-// of the study as written fails. It records the errors of drawn candidates in their trials.
+// play runs trials, and calls count after each trial. It returns an error if a trial of the rule
+// or of the study as written fails. Errors of drawn candidates are recorded in their trials.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	next := make(chan *trial)
 	ended := make(chan *trial)
@@ -254,7 +257,7 @@ func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	return nil
 }
 
-// one plays one trial and returns its score.
+// one runs one trial and returns its score.
 func (s *Search) one(ctx context.Context, t *trial) (float64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

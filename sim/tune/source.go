@@ -10,19 +10,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// testShare is the share of held-out records if the study sets no share.
+// testShare is the share of held-out records in a study that sets no share.
 const testShare = 0.2
 
-// A source provides the records of a search. Its settings replace all of the study's own records,
-// including the held-out records, because they may be private.
+// A source provides the records of a search. Its settings replace all of the study's own
+// records. These include the held-out records, because they may be private too.
 type source struct {
 	words    string
-	public   bool // files that the user asserts to be public
+	public   bool // whether the records are files that the user asserts to be public
 	settings []string
 }
 
-// newSource returns a source of records from public files. If there are no public files, the source
-// generates records.
+// newSource returns a source that reads public files, or generates records if there are no
+// files.
 func newSource(st *study.Study, public []string) (s *source, err error) {
 	s = &source{settings: []string{"simulation.test_data="}, public: len(public) > 0}
 	if st.Simulation.Test == 0 {

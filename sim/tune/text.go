@@ -10,7 +10,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// Write prints the result: a table, and the settings to put into the study.
+// Write prints the result as a table and the settings to put into the study.
 func (f *Found) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s\nOn %s.\n\n", f.title(), f.Data)
 	if err := report.Table(w, "  ", 1, f.table()); err != nil {
@@ -36,7 +36,7 @@ func (f *Found) title() string {
 	return fmt.Sprintf("%s: %d candidates in %d runs, by the %s of records held out", f.Study, f.Tried, f.Runs, strings.ReplaceAll(string(f.Score), "-", " "))
 }
 
-// table returns a row for every finalist. It does not repeat the settings of the rule.
+// table returns a row for every finalist. It omits the settings of the rule.
 func (f *Found) table() [][]string {
 	header := []string{"settings", string(f.Score), "±", "above the rule", "±", "runs"}
 	rows := [][]string{header}
@@ -56,7 +56,7 @@ func (f *Found) table() [][]string {
 	return rows
 }
 
-// paste returns the recommended settings, as flags and as TOML.
+// paste returns the recommended settings, as flags and in TOML.
 func (c Candidate) paste() string {
 	if len(c.Settings) == 0 {
 		return " The study is that already.\n"

@@ -66,7 +66,7 @@ func search(t testing.TB, o Options) *Found {
 	return found
 }
 
-// The result depends on the seed and not on the number of workers.
+// The test checks that the result depends on the seed and not on the number of workers.
 func TestSearchIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	text := func(seed uint64, workers int) string {
@@ -85,7 +85,8 @@ func TestSearchIsDeterministic(t *testing.T) {
 	}
 }
 
-// For a study with poor settings the search recommends the rule, compared on the same records.
+// The test checks that the search recommends the rule for a study with poor settings, compared
+// on the same records.
 func TestSearchFindsBetterSettings(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Budget: 20, Settings: []string{"inference.step_size=1e-6", "privacy.epsilon=20"}})
 	worst := found.Rows[len(found.Rows)-1]
@@ -97,7 +98,8 @@ func TestSearchFindsBetterSettings(t *testing.T) {
 	}
 }
 
-// A search reads none of the study's own records and none of its held-out records.
+// The test checks that a search reads none of the study's own records, including its held-out
+// records.
 func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 	path := writeStudy(t, `data = "private.csv", test_data = "test.csv"`)
 	found := search(t, Options{Study: path, Seed: 1, Workers: 2})
@@ -133,7 +135,7 @@ func TestSearchRefusals(t *testing.T) {
 	}
 }
 
-// Drawn candidates fill their space and do not leave it.
+// The test checks that drawn candidates fill the search space and stay within it.
 func TestCandidates(t *testing.T) {
 	s, err := New(Options{Study: writeStudy(t, madeUp), Score: LogLikelihood, Budget: 400, Seed: 3})
 	if err != nil {
@@ -150,9 +152,9 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Method().Noise().Clip
-	for key, limits := range map[string][4]float64{ // from is approached to this factor; so is to
+	for key, limits := range map[string][4]float64{ // the minimum must be in the first two numbers, and the maximum in the last two
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
-		keySteps:   {25, 32, 170, 200}, // a quarter to twice of 100; two rounds make 200
+		keySteps:   {25, 32, 170, 200}, // a quarter to twice the rule's 100, except that two rounds make 200
 		keyDamping: {0.07, 0.1, 0.9, 1},
 		keyRate:    {0.05, 0.05, 1, 1},
 	} {
@@ -163,7 +165,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// If only sums are opened, a round has one step and no damping is searched.
+// The test checks that a round has one step and no damping is searched if only sums are opened.
 func TestCandidatesOfOpenedSums(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Settings: []string{"federation.opens=sums", "inference.steps="}})
 	for _, r := range found.Rows {
@@ -175,8 +177,8 @@ func TestCandidatesOfOpenedSums(t *testing.T) {
 	}
 }
 
-// For a model without a rule the search begins with a clip that cuts a fifth of the gradients of
-// made-up records.
+// For a model without a rule for the clip, the search begins with a clip measured on made-up
+// records. The test checks that it cuts a fifth of their gradients.
 func TestSearchMeasuresAClip(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	s, err := New(Options{Study: path, Score: LogLikelihood, Budget: LeastBudget, Seed: 1, Settings: []string{
