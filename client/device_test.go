@@ -108,8 +108,8 @@ func (l *listener) Write(memory uint64, words []uint64) error {
 }
 
 // The test checks that the client draws the batches for a device exactly and passes them as
-// lists. The device then adds no assumption about randomness, so a client may use it without
-// being told to.
+// lists. The device then adds no assumption about randomness, so a client may use it without an
+// order of the user.
 func TestBatchesForADeviceAreListed(t *testing.T) {
 	const listed = 2 // the batch kind for an explicit list of records
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))

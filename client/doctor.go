@@ -120,9 +120,9 @@ func (c *Client) examineData(m *Member, path string) Finding {
 	return passed(check, "%s matches the columns of the study: %d columns", path, len(m.Study.Columns))
 }
 
-// examineLink connects to the coordinator, which checks name resolution, reachability, TLS and
-// the coordinator's pinned key. It then compares the coordinator's record of this client with
-// the ledger.
+// examineLink connects to the coordinator. Connecting checks name resolution, reachability, TLS
+// and the coordinator's pinned key. examineLink then compares the coordinator's record of this
+// client with the ledger.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {

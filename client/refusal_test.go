@@ -82,6 +82,9 @@ func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	}
 }
 
+// The test lowers the policy's ε below the cost of the study, and checks that the study cannot
+// be approved.
+//
 //abuse:case P19 beyond the cap of the data set nothing is approved
 func TestTheCapIsKept(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
@@ -201,6 +204,8 @@ func TestRosterIsChecked(t *testing.T) {
 	}
 }
 
+// The test checks that a client refuses a roster with fewer clients than its policy requires.
+//
 //abuse:case A05 refused by the policy
 func TestTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
@@ -212,6 +217,9 @@ func TestTooFewParticipants(t *testing.T) {
 	p.refused("two clients of three", err, client.Declined, "2 clients, and the policy requires at least 3", 0)
 }
 
+// The test changes the coordinator's answer to a join. It checks that an answer that does not
+// match the invitation is refused and not saved.
+//
 //abuse:case A09 another key, study or authority than the invitation names: nothing is kept
 //abuse:case P09 a study that differs by a byte is refused
 func TestInvitationIsEnforced(t *testing.T) {
@@ -260,6 +268,8 @@ func (g guest) Join(ctx context.Context, r transport.JoinRequest) (transport.Adm
 	return a, err
 }
 
+// The test checks that an expired invitation is refused.
+//
 //abuse:case P11 refused
 func TestAnExpiredInvitation(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
@@ -340,6 +350,9 @@ func TestALyingCoordinator(t *testing.T) {
 	}
 }
 
+// The coordinator publishes a posterior that does not follow from the outcomes. The test checks
+// that the client refuses it.
+//
 //abuse:case A21 the posterior is refused; the client keeps its own
 func TestResultThatDoesNotFollow(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
@@ -376,6 +389,9 @@ func TestForkedTranscript(t *testing.T) {
 	p.refused("an entry that was published before", err, client.Declined, "does not follow", spent)
 }
 
+// The test exchanges the file of records during a study. It checks that the client refuses the
+// new file, and that the error quotes no value.
+//
 //abuse:case A24 during a study another file is refused
 //abuse:case P20 the error names the line, and no value
 func TestAnotherFileOfRecords(t *testing.T) {

@@ -49,7 +49,7 @@ func TestReviewStatesTheWidening(t *testing.T) {
 			if c.inference != "" {
 				tau = p.Method().(method.Stepped).ClosedFormNoise()
 			}
-			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // with the noise standard deviation 0.5 of the study
+			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // the outcome's noise has standard deviation 0.5
 			want := math.Sqrt(onestep.Closed(precision, tau) * precision)
 			if math.Abs(r.Noise.Widening/want-1) > 1e-12 || !(want > 1) || !strings.Contains(said, "times as wide as without noise") {
 				t.Errorf("%g times as wide, want %g: %s", r.Noise.Widening, want, said)

@@ -263,8 +263,8 @@ func (p *party) take(i transport.Item) error {
 	return nil
 }
 
-// answer computes an answer and puts it into the outbox, if a plan is pending and the outbox is
-// empty. It reports whether it did.
+// answer computes an answer and puts it into the outbox, if a plan is pending. It reports
+// whether the outbox then holds an answer.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
 	if !ok {

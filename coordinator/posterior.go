@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Posterior returns the posterior of a study that ended. It returns an error for a study that was aborted or is
-// not over.
+// Posterior returns the posterior of a study that ended. It returns an error if the study was
+// aborted or is not over.
 func (s *Study) Posterior(ctx context.Context) (*session.Posterior, error) {
 	err := s.call(ctx, func(b *batch) error {
 		switch b.state.phase() {
@@ -45,7 +45,7 @@ func (s *Study) Posterior(ctx context.Context) (*session.Posterior, error) {
 	return session.Describe(s.document, &r)
 }
 
-// Playable returns an error for a study that no coordinator can run, whichever clients join.
+// Playable returns an error if no coordinator can run the study, whichever clients join.
 func Playable(st *study.Study) error {
 	_, err := largestBody(st)
 	return err

@@ -44,7 +44,7 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 	return c.play(st, o)
 }
 
-// play sets up the federation of a cast.
+// play sets up the federation for the clients and records in c.
 func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	f, err := New(st, c.holders, o.Seed, max(1, o.Workers))
 	if err != nil {

@@ -189,6 +189,9 @@ func TestChangedFileIsNotOpened(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
+// The test lets other users read the directory, the file or a key, and checks that Open refuses
+// each.
+//
 //abuse:case P06 files and directories open to others are refused
 func TestOthersMayNotRead(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{

@@ -244,7 +244,10 @@ func TestFilterFollowsTheReleases(t *testing.T) {
 	}
 }
 
-//abuse:case A23 the second process gets the name of the first
+// The test checks that a second process cannot open the store, and that its error names the
+// first process.
+//
+//abuse:case A23 the error of the second process names the first
 func TestOneProcessAtATime(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -308,6 +311,9 @@ func TestStateIsEncrypted(t *testing.T) {
 	}
 }
 
+// The test checks that equal files have equal names, and that a name cannot be computed without
+// the data holder's key.
+//
 //abuse:case A18 the ledger names files by a keyed hash
 func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)

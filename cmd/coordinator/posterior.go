@@ -126,7 +126,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		}
 		draw := theta
 		if natural {
-			draw = z // no longer needed
+			draw = z // x is not needed any more, so its memory holds the draw
 			p.Units.Map(draw, theta)
 		}
 		for i, m := range p.Marginals {

@@ -95,6 +95,9 @@ func TestOrders(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// The test checks that only the owner can use the socket, that Dial fails without a coordinator,
+// and that Listen replaces an old socket.
+//
 //abuse:case P02 the socket is for the owner of the state directory
 func TestSocketIsForItsOwner(t *testing.T) {
 	dir, _ := serve(t)

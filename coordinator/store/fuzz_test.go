@@ -52,7 +52,7 @@ func FuzzFile(f *testing.F) {
 		}
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // a new file, because the damaged file may still be open
+		check(t, os.Remove(path)) // write a new file, because the damaged one may still be open
 		check(t, os.WriteFile(path, changed, 0o600))
 		memory.Beside(t, fixed, len(changed), read)
 	})

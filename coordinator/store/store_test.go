@@ -47,6 +47,8 @@ func in(t testing.TB, s *Store, f func(st Study) error) {
 	}))
 }
 
+// The test checks the file modes of the state directory and of the database.
+//
 //abuse:case P06 mode 0700 and 0600, one process at a time
 func TestStateIsForItsOwner(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")

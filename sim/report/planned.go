@@ -35,7 +35,7 @@ type plannedPrivacy struct {
 	Forecast method.Forecast `json:"forecast"`
 	Descent  *plannedDescent `json:"descent,omitempty"` // nil without private gradient steps
 
-	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
+	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without private gradient steps
 }
 
 // PlanJSON writes the plan of a study as a JSON object.

@@ -32,8 +32,8 @@ var kindNames = [kinds]string{
 	"a call is repeated", "a call is slow", "cut off", "the clock jumps", "absent", "an old entry is shown", "a forged entry is shown",
 }
 
-// A fault is a fault of a world. If Nth is positive, it happens when its process reaches this
-// step or call. Otherwise it happens at the time At.
+// A fault describes one fault of a world. If Nth is positive, it happens when its process
+// reaches this step or call. Otherwise it happens at the time At.
 type fault struct {
 	Kind  kind
 	Who   int           // process: 0 is the coordinator, m is client m

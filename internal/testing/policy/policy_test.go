@@ -339,6 +339,8 @@ func coordinator(f file) bool {
 
 func crypto(f file) bool { return f.folder == "crypto" || strings.HasPrefix(f.folder, "crypto/") }
 
+// The test checks that no file has an import in forbidden, unless the file is exempt.
+//
 //abuse:case P01 no serialisation of types by reflection
 //abuse:case P07 no daemon starts a process
 //abuse:case P15 no predictable source of randomness where it protects
