@@ -13,12 +13,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware is the noise-aware posterior in comparison with the plain posterior. Only reports
-// use it. Factors and predictions use the plain posterior.
+// A NoiseAware is the noise-aware posterior, compared with q. Only reports use it. Factors and
+// predictions use q.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
-	Marginals    []Marginal `json:"-"` // marginals of the noise-aware posterior
+	Marginals    []Marginal `json:"marginals"` // of the noise-aware posterior
 
 	// GradientNoise and CurvatureNoise are standard deviations of the noise of all clients
 	// together. They are for a sum of gradients, and for an element of a sum of curvatures.
@@ -36,12 +36,14 @@ type Compared struct {
 	NoiseAware Interval `json:"noise_aware"`
 }
 
-// An Interval is the central 90 % interval of a marginal.
+// An Interval has the middle 95 % and the middle 90 % of a marginal.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
-	Lower float64 `json:"q5"`
-	Upper float64 `json:"q95"`
+	Lower float64 `json:"q2.5"`
+	Upper float64 `json:"q97.5"`
+	Q5    float64 `json:"q5"`
+	Q95   float64 `json:"q95"`
 }
 
 // normal90 is the 95 % quantile of the standard normal distribution.
@@ -51,7 +53,7 @@ const normal90 = 1.644853626951472
 // own scale.
 func interval(p fit.Parameter, m, sd float64) Interval {
 	of := marginal(p, m, sd)
-	return Interval{of.Mean, of.SD, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
+	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
 // lastRound runs the last round of the study. It does nothing if the study has none or has
@@ -127,9 +129,8 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Mean = mean
+	out.Mean, out.Marginals = mean, marginals(p.Model(), p.Model().Units(), mean, cov)
 	for i, parameter := range p.Model().Parameters.All() {
-		out.Marginals = append(out.Marginals, marginal(parameter, mean[i], math.Sqrt(cov.At(i, i))))
 		out.Coefficients = append(out.Coefficients, Compared{
 			Name:       parameter.Name,
 			DataOnly:   interval(parameter, plainMean[i], math.Sqrt(plain.At(i, i))),

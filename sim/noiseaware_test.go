@@ -63,7 +63,7 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 	for i, c := range a.Coefficients {
 		sd := math.Sqrt(cov.At(i, i))
-		if c.NoiseAware.Mean != mean[i] || c.NoiseAware.SD != sd || math.Abs(c.NoiseAware.Upper-mean[i]-1.6448536269514722*sd) > 1e-12 {
+		if c.NoiseAware.Mean != mean[i] || c.NoiseAware.SD != sd || math.Abs(c.NoiseAware.Q95-mean[i]-1.6448536269514722*sd) > 1e-12 || math.Abs(c.NoiseAware.Upper-mean[i]-1.959963984540054*sd) > 1e-12 {
 			t.Errorf("%s: %+v, want N(%g, %g²)", c.Name, c.NoiseAware, mean[i], sd)
 		}
 		if c.DataOnly.Mean != r.Posterior[i].Mean || c.DataOnly.SD != r.Posterior[i].SD || c.NoiseAware.SD <= 0 {

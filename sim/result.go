@@ -28,23 +28,23 @@ type Result struct {
 	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	Posterior  []Marginal `json:"posterior"`
-	NonPrivate []Marginal `json:"nonprivate"` // posterior of the pooled records
+	// NoiseAware is the noise-aware posterior, nil if the study asks for none.
+	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
+
+	Posterior  []Marginal `json:"posterior"`  // of q
+	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
 
 	// Reference describes in words how the pooled records were fitted.
 	Reference string `json:"reference"`
 
-	// KL is the KL divergence of the posterior from the posterior of the pooled records without
-	// privacy, in nats.
+	// KL is the divergence, in nats, of q from the posterior of the pooled records
+	// without privacy.
 	KL float64 `json:"kl_to_nonprivate"`
 
-	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how
-	// well the fit of the pooled records does. Both are nil if no records were held out.
+	// Test measures how q predicts held-out records. NonPrivateTest measures how the
+	// fit of the pooled records predicts them. Both are nil if no records were held out.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
-
-	// NoiseAware is the noise-aware posterior. It is nil if the study requests none.
-	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
 
@@ -60,19 +60,31 @@ type Result struct {
 
 	Folder string `json:"folder,omitempty"`
 
-	Family     string           `json:"-"`
-	Natural    []float64        `json:"-"`
-	Covariance [][]float64      `json:"-"`
-	Predicted  []fit.Prediction `json:"-"` // predictions of the held-out records
+	Family     string           `json:"-"` // of q
+	Natural    []float64        `json:"-"` // parameters of q
+	Covariance [][]float64      `json:"-"` // of θ under q
+	Units      fit.Units        `json:"-"`
+	Predicted  []fit.Prediction `json:"-"` // by held-out record
 }
 
-// A Marginal describes one coefficient of a posterior.
+// A Marginal describes one coefficient of a posterior, on the model's scale and in natural
+// units.
 type Marginal struct {
 	Name  string  `json:"name"`
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
 	Lower float64 `json:"q2.5"`
 	Upper float64 `json:"q97.5"`
+	fit.Natural
+}
+
+// Shown returns the marginals of the posterior that reports show first: the noise-aware
+// posterior if there is one, otherwise q.
+func (r *Result) Shown() []Marginal {
+	if r.NoiseAware != nil {
+		return r.NoiseAware.Marginals
+	}
+	return r.Posterior
 }
 
 // Privacy is the cost of one client's releases.
@@ -139,22 +151,21 @@ type Spent struct {
 	Mu        float64              `json:"mu,omitempty"`
 }
 
-// normal95 is the 97.5 % quantile of the standard normal distribution.
-const normal95 = 1.959963984540054
-
-// marginals returns the marginal distribution of each parameter on its own scale. A parameter
-// whose coordinate is its logarithm has a log-normal distribution.
-func marginals(m *fit.Model, mean []float64, cov mat.Symmetric) []Marginal {
+// marginals returns the marginal of each parameter on its own scale. A parameter whose coordinate
+// is its logarithm has a log-normal distribution.
+func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
+	natural := units.Marginals(mean, cov)
 	for i, p := range m.Parameters.All() {
 		out[i] = marginal(p, mean[i], math.Sqrt(cov.At(i, i)))
+		out[i].Natural = natural[i]
 	}
 	return out
 }
 
 // marginal returns the marginal distribution of a parameter whose coordinate is N(m, sd²).
 func marginal(p fit.Parameter, m, sd float64) Marginal {
-	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - normal95*sd), Upper: p.Back(m + normal95*sd)}
+	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - fit.Normal95*sd), Upper: p.Back(m + fit.Normal95*sd)}
 	if p.Log {
 		out.Mean = math.Exp(m + sd*sd/2)
 		out.SD = out.Mean * math.Sqrt(math.Expm1(sd*sd))
@@ -178,6 +189,7 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 		Void:     f.verdicts[pvi.Void],
 		Family:   p.Family().Name(),
 		Natural:  append([]float64(nil), f.Server.Posterior()...),
+		Units:    p.Model().Units(),
 	}
 	for _, s := range f.Shards {
 		r.Records += s.Len()
@@ -186,14 +198,14 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Posterior = marginals(p.Model(), mean, cov)
+	r.Posterior = marginals(p.Model(), r.Units, mean, cov)
 	for i := range mean {
 		r.Covariance = append(r.Covariance, mat.Row(nil, i, cov))
 	}
 	if mean, cov, err = reference.Moments(); err != nil {
 		return nil, err
 	}
-	r.NonPrivate = marginals(p.Model(), mean, cov)
+	r.NonPrivate = marginals(p.Model(), r.Units, mean, cov)
 	r.Reference = reference.Method
 	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
 		return nil, err
@@ -216,7 +228,7 @@ func (r *Result) notes(st *study.Study) []string {
 	case r.Accepted == 0:
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
 	case r.NoiseAware != nil:
-		notes = append(notes, "The sds do not include the privacy noise; the noise-aware ones do.")
+		notes = append(notes, "The sds include the privacy noise, by "+r.NoiseAware.Method+".")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds do not include the privacy noise.")
 	}

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
 )
@@ -38,8 +38,9 @@ type runCommand struct {
 	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
 	Workers int     `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
-	Quiet bool `short:"q" help:"Show no progress."`
+	Ratios bool `help:"Print odds ratios and rate ratios, in place of their logarithms."`
+	JSON   bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
+	Quiet  bool `short:"q" help:"Show no progress."`
 }
 
 func (runCommand) Help() string {
@@ -48,12 +49,14 @@ func (runCommand) Help() string {
   sim run study.toml                               with the study's own records and seed
   sim run study.toml --data mine.csv --out first   with another file of records
   sim run study.toml --set privacy.epsilon=4       with another promise
+  sim run study.toml --ratios                      odds ratios or rate ratios
   sim run study.toml --non-private                 the result without privacy
   sim run study.toml --json | jq .privacy          for a script
 
 The folder of results holds the study, the transcript, the posterior (JSON, CSV, and draws in
 the format of CmdStan, for ArviZ, posterior and bayesplot), the privacy statement, and plots
-(SVG, PNG).
+(SVG, PNG). Numbers are on the model's scale and in the units of the study's columns;
+natural-draws-1.csv and the others have the same draws in these units.
 
 The program looks for a file of records that the study names beside the study and in the
 folder FEDPVI_DATA (default ../shared/data).`
@@ -79,13 +82,16 @@ func (c *runCommand) Run(ctx context.Context) error {
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
-	return printResult(os.Stdout, play.Federation.Protocol.Study(), result, play.Report)
+	return printResult(os.Stdout, play, result, c.Ratios)
 }
 
 func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
 	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers)})
 	if err != nil {
 		return nil, nil, err
+	}
+	if c.Ratios && !play.Federation.Protocol.Model().Units().Ratios() {
+		return nil, nil, words.ErrNoRatio
 	}
 	devices := c.devices(c.Quiet)
 	defer func() { err = errors.Join(err, devices.Close()) }()
@@ -141,17 +147,15 @@ func cores(workers int) int {
 	return workers
 }
 
-func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Report) error {
-	if err := report.Posterior(w, st, r); err != nil {
-		return err
-	}
-	if err := report.Intervals90(w, r); err != nil {
+func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error {
+	st := play.Federation.Protocol.Study()
+	if err := report.Posterior(w, st, r, ratios); err != nil {
 		return err
 	}
 	if err := report.Predictions(w, st, r); err != nil {
 		return err
 	}
-	if err := report.Reading(w, reading); err != nil {
+	if err := report.Reading(w, play.Report); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

@@ -125,5 +125,5 @@ func (c *tuneCommand) choose(ctx context.Context) (err error) {
 	if err := selection.Write(os.Stdout, chosen); err != nil {
 		return err
 	}
-	return printResult(os.Stdout, st, chosen.Result, chosen.Play.Report)
+	return printResult(os.Stdout, chosen.Play, chosen.Result, false)
 }

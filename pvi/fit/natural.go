@@ -262,7 +262,12 @@ func (u Units) Identity() bool {
 	return true
 }
 
-// Map writes the coordinates of θ in natural units to out.
+// Ratios reports whether the exponential of a parameter is a ratio of odds or rates.
+func (u Units) Ratios() bool {
+	return slices.ContainsFunc(u, func(row Row) bool { return row.Ratio != "" })
+}
+
+// Map writes the coordinates in natural units of θ to out.
 func (u Units) Map(out, theta []float64) {
 	for i, row := range u {
 		out[i] = row.Shift

@@ -4,16 +4,54 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/sim"
 )
 
-// Draws writes n independent draws from the posterior as the CSV file of a CmdStan chain. ArviZ,
-// rstan and cmdstanr can read this format, and through cmdstanr also posterior and bayesplot.
-// The column lp__ is the log density of the draw.
-func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, normal func() float64) error {
+// A shown is the posterior that a report shows: the noise-aware posterior if there is one,
+// otherwise q.
+type shown struct {
+	*sim.Result
+	family  gaussian.Family
+	natural []float64 // parameters in family
+}
+
+// newShown returns the posterior of a result whose q is in the given family.
+func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
+	a := r.NoiseAware
+	if a == nil {
+		return &shown{r, family, r.Natural}, nil
+	}
+	full := gaussian.Full(len(a.Mean))
+	s := &shown{r, full, make([]float64, full.Size())}
+	return s, full.FromMoments(s.natural, a.Mean, mat.NewSymDense(len(a.Mean), slices.Concat(a.Covariance...)))
+}
+
+// naturalCovariance returns the covariance of the coordinates in natural units.
+func (s *shown) naturalCovariance() ([][]float64, error) {
+	_, cov, err := s.family.Moments(s.natural)
+	if err != nil {
+		return nil, err
+	}
+	natural := s.Units.Covariance(cov)
+	rows := make([][]float64, len(s.Units))
+	for i := range rows {
+		rows[i] = mat.Row(nil, i, natural)
+	}
+	return rows, nil
+}
+
+// draws writes n independent draws from the posterior as the CSV file of one
+// CmdStan chain, which ArviZ, cmdstanr (and with it posterior and bayesplot) and
+// rstan read. lp__ is the log density of the draw on the model's scale.
+func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() float64) error {
+	r := s.Result
 	out := bufio.NewWriter(w)
 	header := []string{
 		"stan_version_major = 2",
@@ -34,23 +72,37 @@ func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, nor
 		fmt.Sprintf("  seed = %d", r.Seed),
 		"these are independent draws from a variational posterior, made by fedpvi",
 	}
+	names := stanNames(r)
+	if natural {
+		for i, row := range s.Units {
+			header = append(header, fmt.Sprintf("%s: %s", names[i], row.Unit))
+		}
+	}
 	for _, line := range append(header, r.Notes...) {
 		fmt.Fprintf(out, "# %s\n", line)
 	}
-	fmt.Fprintf(out, "lp__,accept_stat__,%s\n", strings.Join(stanNames(r), ","))
-	sample, err := family.Sampler(r.Natural)
+	fmt.Fprintf(out, "lp__,accept_stat__,%s\n", strings.Join(names, ","))
+	sample, err := s.family.Sampler(s.natural)
 	if err != nil {
 		return err
 	}
-	theta := make([]float64, family.Dim())
+	theta, units := make([]float64, s.family.Dim()), make([]float64, s.family.Dim())
 	for range n {
 		sample(theta, normal)
-		lp, err := family.LogDensity(r.Natural, theta)
+		lp, err := s.family.LogDensity(s.natural, theta)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "%.10g,1", lp)
-		for _, x := range theta {
+		draw := theta
+		if natural {
+			draw = units
+			s.Units.Map(draw, theta)
+		}
+		for i, x := range draw {
+			if natural && s.Units[i].Log {
+				x = math.Exp(x)
+			}
 			fmt.Fprintf(out, ",%.10g", x)
 		}
 		out.WriteByte('\n')

@@ -112,11 +112,14 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	if err != nil {
 		return err
 	}
+	shown, err := newShown(r, family)
+	if err != nil {
+		return err
+	}
 	steps := []func() error{
-		func() error { return f.texts(st, r) },
-		func() error { return f.noiseAware(r, p.Normals) },
+		func() error { return f.texts(st, r, shown) },
 		func() error { return f.predictions(st, r) },
-		func() error { return f.draws("draws", r, family, p.Normals) },
+		func() error { return f.draws(shown, p.Normals) },
 		func() error { return f.figures(r, h, family, p.Reference) },
 	}
 	for _, step := range steps {
@@ -149,23 +152,34 @@ func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 }
 
 // texts writes the study, the result, the posterior and the privacy statement.
-func (f *Folder) texts(st *study.Study, r *sim.Result) error {
+func (f *Folder) texts(st *study.Study, r *sim.Result, s *shown) error {
+	cov, err := s.naturalCovariance()
+	if err != nil {
+		return err
+	}
+	if a := r.NoiseAware; a != nil {
+		err = f.write("noise-aware.csv", func(w io.Writer) error { return noiseAwareCSV(w, a) })
+	}
 	return errors.Join(
+		err,
 		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
 		f.writeJSON("run.json", r),
-		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, r.NoiseAware}),
+		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.NoiseAware, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, cov}),
 		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
 		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
 	)
 }
 
-// draws writes draws from a posterior, with one file for each chain.
-func (f *Folder) draws(name string, r *sim.Result, family gaussian.Family, normal func(chain int) func() float64) error {
+// draws writes draws from the posterior to one file for each chain, and the same draws in
+// natural units to another.
+func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
-		err := f.write(fmt.Sprintf("%s-%d.csv", name, chain), func(w io.Writer) error {
-			return Draws(w, r, family, chain, DrawsPerChain, normal(chain))
-		})
-		if err != nil {
+		write := func(name string, natural bool) error {
+			return f.write(fmt.Sprintf(name, chain), func(w io.Writer) error {
+				return s.draws(w, natural, chain, DrawsPerChain, normal(chain))
+			})
+		}
+		if err := errors.Join(write("draws-%d.csv", false), write("natural-draws-%d.csv", true)); err != nil {
 			return err
 		}
 	}
@@ -234,14 +248,17 @@ func WriteFigure(path string, figure Figure) error {
 
 // posteriorFile is the JSON of posterior.json.
 type posteriorFile struct {
-	Notes      []string       `json:"notes,omitempty"`
-	Posterior  []sim.Marginal `json:"posterior"`
-	NonPrivate []sim.Marginal `json:"nonprivate"`
-	Family     string         `json:"family"`
-	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision as its lower triangle by rows or its diagonal
-	Covariance [][]float64    `json:"covariance"`
-
+	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
+	Posterior  []sim.Marginal  `json:"posterior"` // of q, as the three below
+	NonPrivate []sim.Marginal  `json:"nonprivate"`
+	Family     string          `json:"family"`
+	Natural    []float64       `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
+	Covariance [][]float64     `json:"covariance"`
+
+	// NaturalCovariance is the covariance of the posterior that is shown first, in natural
+	// units; a parameter whose coordinate is its logarithm stands for the logarithm.
+	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 
 // statementFile writes privacy.txt. It contains the privacy statement and the notes for readers
@@ -260,18 +277,27 @@ func statementFile(w io.Writer, r *sim.Result) error {
 
 func posteriorCSV(w io.Writer, r *sim.Result) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"coefficient", "mean", "sd", "q2.5", "q97.5", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5"})
-	for i, m := range r.Posterior {
-		row := []string{m.Name}
-		for _, s := range []sim.Marginal{m, r.NonPrivate[i]} {
-			for _, x := range []float64{s.Mean, s.SD, s.Lower, s.Upper} {
-				row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
-			}
-		}
-		out.Write(row)
+	out.Write([]string{"coefficient", "mean", "sd", "q2.5", "q97.5", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5",
+		"natural_mean", "natural_sd", "natural_low", "natural_high",
+		"nonprivate_natural_mean", "nonprivate_natural_sd", "nonprivate_natural_low", "nonprivate_natural_high", "unit"})
+	for i, m := range r.Shown() {
+		p := r.NonPrivate[i]
+		a, b := m.Natural, p.Natural
+		row := append([]string{m.Name}, exact(m.Mean, m.SD, m.Lower, m.Upper, p.Mean, p.SD, p.Lower, p.Upper,
+			a.Mean, a.SD, a.Low, a.High, b.Mean, b.SD, b.Low, b.High)...)
+		out.Write(append(row, m.Unit))
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// exact returns numbers with all their digits.
+func exact(numbers ...float64) []string {
+	out := make([]string, len(numbers))
+	for i, x := range numbers {
+		out[i] = strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return out
 }
 
 func (f *Folder) writeJSON(name string, v any) error {

@@ -25,15 +25,15 @@ type intervalSet struct {
 
 // intervalSets returns an intervalSet for each posterior that the figure compares.
 func intervalSets(r *sim.Result) []intervalSet {
-	sets := []intervalSet{{"federated", r.Posterior, Palette[0], draw.CircleGlyph{}}}
-	if a := r.NoiseAware; a != nil {
-		sets = append(sets, intervalSet{"noise-aware, by " + a.Method, a.Marginals, Palette[2], draw.TriangleGlyph{}})
+	return []intervalSet{
+		{"federated", r.Shown(), Palette[0], draw.CircleGlyph{}},
+		{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}},
 	}
-	return append(sets, intervalSet{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}})
 }
 
-// Intervals draws the 95 % intervals of the posterior, the noise-aware posterior, and the
-// posterior of the pooled records without privacy.
+// Intervals draws the 95 % intervals of the posterior that is shown first, beside the intervals of
+// the pooled records without privacy. Lines are on the model's scale, which all coefficients share;
+// below the name of each coefficient are its numbers in natural units.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.Posterior), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -43,10 +43,10 @@ func Intervals(r *sim.Result) (Figure, error) {
 	for _, note := range r.Notes {
 		title += "\n" + note
 	}
-	p := NewPanel(title, "coefficient", "")
+	p := NewPanel(title, "coefficient on the model's scale; at the left the federated numbers in natural units", "")
 	names := make([]string, n)
-	for i, m := range r.Posterior[:n] {
-		names[n-1-i] = m.Name
+	for i, m := range r.Shown()[:n] {
+		names[n-1-i] = fmt.Sprintf("%s, %s\n%.3g [%.3g, %.3g]", m.Name, m.Unit, m.Natural.Mean, m.Low, m.High)
 	}
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
@@ -68,7 +68,7 @@ func Intervals(r *sim.Result) (Figure, error) {
 	legend := 0.6 * float64(len(sets)) // height of the legend in rows
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
-	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(480), Height: vg.Points(110 + 26*(float64(n)+legend))}, nil
+	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, nil
 }
 
 // add draws the first n intervals. They are shifted a little above or below the row of their

@@ -2,16 +2,10 @@ package report
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-
-	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi"
-	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -66,62 +60,13 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 
-// Intervals90 writes a table of the 90 % intervals of the posterior and of the noise-aware
-// posterior. Without a noise-aware posterior it writes nothing.
-func Intervals90(w io.Writer, r *sim.Result) error {
-	a := r.NoiseAware
-	if a == nil {
-		return nil
-	}
-	fmt.Fprintf(w, "\nMiddle 90 %% of every coefficient, noise-aware by %s\n\n", a.Method)
-	rows := [][]string{{"", "mean", "sd", "5 %", "95 %", "│", "mean", "sd", "5 %", "95 %"}}
-	for _, c := range a.Coefficients {
-		row := []string{c.Name}
-		for _, x := range []sim.Interval{c.NoiseAware, c.DataOnly} {
-			row = append(row, number(x.Mean), number(x.SD), number(x.Lower), number(x.Upper), "│")
-		}
-		rows = append(rows, row[:len(row)-1])
-	}
-	if err := Table(w, "  ", 1, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprint(w, "\nRight of the bar: the plain posterior, without the privacy noise.\n")
-	return err
-}
-
-// noiseAware writes noise-aware.csv and draws from the noise-aware posterior, if there is one.
-func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64) error {
-	a := r.NoiseAware
-	if a == nil {
-		return nil
-	}
-	d := len(a.Mean)
-	family := gaussian.Full(d)
-	cov := mat.NewSymDense(d, slices.Concat(a.Covariance...))
-	wide := *r
-	wide.Natural = make([]float64, family.Size())
-	wide.Notes = []string{"The spread includes the privacy noise, by " + a.Method + "."}
-	err := errors.Join(
-		family.FromMoments(wide.Natural, a.Mean, cov),
-		f.write("noise-aware.csv", func(w io.Writer) error { return noiseAwareCSV(w, a) }),
-	)
-	if err != nil {
-		return err
-	}
-	return f.draws("noise-aware-draws", &wide, family, normal)
-}
-
+// noiseAwareCSV writes the noise-aware posterior beside q, on the model's scale.
 func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95"})
+	out.Write([]string{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95", "q2.5", "q97.5", "data_only_q2.5", "data_only_q97.5"})
 	for _, c := range a.Coefficients {
-		row := []string{c.Name}
-		for _, s := range []sim.Interval{c.NoiseAware, c.DataOnly} {
-			for _, x := range []float64{s.Mean, s.SD, s.Lower, s.Upper} {
-				row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
-			}
-		}
-		out.Write(row)
+		a, d := c.NoiseAware, c.DataOnly
+		out.Write(append([]string{c.Name}, exact(a.Mean, a.SD, a.Q5, a.Q95, d.Mean, d.SD, d.Q5, d.Q95, a.Lower, a.Upper, d.Lower, d.Upper)...))
 	}
 	out.Flush()
 	return out.Error()

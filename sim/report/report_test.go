@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
 	"fedpvi/sim"
@@ -27,14 +29,21 @@ var two = sim.Result{
 	Study: "two-slopes", Seed: 3, Family: "full", Natural: []float64{1, -2, 1, 0, 1},
 	Posterior:  []sim.Marginal{{Name: "x", Mean: 1, SD: 1, Lower: -1, Upper: 3}, {Name: "sex[m]:age", Mean: -2, SD: 1, Lower: -4, Upper: 0}},
 	NonPrivate: []sim.Marginal{{Name: "x", Mean: 1.1, SD: .1, Lower: .9, Upper: 1.3}, {Name: "sex[m]:age", Mean: -2, SD: .1, Lower: -2.2, Upper: -1.8}},
+	Units:      fit.Units{{From: []int{0, 1}, Weights: []float64{2, -3}, Shift: 5, Unit: "mmHg"}, {From: []int{1}, Weights: []float64{1}, Shift: 2, Log: true}},
 }
 
 // The test checks the header and columns of the CmdStan file, and the moments of the draws.
 func TestDraws(t *testing.T) {
-	var buf bytes.Buffer
 	const n = 20_000
-	r := rand.New(rand.NewPCG(1, 2))
-	if err := Draws(&buf, &two, gaussian.Full(2), 2, n, r.NormFloat64); err != nil {
+	s, err := newShown(&two, gaussian.Full(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf, natural bytes.Buffer
+	if err := s.draws(&buf, false, 2, n, rand.New(rand.NewPCG(1, 2)).NormFloat64); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.draws(&natural, true, 2, n, rand.New(rand.NewPCG(1, 2)).NormFloat64); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"# stan_version_major = 2\n", "# method = sample (Default)\n", "#     num_samples = 20000\n", "#     algorithm = fixed_param\n", "# id = 2\n"} {
@@ -42,7 +51,30 @@ func TestDraws(t *testing.T) {
 			t.Errorf("the header has no line %q", line)
 		}
 	}
-	reader := csv.NewReader(&buf)
+	if !strings.Contains(natural.String(), "# x: mmHg\n") {
+		t.Error("the file in natural units does not tell them")
+	}
+	column, inUnits := columns(t, &buf, n), columns(t, &natural, n)
+	for k := range n {
+		for i, want := range []float64{2*column[2][k] - 3*column[3][k] + 5, math.Exp(column[3][k] + 2)} {
+			if got := inUnits[2+i][k]; math.Abs(got-want) > 1e-8*(1+math.Abs(want)) {
+				t.Fatalf("draw %d of coordinate %d in natural units: %g, want %g", k, i, got, want)
+			}
+		}
+	}
+	// Five standard errors; E[log q] of two unit normals is −1 − log 2π.
+	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
+		mean, sd := stat.MeanStdDev(column[i], nil)
+		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
+			t.Errorf("column %d has mean %g and sd %g, want %g and %g", i, mean, sd, want[0], want[1])
+		}
+	}
+}
+
+// columns reads a file of n draws of the coefficients of two.
+func columns(t *testing.T, file io.Reader, n int) (column [4][]float64) {
+	t.Helper()
+	reader := csv.NewReader(file)
 	reader.Comment = '#'
 	rows, err := reader.ReadAll()
 	if err != nil || len(rows) != n+1 {
@@ -51,7 +83,6 @@ func TestDraws(t *testing.T) {
 	if got := strings.Join(rows[0], " "); got != "lp__ accept_stat__ x sex_m__x_age" {
 		t.Errorf("columns %q", got)
 	}
-	var column [4][]float64
 	for _, row := range rows[1:] {
 		for i, field := range row {
 			x, err := strconv.ParseFloat(field, 64)
@@ -61,13 +92,7 @@ func TestDraws(t *testing.T) {
 			column[i] = append(column[i], x)
 		}
 	}
-	// The bounds are five standard errors. E[log q] of two unit normals is −1 − log 2π.
-	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
-		mean, sd := stat.MeanStdDev(column[i], nil)
-		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
-			t.Errorf("column %s has mean %g and sd %g, want %g and %g", rows[0][i], mean, sd, want[0], want[1])
-		}
-	}
+	return column
 }
 
 func TestStanNames(t *testing.T) {
@@ -296,16 +321,26 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The test checks that the noise-aware intervals are drawn beside the intervals of the plain
-// posterior.
-func TestNoiseAwareIntervalsAreDrawn(t *testing.T) {
+// The noise-aware posterior is drawn in place of q, and its draws are written.
+func TestNoiseAwareIsShown(t *testing.T) {
 	r := two
-	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.Posterior}
-	sets := intervalSets(&r)
-	if len(intervalSets(&two)) != 2 || len(sets) != 3 || sets[1].label != "noise-aware, by one-step" {
-		t.Errorf("%d sets, %+v", len(sets), sets)
+	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.NonPrivate, Mean: []float64{3, 4}, Covariance: [][]float64{{2, 1}, {1, 5}}}
+	if sets := intervalSets(&r); len(sets) != 2 || sets[0].of[0].Mean != 1.1 {
+		t.Errorf("sets %+v", sets)
 	}
 	if _, err := Intervals(&r); err != nil {
 		t.Error(err)
+	}
+	s, err := newShown(&r, gaussian.Diagonal(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, cov, err := s.family.Moments(s.natural)
+	if err != nil || math.Abs(mean[1]-4) > 1e-12 || math.Abs(cov.At(0, 1)-1) > 1e-12 || math.Abs(cov.At(1, 1)-5) > 1e-12 {
+		t.Errorf("mean %v, covariance %v, %v", mean, cov, err)
+	}
+	// The first coordinate is 2x − 3y + 5.
+	if natural, err := s.naturalCovariance(); err != nil || math.Abs(natural[0][0]-(4*2-2*6*1+9*5)) > 1e-10 || math.Abs(natural[0][1]-(2*1-3*5)) > 1e-10 {
+		t.Errorf("covariance in natural units %v, %v", natural, err)
 	}
 }

@@ -7,24 +7,32 @@ import (
 	"strings"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
-// Posterior writes a table of the posterior beside the posterior of the pooled records without
-// privacy.
-func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
-	fmt.Fprintf(w, "Posterior of %s from %s of %s%s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"), scaleNote(st))
-	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %", "│", "mean", "sd", "2.5 %", "97.5 %"}}
-	for i, m := range r.Posterior {
-		n := r.NonPrivate[i]
-		rows = append(rows, []string{
-			m.Name, number(m.Mean), number(m.SD), number(m.Lower), number(m.Upper),
-			"│", number(n.Mean), number(n.SD), number(n.Lower), number(n.Upper),
-		})
+// Posterior writes the table of a posterior in natural units, beside that of the pooled records
+// without privacy, and the table of the same posterior on the model's scale, beside q if that is
+// another. ratios is as in [words.Natural].
+func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
+	fmt.Fprintf(w, "Posterior of %s from %s of %s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"))
+	names, natural, pooled := make([]string, len(r.Posterior)), make([]fit.Natural, len(r.Posterior)), make([]fit.Natural, len(r.Posterior))
+	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %"}}
+	if r.NoiseAware != nil {
+		rows[0] = append(append(rows[0], "│"), rows[0][1:]...)
 	}
-	if err := Table(w, "  ", 1, rows); err != nil {
+	for i, m := range r.Shown() {
+		names[i], natural[i], pooled[i] = m.Name, m.Natural, r.NonPrivate[i].Natural
+		row := []string{m.Name, number(m.Mean), number(m.SD), number(m.Lower), number(m.Upper)}
+		if q := r.Posterior[i]; r.NoiseAware != nil {
+			row = append(row, "│", number(q.Mean), number(q.SD), number(q.Lower), number(q.Upper))
+		}
+		rows = append(rows, row)
+	}
+	if err := words.Natural(w, names, natural, pooled, ratios); err != nil {
 		return err
 	}
 	right := "the posterior of the pooled records without privacy"
@@ -35,10 +43,22 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	for _, note := range r.Notes {
 		io.WriteString(w, wrap(note))
 	}
+	if r.NoiseAware != nil || !r.Units.Identity() {
+		fmt.Fprintf(w, "\nOn the model's scale%s\n\n", scaleNote(st))
+		if err := Table(w, "  ", 1, rows); err != nil {
+			return err
+		}
+		if r.NoiseAware != nil {
+			io.WriteString(w, "\nRight of the bar: q, which the rounds move, without the privacy noise.\n")
+		}
+		if r.Scale == nil {
+			io.WriteString(w, "\n")
+		}
+	}
 	if err := scaleTable(w, r.Scale); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "KL divergence from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
+	_, err := fmt.Fprintf(w, "KL divergence of q from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
 		r.KL, r.Accepted, r.Outcomes, rejections(r))
 	return err
 }
@@ -70,10 +90,10 @@ func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
 	}
-	mapped := ",\non columns mapped to [−1, 1] by their bounds" + foundNote(st)
+	mapped := ", on columns mapped to [−1, 1] by their bounds" + foundNote(st)
 	for _, i := range st.Reads() {
 		if st.Columns[i].Spread > 0 {
-			mapped = ",\non columns scaled as the study says"
+			mapped = ", on columns scaled as the study says"
 		}
 	}
 	if st.Model.Kind() != study.Measured {
