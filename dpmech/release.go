@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"fedpvi/internal/guard"
 	"fedpvi/internal/special"
 )
 
@@ -15,20 +16,30 @@ type Query func(add func(v []float64) error) error
 // sum the same sum without noise. Only dst may be released. Release draws the noise before it
 // calls query. A vector that is not finite adds zero.
 //
-// Release returns an error if a vector has the wrong length, if there are more than Config.Terms
-// vectors, or if query returns an error. dst and sum are then zero, and nothing was revealed.
+// Release returns an error if a vector has the wrong length, if there are more than
+// Config.Terms vectors, or if query returns an error. dst and sum are then zero, and
+// nothing was revealed. If query panics, the noise alone is released.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
 		return fmt.Errorf("gaussian sum: %w", err)
 	}
 	m.noise.Fill(dst, src)
-	clear(sum)
 	a := Accumulator{of: m, sum: sum, most: m.cfg.Terms}
-	err := query(a.Add)
+	return finish(dst, sum, a.gather(m.cfg.Terms, func() error { return query(a.Add) }))
+}
+
+// gather sets the sum to that of the vectors that query adds, at most most of them. It is zero if
+// query panics. That must depend on no record: a query drops a record that panics by itself.
+func (a *Accumulator) gather(most int, query func() error) (err error) {
+	a.begin(most) // clears the rest of a query that kept the sum
+	if guard.Run(func() { err = query() }) != nil {
+		a.begin(most)
+		return nil
+	}
 	if err == nil {
 		err = a.err // set if query ignored an error of add
 	}
-	return finish(dst, sum, err)
+	return err
 }
 
 // An Accumulator is the unfinished sum of a release. It clips and truncates every vector. Its

@@ -229,7 +229,7 @@ type SampledQuery func(batch []uint32, sum *Accumulator) error
 //
 // Next returns an error if a vector has the wrong length, if there are more vectors than
 // records, or if query returns an error. dst is then zero, nothing was revealed, and the
-// step is used up.
+// step is used up. If query panics, the noise alone is released.
 func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) error {
 	if r.taken >= r.of.cfg.Steps {
 		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
@@ -245,11 +245,7 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 
 // gather adds the sum of the vectors of the batch to dst, which holds the noise.
 func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
-	r.vectors.begin(len(r.batch)) // discards the vectors of a query that panicked or kept the accumulator
-	err := query(r.batch, r.vectors)
-	if err == nil {
-		err = r.vectors.err // set if query ignored an error
-	}
+	err := r.vectors.gather(len(r.batch), func() error { return query(r.batch, r.vectors) })
 	copy(r.sum, r.vectors.sum)
 	return finish(dst, r.sum, err)
 }

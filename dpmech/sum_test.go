@@ -335,6 +335,21 @@ func TestReleaseErrors(t *testing.T) {
 	}
 }
 
+// A release whose query panics has noise alone.
+func TestPanicReleasesNoise(t *testing.T) {
+	m := newSum(t, ordinary)
+	dst, want, sum := make([]int64, 3), make([]int64, 3), make([]int64, 3)
+	err := m.Release(dst, sum, seeded.Stream(1, "panic"), func(add func([]float64) error) error {
+		panic(add([]float64{1, 1, 1}))
+	})
+	if err != nil || !slices.Equal(sum, make([]int64, 3)) {
+		t.Fatalf("%v: the sum is %v", err, sum)
+	}
+	if err := m.Release(want, sum, seeded.Stream(1, "panic"), func(func([]float64) error) error { return nil }); err != nil || !slices.Equal(dst, want) {
+		t.Errorf("%v: released %v, without data %v", err, dst, want)
+	}
+}
+
 //abuse:case P17 a sum that could overflow is refused before anything is released
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {

@@ -151,10 +151,13 @@ func (e *cpu) strip(s int) {
 	total := e.length(e.query)
 	blocks := (total + block - 1) / block
 	for b := s * blocks / e.count; b < (s+1)*blocks/e.count; b++ {
-		n.norms(e.query, draws, n.pick(e.query, b*block, min((b+1)*block, total)), e.want)
-		if e.want {
-			n.add(draws)
-		}
+		rows := n.pick(e.query, b*block, min((b+1)*block, total))
+		_ = n.guarded(rows, func(rows []int32) { n.norms(e.query, draws, rows, e.want) }, func([]int32) error {
+			if e.want {
+				n.add(draws)
+			}
+			return nil
+		})
 	}
 }
 

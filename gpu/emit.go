@@ -48,14 +48,17 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 	n.unbounded = unbounded(q)
 	defer func() { n.unbounded = false }()
 	for from := 0; from < total; from += block {
-		n.norms(q, draws, n.pick(q, from, min(from+block, total)), true)
-		if o.sparse || q.Inside != nil {
-			o.reset(len(n.rows))
-		}
-		for k, w := range draws {
-			o.fill(n, k, w)
-		}
-		if err := o.hand(n, q, sink); err != nil {
+		rows := n.pick(q, from, min(from+block, total))
+		err := n.guarded(rows, func(rows []int32) { n.norms(q, draws, rows, true) }, func(rows []int32) error {
+			if o.sparse || q.Inside != nil {
+				o.reset(len(rows))
+			}
+			for k, w := range draws {
+				o.fill(n, k, w)
+			}
+			return o.hand(n, q, sink)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -79,9 +82,12 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
 	for from := 0; from < total; from += block {
+		var slopes []float64
 		rows := n.pick(q, from, min(from+block, total))
-		slopes := n.draws[0].fused.slopes(n.p.m.Verified(), rows)
-		if err := sink.AddRows(slopes, rows, x); err != nil {
+		err := n.guarded(rows, func(rows []int32) {
+			slopes = n.draws[0].fused.slopes(n.p.m.Verified(), rows)
+		}, func(rows []int32) error { return sink.AddRows(slopes, rows, x) })
+		if err != nil {
 			return err
 		}
 	}

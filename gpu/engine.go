@@ -15,7 +15,8 @@ type Evaluator interface {
 	// Sum writes the sum of the contributions to dst, of length q.Size(d), and returns the sum
 	// of the log densities, averaged over the draws. If dst is nil, Sum computes only densities.
 	Sum(dst []float64, q *Query) (Total, error)
-	// Each passes every record's contribution to the sink, in the order of the batch.
+	// Each hands every record's contribution to the sink, in the order of the batch. It
+	// leaves out a record whose contribution panics.
 	Each(q *Query, sink Sink) error
 	// Hessian writes the sum of the records' Hessians in θ, unclipped, to dst. dst has d(d+1)/2
 	// elements and receives the lower triangle row by row.
@@ -56,7 +57,8 @@ type Total struct {
 	// LogDensity is Σ ℓ_n, averaged over the draws. It leaves out records whose ℓ_n is not
 	// finite.
 	LogDensity float64
-	// Refused is the number of records that contributed zero because a number was not finite.
+	// Refused counts records that contributed zero because something was not finite or
+	// panicked.
 	Refused int
 }
 

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/model/tape"
@@ -79,6 +80,17 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	if n.factors(q, squared, value, len(draws)) && want {
 		n.scrub(len(draws))
 	}
+}
+
+// guarded computes and uses a block of rows. It refuses the rows for which compute panics.
+func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
+	refused := len(rows)
+	err := guard.Batch(rows, compute, func(some []int32) error {
+		refused -= len(some)
+		return use(some)
+	})
+	n.total.Refused += refused
+	return err
 }
 
 // run evaluates the program on a block of rows and returns the log densities. If want is true,

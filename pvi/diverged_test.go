@@ -11,11 +11,18 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// diverging is a solver that returns ErrDiverged. still is a solver that proposes no change.
+// diverging is a solver that fails to converge, panicking one that panics, and still one that
+// proposes no change.
 type (
 	diverging struct{ solver.Solver }
+	panicking struct{ solver.Solver }
 	still     struct{ solver.Solver }
 )
+
+func (panicking) Propose(dst []float64, _ solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
+	dst[0] = 1
+	panic("on these records")
+}
 
 func (diverging) Propose([]float64, solver.Problem, *dpmech.Stream) ([]accountant.Event, error) {
 	return nil, fmt.Errorf("%w: on these records", solver.ErrDiverged)
@@ -28,9 +35,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// Whether a client's solver converges is private. If the privacy unit is the client, a client
-// whose solver diverges answers as if its factor did not change, and is charged. In a study
-// without a privacy promise Propose returns the solver's error.
+// The convergence of a client's solver is private. If the privacy unit is the client, a client
+// whose solver diverges or panics answers as if its factor did not change, and is charged. In a
+// study without a privacy promise Propose returns an error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)
@@ -39,13 +46,21 @@ func TestDivergenceIsPrivate(t *testing.T) {
 		r := new(Release)
 		return r, s, s.Propose(r, &plan, seeded.Stream(1, "diverged"))
 	}
-	lost, site, err := release(clientPrivacy, func(s solver.Solver) solver.Solver { return diverging{s} })
-	if err != nil || site.Releases() != 1 {
-		t.Fatalf("a protected client that finds nothing: %v, %d releases charged", err, site.Releases())
-	}
 	same, _, err := release(clientPrivacy, func(s solver.Solver) solver.Solver { return still{s} })
-	if err != nil || !slices.Equal(lost.Change, same.Change) {
-		t.Errorf("it releases %v, one without a change %v, %v", lost.Change, same.Change, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wrap := range map[string]func(solver.Solver) solver.Solver{
+		"finds nothing": func(s solver.Solver) solver.Solver { return diverging{s} },
+		"panics":        func(s solver.Solver) solver.Solver { return panicking{s} },
+	} {
+		lost, site, err := release(clientPrivacy, wrap)
+		if err != nil || site.Releases() != 1 {
+			t.Fatalf("a protected client that %s: %v, %d releases charged", name, err, site.Releases())
+		}
+		if !slices.Equal(lost.Change, same.Change) {
+			t.Errorf("a client that %s releases %v, one without a change %v", name, lost.Change, same.Change)
+		}
 	}
 	if _, _, err := release(`unit = "none"`, func(s solver.Solver) solver.Solver { return diverging{s} }); err == nil {
 		t.Error("without a promise a client that finds nothing says nothing")

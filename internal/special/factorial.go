@@ -12,7 +12,7 @@ var logFactorials = func() (t [256]float64) {
 
 // LogFactorial returns log k! for a whole k ≥ 0.
 func LogFactorial(k float64) float64 {
-	if k < float64(len(logFactorials)) {
+	if k >= 0 && k < float64(len(logFactorials)) {
 		return logFactorials[int(k)]
 	}
 	return Lgamma(k + 1)

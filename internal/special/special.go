@@ -50,6 +50,18 @@ func mills(t float64) float64 {
 // Digamma returns the derivative of log Γ at x > 0.
 func Digamma(x float64) float64 { return mathext.Digamma(x) }
 
+// Trigamma returns the second derivative of log Γ at x > 0. It is +Inf at 0, and NaN below 0,
+// where mathext.Zeta panics.
+func Trigamma(x float64) float64 {
+	switch {
+	case x > 0:
+		return mathext.Zeta(2, x)
+	case x == 0:
+		return math.Inf(1)
+	}
+	return math.NaN()
+}
+
 // Lgamma returns log Γ(x) for x > 0.
 func Lgamma(x float64) float64 {
 	v, _ := math.Lgamma(x)

@@ -3,9 +3,11 @@ package ep
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
 	"fedpvi/internal/special"
 	"fedpvi/pvi/solver"
 )
@@ -143,17 +145,17 @@ func (s *DPSEP) step() error {
 
 // sum adds up the sites of a batch.
 func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	for len(batch) > 0 {
-		some := batch[:min(len(batch), together)]
-		if s.fetch != nil {
-			s.fetch.Fetch(some)
-		}
-		sites := s.sites[:len(some)*s.factor.tilted.Size()]
-		s.factor.sites(sites, some)
-		if err := sum.AddVectors(sites); err != nil {
+	size := s.factor.tilted.Size()
+	for some := range slices.Chunk(batch, together) {
+		err := guard.Batch(some, func(some []uint32) {
+			if s.fetch != nil {
+				s.fetch.Fetch(some)
+			}
+			s.factor.sites(s.sites[:len(some)*size], some)
+		}, func(some []uint32) error { return sum.AddVectors(s.sites[:len(some)*size]) })
+		if err != nil {
 			return err
 		}
-		batch = batch[len(some):]
 	}
 	return nil
 }

@@ -32,7 +32,13 @@ var models = map[string]string{
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
 }
 
-func newModel(t *testing.T, name string) *Model {
+func newModel(t testing.TB, name string) *Model {
+	t.Helper()
+	return modelOfCounts(t, name, 60)
+}
+
+// modelOfCounts returns a model whose column n is at most the given number.
+func modelOfCounts(t testing.TB, name string, most int) *Model {
 	t.Helper()
 	st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
 study = { version = 1, name = "s" }
@@ -43,9 +49,9 @@ column = [
   { name = "u", type = "numeric", bounds = [-1, 1] },
   { name = "v", type = "numeric", bounds = [0, 10] },
   { name = "y", type = "numeric", bounds = [-2, 2] },
-  { name = "n", type = "numeric", bounds = [0, 60] },
+  { name = "n", type = "numeric", bounds = [0, %d] },
   { name = "c", type = "categorical", levels = ["p", "q", "r"] },
-]`, models[name])))
+]`, models[name], most)))
 	if err != nil {
 		t.Fatal(err)
 	}

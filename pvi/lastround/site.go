@@ -50,30 +50,22 @@ func (s *Site) Releases() int {
 	return 0
 }
 
-// Propose answers the plan with noise from src. It charges the answer and draws the noise before
-// it reads the records. An invalid plan is [phase.Refused], and nothing is computed. Any other
-// error is charged and leaves r without numbers.
+// Propose answers the plan with noise from src. The answer is charged, and the noise of a sum is
+// drawn, before the records are read. A plan that is out of place is [phase.Refused], and nothing is
+// computed. Any other error leaves r without numbers, and is charged.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	*r = Release{}
 	if err := s.Check(plan); err != nil {
 		return err
 	}
 	s.answered, s.point = true, slices.Clone(plan.Point)
-	c := s.round
-	var gradientNoise, curvatureNoise dpmech.Noise
-	c.Gradient.Draw(&gradientNoise, src)
-	c.Curvature.Draw(&curvatureNoise, src)
-	gradient, err := released(c.Gradient, &gradientNoise, func(add func([]float64) error) error {
-		return s.records.EachGradient(s.point, add)
-	})
+	gradient, err := s.released(s.round.Gradient, src, s.records.EachGradient)
 	if err != nil {
-		return fmt.Errorf("client %s: last round: %w", s.id, err)
+		return err
 	}
-	curvature, err := released(c.Curvature, &curvatureNoise, func(add func([]float64) error) error {
-		return s.records.EachInformation(s.point, add)
-	})
+	curvature, err := s.released(s.round.Curvature, src, s.records.EachInformation)
 	if err != nil {
-		return fmt.Errorf("client %s: last round: %w", s.id, err)
+		return err
 	}
 	*r = Release{s.digest, s.id, gradient, curvature}
 	return nil
@@ -111,15 +103,14 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the result of a query plus noise that was drawn before.
-func released(m *dpmech.GaussianSum, noise *dpmech.Noise, query dpmech.Query) ([]int64, error) {
-	sum := m.NewAccumulator()
-	if err := query(sum.Add); err != nil {
-		return nil, err
+// released returns the noisy sum of what each passes for the records, at the point.
+func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
+	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // the latter stays here
+	err := m.Release(noisy, exact, src, func(add func([]float64) error) error { return each(s.point, add) })
+	if err != nil {
+		return nil, fmt.Errorf("client %s: last round: %w", s.id, err)
 	}
-	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // exact must not leave this function
-	err := m.ReleaseSum(noisy, exact, noise, sum)
-	return noisy, err
+	return noisy, nil
 }
 
 // tolerance is the largest allowed difference between the points of two machines if the points

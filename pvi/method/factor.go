@@ -3,7 +3,6 @@ package method
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi/lambda"
@@ -107,37 +106,34 @@ func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
 // slice is valid until the next call. Propose counts the solver's releases in spent, even if it
 // returns an error.
 func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
+	events, err := r.Solver.Propose(r.target, r.problem(t), src)
+	spent.Statistics += len(events)
+	return r.change(err)
+}
+
+// ProposeAlways is like Propose for a solver that releases nothing. If the solver diverges or
+// panics, the change is NaNs ([solver.ProposeAlways]).
+func (r *Refiner) ProposeAlways(t *Task, src *dpmech.Stream) ([]float64, error) {
+	return r.change(solver.ProposeAlways(r.Solver, r.target, r.problem(t), src))
+}
+
+func (r *Refiner) problem(t *Task) solver.Problem {
 	r.Natural(r.current, t.Lambda)
 	for i, q := range t.Natural {
 		r.cavity[i] = q - r.current[i]
 	}
-	problem := solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
-	events, err := r.Solver.Propose(r.target, problem, src)
-	spent.Statistics += len(events)
+	return solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
+}
+
+// change turns the proposed factor into the change from the present factor.
+func (r *Refiner) change(err error) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.subtract()
-	return r.target, nil
-}
-
-// ProposeAlways is like Propose, but if the solver diverges, it returns a change of NaNs
-// instead of an error, because an error would reveal private information.
-func (r *Refiner) ProposeAlways(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
-	change, err := r.Propose(t, src, spent)
-	if errors.Is(err, solver.ErrDiverged) {
-		for i := range r.target {
-			r.target[i] = math.NaN()
-		}
-		return r.target, nil
-	}
-	return change, err
-}
-
-func (r *Refiner) subtract() {
 	for i, now := range r.current {
 		r.target[i] -= now
 	}
+	return r.target, nil
 }
 
 // SendFactor writes a change to dst that needs no further noise, and stores it in Proposed. It

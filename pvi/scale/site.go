@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -106,9 +107,16 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum. It is valid until the next
-// call.
+// contribution returns the vector that record i adds to the sum; a vector that is not finite adds
+// zero. It is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
+	if guard.Run(func() { s.contribute(i, step) }) != nil {
+		s.row[0] = math.NaN()
+	}
+	return s.row
+}
+
+func (s *Site) contribute(i int, step *step) {
 	clear(s.row)
 	at := s.scaling.first()
 	if at == 1 {
@@ -126,7 +134,6 @@ func (s *Site) contribution(i int, step *step) []float64 {
 			part[0], part[1] = z, z*z
 		}
 	}
-	return s.row
 }
 
 // mark adds 1 to the bin of z.

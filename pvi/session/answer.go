@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
 	"fedpvi/pvi"
 )
 
@@ -37,17 +38,22 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 
 // Answer answers the pending plan, with noise from src.
 //
-// Answer changes the state. The caller must save the state and the charge before it sends a byte
-// of the release. If the release is lost, the caller must send the same bytes again, because a
-// plan has only one answer. A [pvi.Refused] changes nothing. After any other error there is no
-// release, and Spent is the cost of the noise that was drawn. It must be charged.
+// Answer changes the state. The caller must save the state and the charge before it sends a
+// byte of the release. If the release is lost, the caller must send the same bytes again,
+// because a plan has only one answer. A [pvi.Refused] changes nothing. With any other error
+// there is no release, and Spent is the cost of the noise that was drawn, which has to be
+// charged. A panic ends in an error that costs the whole quote. Panics on records do not get
+// here: mechanisms answer them with noise alone.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {
 		return Answer{}, err
 	}
 	a := Answer{Plan: s.pending.Plan, Spent: quote, Digest: s.Digest()}
-	err = s.phaseOf(s.pending).answer(&a, s.pending.Body, src)
+	fault := guard.Run(func() { err = s.phaseOf(s.pending).answer(&a, s.pending.Body, src) })
+	if fault != nil {
+		a.Release, a.Spent, err = nil, quote, fault
+	}
 	var refused *pvi.Refused
 	if errors.As(err, &refused) {
 		return Answer{}, err

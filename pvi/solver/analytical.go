@@ -6,6 +6,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/shard"
@@ -123,8 +124,12 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {
 			clear(record)
-			x, y := s.shard.Record(i)
-			s.model.AddStatistics(record, x, y)
+			if guard.Run(func() {
+				x, y := s.shard.Record(i)
+				s.model.AddStatistics(record, x, y)
+			}) != nil {
+				continue
+			}
 			if err := add(record); err != nil {
 				return err
 			}

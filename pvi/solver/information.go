@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/onestep"
 )
 
@@ -88,16 +89,20 @@ func (o Outcome) Information() (float64, error) {
 	return r.most(), nil
 }
 
-// EachGradient calls add with the gradient of every record's log likelihood at theta. The slice
-// is valid until add returns.
+// EachGradient calls add with the gradient of every record's log likelihood at theta, but for
+// records whose gradient panics. The slice is valid until add returns.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
 	gradient := make([]float64, r.dim)
 	for i, y := range r.y {
 		clear(gradient)
-		r.Predictors(eta, i, theta)
-		r.response.Eval(y, eta, g, h)
+		if guard.Run(func() {
+			r.Predictors(eta, i, theta)
+			r.response.Eval(y, eta, g, h)
+		}) != nil {
+			continue
+		}
 		for a, slope := range g {
 			index, value := r.design.Row(i*k + a)
 			for n, j := range index {
@@ -111,9 +116,9 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation calls add with the information of every record at theta, a packed matrix over
-// R^dim. The slice is valid until add returns. The outcome must have a bounded
-// [Outcome.Information].
+// EachInformation calls add with the packed information of every record at theta, a matrix
+// over R^dim, but for records whose information panics. The slice is valid until add returns. It
+// needs an outcome with a bounded [Outcome.Information].
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {
@@ -124,8 +129,12 @@ func (r *Regression) EachInformation(theta []float64, add func([]float64) error)
 	packed := make([]float64, onestep.Size(r.dim))
 	for i := range r.y {
 		clear(packed)
-		r.Predictors(eta, i, theta)
-		response.Information(eta, w)
+		if guard.Run(func() {
+			r.Predictors(eta, i, theta)
+			response.Information(eta, w)
+		}) != nil {
+			continue
+		}
 		for a := range k {
 			indexA, valueA := r.design.Row(i*k + a)
 			for b := range k {

@@ -3,10 +3,12 @@ package solver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
 )
 
 // ErrDiverged is returned if a solver finds no proper proposal. The error depends on the
@@ -14,11 +16,26 @@ import (
 // the client therefore proposes no change instead.
 var ErrDiverged = errors.New("no proper factor was found")
 
-// NaturalGradient proposes the factor after one natural-gradient step on the free energy: the
-// gradient, at q, of the expected log likelihood in the mean parameters of q
-// (conjugate-computation variational inference; Khan and Lin 2017). The factor is a function of
-// q alone, so the federation has the fixed point of pooled variational inference for any
-// partition, and for tied factors too.
+// ProposeAlways calls s.Propose for records without noise. If s diverges or panics,
+// ProposeAlways fills dst with NaNs and returns no error, because an error would reveal
+// private information.
+func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error {
+	var err error
+	fault := guard.Run(func() { _, err = s.Propose(dst, p, src) })
+	if fault == nil && !errors.Is(err, ErrDiverged) {
+		return err
+	}
+	for i := range dst {
+		dst[i] = math.NaN()
+	}
+	return nil
+}
+
+// NaturalGradient proposes the factor after one natural-gradient step on the free energy:
+// the gradient, at q, of the expected log likelihood in the mean parameters of q
+// (conjugate-computation variational inference; Khan and Lin 2017). The factor is a
+// function of q alone, so the federation has the fixed point of pooled variational
+// inference for any partition, and for tied factors too.
 //
 // With Laplace's approximation the derivatives are computed at the mean of q alone. The
 // federation then settles at the mode and curvature of the pooled posterior.

@@ -6,8 +6,6 @@ import (
 
 	"fedpvi/internal/special"
 	"fedpvi/pvi/study"
-
-	"gonum.org/v1/gonum/mathext"
 )
 
 // A Response is the log likelihood of one record's outcome y as a function of its predictors η.
@@ -134,8 +132,7 @@ func (poisson) Eval(y float64, eta, g, h []float64) float64 {
 	mean := math.Exp(eta[0])
 	g[0] = y - mean
 	h[0] = -mean
-	lgamma, _ := math.Lgamma(y + 1)
-	return y*eta[0] - mean - lgamma
+	return y*eta[0] - mean - special.Lgamma(y+1)
 }
 
 // negativeBinomial is the response of a count with mean μ = exp(η₀) and variance μ + μ²/exp(η₁).
@@ -162,8 +159,7 @@ func (negativeBinomial) Eval(y float64, eta, g, h []float64) float64 {
 	h[1] = bend - phi*p
 	h[2] = h[1]
 	h[3] = phi*(2*p-softplus+rise) - bend + phi*phi*fall
-	lgamma, _ := math.Lgamma(y + 1)
-	return y*t - (y+phi)*softplus + log - lgamma
+	return y*t - (y+phi)*softplus + log - special.Lgamma(y+1)
 }
 
 // risingFactorial returns the first derivative, the second derivative and the value of log Γ(φ +
@@ -179,11 +175,8 @@ func risingFactorial(phi, n float64) (first, second, value float64) {
 		}
 		return first, second, value
 	}
-	above, _ := math.Lgamma(phi + n)
-	below, _ := math.Lgamma(phi)
-	first = mathext.Digamma(phi+n) - mathext.Digamma(phi)
-	second = mathext.Zeta(2, phi+n) - mathext.Zeta(2, phi)
-	return first, second, above - below
+	above, below := special.Lgamma(phi+n), special.Lgamma(phi)
+	return special.Digamma(phi+n) - special.Digamma(phi), special.Trigamma(phi+n) - special.Trigamma(phi), above - below
 }
 
 // normal is the response of an outcome with distribution N(η₀, exp(2η₁)).
@@ -219,9 +212,7 @@ func (k knownNormal) Eval(y float64, eta, g, h []float64) float64 {
 type student struct{ nu, constant float64 }
 
 func newStudent(nu float64) student {
-	above, _ := math.Lgamma((nu + 1) / 2)
-	below, _ := math.Lgamma(nu / 2)
-	return student{nu, above - below - math.Log(nu*math.Pi)/2}
+	return student{nu, special.Lgamma((nu+1)/2) - special.Lgamma(nu/2) - math.Log(nu*math.Pi)/2}
 }
 
 func (student) Mean(eta []float64) float64 { return eta[0] }
@@ -273,7 +264,7 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 		g[k] = -g[k]
 	}
 	value := -largest - math.Log(total)
-	if y > 0 {
+	if y >= 1 && y <= float64(len(g)) {
 		g[int(y)-1]++
 		value += eta[int(y)-1]
 	}

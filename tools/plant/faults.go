@@ -210,6 +210,13 @@ var gateFaults = []fault{
 	}
 `,
 	}}},
+	{"batch-lost", "a record that panics takes the others with it", []edit{{
+		file: "pvi/solver/analytical.go", anchor: "\t\t\tclear(record)\n", after: `
+			if i == 40 && planted.Is("batch-lost") {
+				panic("outside of guard.Run")
+			}
+`,
+	}}},
 	{"precision-clipped", "precision clipped at the client", []edit{{
 		file: "pvi/method/change/change.go", anchor: remembered, before: `
 	if planted.Is("precision-clipped") {

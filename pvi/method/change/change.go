@@ -111,7 +111,7 @@ func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error 
 	m := c.method
 	c.spent.Changes++
 	m.Mechanism().Draw(&c.noise, src)
-	change, err := c.ProposeAlways(t, src, &c.spent)
+	change, err := c.ProposeAlways(t, src)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,6 @@
 package parts
 
 import (
-	"errors"
-	"math"
-
 	"fedpvi/dpmech"
 	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/method"
@@ -174,16 +171,8 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		_, err := s.Propose(c.target, c.problem(t), src)
-		if errors.Is(err, solver.ErrDiverged) {
-			// A change of NaNs counts as no change, because an error would reveal private
-			// information.
-			for i := range c.target {
-				c.target[i] = math.NaN()
-			}
-			err = nil
-		}
-		if err != nil {
+		// A change of NaNs counts as no change.
+		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}
 		if err := c.sum.AddKeeping(c.keep(k), c.change(t)); err != nil {
