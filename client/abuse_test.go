@@ -22,8 +22,8 @@ import (
 	"fedpvi/transport"
 )
 
-// fork returns a copy of the hub that closes the plan without further answers and continues
-// independently.
+// fork returns a copy of the hub that runs independently. The copy closes the plan without
+// further answers.
 func (h *hub) fork(server []byte, ask int) *hub {
 	h.t.Helper()
 	other := *h

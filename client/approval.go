@@ -108,13 +108,13 @@ func (c *Client) leftAlready(m *Member) error {
 	return err
 }
 
-// consent returns the signed approval for the coordinator.
+// consent returns the signed message with which this client consents to the study.
 func (c *Client) consent(m *Member) ([]byte, error) {
 	sequence, head := c.store.Head()
 	return transcript.SignApproval(c.store.Identity(), m.Hash, m.Coordinator, sequence, head)
 }
 
-// Terms returns the terms of the approval, and reports whether the study is approved under the
+// Terms returns the terms of the approval, and reports whether the study is approved under this
 // policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)

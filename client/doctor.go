@@ -29,7 +29,7 @@ func failed(check string, err error, fix string) Finding {
 type Examination struct {
 	Study string // name or digest of the study; empty selects the only one
 	Data  string // path of the file of records; empty skips the check
-	// Connect connects to the coordinator; nil skips the check.
+	// Connect connects to the coordinator. If it is nil, Examine skips the check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }

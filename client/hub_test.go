@@ -248,7 +248,7 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends a plan without the clients that have not answered.
+// close ends a plan. Clients that have not answered are left out.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)

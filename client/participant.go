@@ -275,7 +275,7 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 	return nil
 }
 
-// change returns the ledger change that saves the current state of the participant.
+// change returns a ledger.Change with the current state of the participant.
 func (a *participant) change(settled uint64) (ledger.Change, error) {
 	at, err := json.Marshal(a.at)
 	if err != nil {

@@ -137,7 +137,7 @@ func readDataset(t *document.Table) Dataset {
 	return d
 }
 
-// Allows reports whether the policy lists the coordinator.
+// Allows reports whether the policy lists the coordinator with the given fingerprint.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
 // dataset returns the data set with the given name. If the policy has one data set, an empty name

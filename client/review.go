@@ -30,7 +30,8 @@ type Review struct {
 	Noise       Noise            `json:"noise"`
 	Terms       Terms            `json:"terms"`
 	Approved    bool             `json:"approved"`
-	// Problems are the reasons why the study cannot be approved; empty if it can.
+	// Problems are the reasons why the study cannot be approved. It is empty if the study can be
+	// approved.
 	Problems []string `json:"problems,omitempty"`
 }
 

@@ -37,7 +37,7 @@ type Status struct {
 	Missed  string    `json:"gossip_misses,omitempty"` // daemons that other daemons do not hear; for information only
 }
 
-// A Run configures one run of the client in a study.
+// A Run configures a call of [Client.Run].
 type Run struct {
 	Member *Member
 	Policy *Policy

@@ -39,7 +39,7 @@ func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip)
 	return node
 }
 
-// sight returns the status of a client.
+// sight returns the present status of a client.
 func (h *house) sight(name identity.Name) ClientStatus {
 	h.t.Helper()
 	all := h.mustStatus().Clients

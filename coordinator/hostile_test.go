@@ -194,7 +194,7 @@ func TestHostileReleases(t *testing.T) {
 			if now := s.mustStatus(); !reflect.DeepEqual(now.Open[0].Waiting, status.Open[0].Waiting) {
 				t.Errorf("%s: the round waits for %v", name, now.Open[0].Waiting)
 			}
-			// A refused answer does not block other clients.
+			// Other clients must still be able to answer.
 			if from == s.north && piece > 1000 {
 				check(t, s.south.stepAll(t.Context()))
 			}
@@ -226,7 +226,8 @@ func approvalAsRelease(s *stand) (*party, transport.Item) {
 	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer returns an answer that client south computed and client north sealed and signed.
+// foreignAnswer returns an answer that client south has computed, but client north has encrypted
+// and signed.
 func foreignAnswer(s *stand) (*party, transport.Item) {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -306,7 +307,8 @@ func TestSecondAnswerIsRefused(t *testing.T) {
 	if kept != 1 {
 		t.Errorf("%d envelopes are kept as evidence", kept)
 	}
-	// After the round the same answer still gets the same reply, and a different answer is still refused.
+	// After the round, the same answer must get the same reply, and a different answer must be
+	// refused.
 	check(t, s.south.stepAll(t.Context()))
 	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	if err != nil || have != int64(len(s.good.Body)) {

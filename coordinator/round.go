@@ -87,7 +87,7 @@ func (b *batch) begin() error {
 	return nil
 }
 
-// roster returns the roster of the study.
+// roster returns a roster of the named clients and the coordinator.
 func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
 	entries := []roster.Entry{s.entry}
 	for _, name := range names {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A Study is one study of a hub. It implements [transport.Coordinator].
+// A Study is a study that a hub runs. It implements [transport.Coordinator].
 type Study struct {
 	hub       *Hub
 	hash      Hash

@@ -184,7 +184,7 @@ func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
-// Renew requests a new certificate.
+// Renew requests a new certificate for this client's TLS key.
 func (c *Client) Renew(ctx context.Context, request []byte) (certificate []byte, err error) {
 	var m *wirepb.RenewResponse
 	err = c.short(ctx, "Renew", func(ctx context.Context) (err error) {

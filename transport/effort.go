@@ -49,7 +49,7 @@ func (e *effort) end() {
 	e.cancel()
 }
 
-// moved records progress.
+// moved records that the call made progress.
 func (e *effort) moved() {
 	e.tries = 0
 	e.sent()

@@ -35,7 +35,7 @@ type Release struct {
 	Event    accountant.Event
 }
 
-// Save makes a change durable.
+// Save writes a change in a transaction of its own.
 func (s *Store) Save(c Change) error {
 	parts, err := s.sealParts(c)
 	if err != nil {

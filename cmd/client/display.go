@@ -19,7 +19,7 @@ type display struct {
 	over   chan struct{}
 }
 
-// tick is the interval between two drawings of the line.
+// tick is the interval at which the line is redrawn.
 const tick = time.Second
 
 func newDisplay(out *os.File) *display {

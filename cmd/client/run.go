@@ -67,7 +67,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// reading reports to the data holder how the records were read.
+// reading tells the data holder how the records were read.
 func (r *runCommand) reading(k *client.Client, m *client.Member) error {
 	_, read, _, err := k.Read(m, r.Data)
 	if err == nil && cli.Terminal(os.Stderr) {

@@ -77,7 +77,7 @@ func (w *Writer) bytes(b []byte) {
 // Consents writes the number of consents that follow.
 func (w *Writer) Consents(n int) { w.number(uint64(n)) }
 
-// Consent adds the consent of a client.
+// Consent writes the consent of a client.
 func (w *Writer) Consent(client string, envelope []byte) {
 	w.bytes([]byte(client))
 	w.bytes(envelope)
@@ -86,7 +86,7 @@ func (w *Writer) Consent(client string, envelope []byte) {
 // Answers writes the number of answers that follow.
 func (w *Writer) Answers(n int) { w.number(uint64(n)) }
 
-// Answer adds the envelope of a client's answer to the plan numbered ask.
+// Answer writes the envelope of a client's answer to plan number ask.
 func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 	w.number(ask)
 	w.bytes([]byte(client))
@@ -96,7 +96,7 @@ func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 // Entries writes the number of transcript entries that follow.
 func (w *Writer) Entries(n uint64) { w.number(n) }
 
-// Entry adds an entry of the transcript.
+// Entry writes an entry of the transcript.
 func (w *Writer) Entry(envelope, body []byte) {
 	w.bytes(envelope)
 	w.bytes(body)
@@ -125,7 +125,8 @@ func newReader(r io.Reader) *reader {
 	return in
 }
 
-// grow is the size of the first buffer in bytes. A false length costs no more memory than that.
+// grow is the size of the first buffer in bytes. A false length in a file costs no more memory
+// than that.
 const grow = 32 << 10
 
 // take returns the next n bytes. Its buffer grows as bytes arrive, so take allocates at most 3n

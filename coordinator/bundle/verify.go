@@ -37,7 +37,7 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
 
-// Unwrap returns the error without the place.
+// Unwrap returns the error without its place in the bundle.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // A verifier replays a study from its bundle.

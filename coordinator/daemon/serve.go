@@ -107,8 +107,9 @@ const (
 	// longAnswer is the size in bytes above which the numbers in answers use most of the memory
 	// of a round.
 	longAnswer = 4 << 20
-	// oftener is the garbage collector's target percentage (Go's default is 100) for studies with long answers.
-	// The live heap then consists of a few long slices of numbers, which the collector scans quickly.
+	// oftener is the garbage collector's target percentage for studies with long answers. Go's
+	// default is 100. The live heap then consists of a few long slices, which the collector
+	// scans quickly.
 	oftener = 15
 )
 

@@ -62,7 +62,7 @@ type Options struct {
 	// Wait is the time for which Open waits until another program unlocks the file. The default
 	// is one second.
 	Wait time.Duration
-	// Layer performs the store's operations on files.
+	// Layer opens files and performs the operations on them.
 	Layer durable.Layer
 }
 

@@ -115,7 +115,7 @@ func (t *Table) String(key string) (string, bool) {
 	return get(t, key, `text in "quotes"`, is[string])
 }
 
-// Bool returns the truth value at key.
+// Bool returns the Boolean value at key.
 func (t *Table) Bool(key string) (bool, bool) {
 	return get(t, key, "true or false", is[bool])
 }

@@ -66,7 +66,7 @@ func TestBatchAgainstMath(t *testing.T) {
 	}
 }
 
-// first and second return a function that writes the first or the second result of f.
+// The functions first and second return a function that writes only one of the two results of f.
 func first(f func(a, b, x []float64)) func(dst, x []float64) {
 	return func(dst, x []float64) { f(dst, make([]float64, len(x)), x) }
 }

@@ -20,8 +20,8 @@ func newGate() (*dpmech.GaussianSum, error) {
 	})
 }
 
-// norms tests that no vector adds more than the accounted sensitivity, and that a vector with an
-// element that is not finite adds nothing.
+// norms tests that no vector adds more than the accounted sensitivity to a sum. It also tests
+// that a vector with an element that is not finite adds nothing.
 func norms(_ context.Context, t task) (Check, error) {
 	const vectors = 4000
 	gate, err := newGate()

@@ -85,7 +85,7 @@ func (d descent) law() law {
 	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable, because suite uses no other sampling
 }
 
-// counts holds the numbers that [descent.frequencies] counts.
+// counts holds counts of the records in batches, for [descent.frequencies].
 type counts struct {
 	records, steps int
 	record         []float64 // number of epochs, by record and step of the epoch

@@ -246,7 +246,7 @@ func WriteFigure(path string, figure Figure) error {
 	return nil
 }
 
-// posteriorFile is the JSON of posterior.json.
+// posteriorFile is the content of posterior.json.
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"fedpvi/sim"
 )
 
-// planned is the JSON of [Plan].
+// planned is the plan of a study in the form of JSON. See [PlanJSON].
 type planned struct {
 	Study        string          `json:"study"`
 	Digest       string          `json:"digest"` // SHA-256 of the study document

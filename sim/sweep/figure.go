@@ -24,7 +24,7 @@ type Plot struct {
 	// deciles.
 	Deviation bool
 
-	// Pooled draws the result of the fit of the pooled records without privacy.
+	// Pooled also draws the result of the fit of the pooled records without privacy.
 	Pooled bool
 
 	Lines     []Line
@@ -44,7 +44,7 @@ type Published struct {
 	Y     []float64
 }
 
-// round is the horizontal axis of a plot of the trace.
+// round is the name of the horizontal axis in a plot of the trace.
 const round = "round"
 
 func (s *Spec) readPlots(root *document.Table) []Plot {

@@ -161,7 +161,7 @@ func (f *figure) addMiddle(s series, i int) error {
 // glyphs are the shapes of published points. All published points have the same colour.
 var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
 
-// published is the colour of published results.
+// published is the colour of points from publications.
 var published = color.Gray{0x44}
 
 // addPublished draws published points. If x is ordered, a thin line joins them.

@@ -51,7 +51,7 @@ type Axis struct {
 	Cases []Case
 }
 
-// A Case is a point of an axis.
+// A Case is one setting, or one list of settings, on an axis.
 type Case struct {
 	Label     string
 	Overrides []study.Override

@@ -27,7 +27,7 @@ const (
 	keyDamping  = "inference.damping"
 )
 
-// A Setting is a value of a key of a study.
+// A Setting is a key of a study with its value.
 type Setting struct {
 	Key   string  `json:"key"`
 	Value float64 `json:"value"`

@@ -84,7 +84,7 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study before the selection replaces any setting.
+// Study returns the study without any settings of the candidates.
 func (s *Selection) Study() *study.Study { return s.base }
 
 // choose returns the candidates of the selection. These are the rule, and either the candidates

@@ -203,7 +203,7 @@ func (s *script) follow(ctx context.Context, p *light, number uint64, item trans
 	return e, nil
 }
 
-// played returns the number of rounds that all clients have finished.
+// played returns the number of rounds that are finished at all clients.
 func (s *script) played(clients int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ const KeySize = 32
 // farewell is the maximum time for telling other nodes that this node leaves.
 const farewell = 2 * time.Second
 
-// Config configures the gossip of a daemon.
+// Config configures a Node.
 type Config struct {
 	Name  identity.Name // name of this party
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored

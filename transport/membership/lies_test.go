@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// baggage is data that a node of another program may send.
+// baggage makes a node send additional data, as another program might.
 type baggage struct{ meta []byte }
 
 func (b baggage) NodeMeta(limit int) []byte           { return b.meta[:min(len(b.meta), limit)] }
@@ -103,7 +103,7 @@ func TestTwoNodesWithOneName(t *testing.T) {
 	})
 }
 
-// The test checks that no packet contains the gossip key.
+// The test checks that no packet on the network contains the gossip key.
 func TestNoPacketContainsTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

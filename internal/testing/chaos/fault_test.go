@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A kind is a kind of fault.
+// A kind is a sort of fault, such as a crash or a lost message.
 type kind int
 
 const (

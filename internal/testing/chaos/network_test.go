@@ -61,8 +61,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once makes one call, with the faults that are due. It reports whether the caller must repeat
-// the call.
+// once makes one call, to which the faults that are due apply. It reports whether the caller
+// must repeat the call.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
