@@ -13,12 +13,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware is the noise-aware posterior, compared with q. Only reports use it. Factors and
-// predictions use q.
+// A NoiseAware is the noise-aware posterior in comparison with q. Only reports use it. Factors
+// and predictions use q.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
-	Marginals    []Marginal `json:"marginals"` // of the noise-aware posterior
+	Marginals    []Marginal `json:"marginals"` // marginals of the noise-aware posterior
 
 	// GradientNoise and CurvatureNoise are standard deviations of the noise of all clients
 	// together. They are for a sum of gradients, and for an element of a sum of curvatures.
@@ -36,7 +36,7 @@ type Compared struct {
 	NoiseAware Interval `json:"noise_aware"`
 }
 
-// An Interval has the middle 95 % and the middle 90 % of a marginal.
+// An Interval holds the moments of a marginal, and its central 95 % and 90 % intervals.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`

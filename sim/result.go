@@ -28,21 +28,21 @@ type Result struct {
 	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	// NoiseAware is the noise-aware posterior, nil if the study asks for none.
+	// NoiseAware is the noise-aware posterior. It is nil if the study requests none.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
-	Posterior  []Marginal `json:"posterior"`  // of q
-	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
+	Posterior  []Marginal `json:"posterior"`  // marginals of q
+	NonPrivate []Marginal `json:"nonprivate"` // posterior of the pooled records
 
 	// Reference describes in words how the pooled records were fitted.
 	Reference string `json:"reference"`
 
-	// KL is the divergence, in nats, of q from the posterior of the pooled records
-	// without privacy.
+	// KL is the KL divergence of q from the posterior of the pooled records without privacy, in
+	// nats.
 	KL float64 `json:"kl_to_nonprivate"`
 
-	// Test measures how q predicts held-out records. NonPrivateTest measures how the
-	// fit of the pooled records predicts them. Both are nil if no records were held out.
+	// Test measures how well q predicts held-out records, and NonPrivateTest how well the fit of
+	// the pooled records does. Both are nil if no records were held out.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
@@ -60,11 +60,11 @@ type Result struct {
 
 	Folder string `json:"folder,omitempty"`
 
-	Family     string           `json:"-"` // of q
-	Natural    []float64        `json:"-"` // parameters of q
-	Covariance [][]float64      `json:"-"` // of θ under q
+	Family     string           `json:"-"` // name of the family of q
+	Natural    []float64        `json:"-"` // natural parameters of q
+	Covariance [][]float64      `json:"-"` // covariance of θ under q
 	Units      fit.Units        `json:"-"`
-	Predicted  []fit.Prediction `json:"-"` // by held-out record
+	Predicted  []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
 // A Marginal describes one coefficient of a posterior, on the model's scale and in natural
@@ -78,8 +78,8 @@ type Marginal struct {
 	fit.Natural
 }
 
-// Shown returns the marginals of the posterior that reports show first: the noise-aware
-// posterior if there is one, otherwise q.
+// Shown returns the marginals of the posterior that reports show. It is the noise-aware
+// posterior if there is one, and otherwise q.
 func (r *Result) Shown() []Marginal {
 	if r.NoiseAware != nil {
 		return r.NoiseAware.Marginals
@@ -151,8 +151,8 @@ type Spent struct {
 	Mu        float64              `json:"mu,omitempty"`
 }
 
-// marginals returns the marginal of each parameter on its own scale. A parameter whose coordinate
-// is its logarithm has a log-normal distribution.
+// marginals returns the marginal distribution of each parameter on its own scale. A parameter
+// whose coordinate is its logarithm has a log-normal distribution.
 func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	natural := units.Marginals(mean, cov)

@@ -1,5 +1,6 @@
-// Package guard ends panics in computations on private records. If a panic ended the program, everybody
-// who waits for its answer would see it, and the answer would cost nothing.
+// Package guard ends panics in computations on private records. Without it a panic would end the
+// program. Everybody who waits for the program's answer would see this, and it would cost
+// nothing.
 package guard
 
 import (
@@ -11,8 +12,8 @@ import (
 // A Panic is the error for a computation that panicked.
 type Panic struct{ calls []uintptr }
 
-// Error names the functions that were active, with file and line, the innermost first. It has
-// neither the value of the panic nor arguments, because both may come from a record.
+// Error lists the functions that were running, with file and line, innermost first. It leaves
+// out the value of the panic and the arguments, because both may come from a record.
 func (p *Panic) Error() string {
 	var at []string
 	frames := runtime.CallersFrames(p.calls)
@@ -31,7 +32,7 @@ func (p *Panic) Error() string {
 func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
-			const depth, callers = 64, 2 // Callers and this function
+			const depth, callers = 64, 2 // number of callers to list; skips runtime.Callers and this function
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -40,10 +41,11 @@ func Run(f func()) (err error) {
 	return nil
 }
 
-// Batch computes and uses the contributions of a batch of records. It calls compute, and then use,
-// for all of them. If compute panics, Batch calls both for each record alone, and does not use the
-// records for which compute panics again: they contribute nothing, whatever the other records are.
-// compute must not change what use adds up. Batch returns the first error of use.
+// Batch computes and uses the contributions of a batch of records. It calls compute and then use
+// for all records together. If compute panics, Batch calls both for each record alone, and does
+// not use the records for which compute panics again. Such records contribute nothing, whatever
+// the other records are. The function compute must not change the sums of use. Batch returns the
+// first error of use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

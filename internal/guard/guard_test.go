@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An error names the functions and not the values.
+// The test checks that an error names functions, but no values.
 func TestPanicHidesItsValue(t *testing.T) {
 	for _, f := range []func(){
 		func() { panic(fmt.Sprint("record ", 424242)) },
@@ -25,8 +25,8 @@ func TestPanicHidesItsValue(t *testing.T) {
 	}
 }
 
-// A record that panics contributes nothing, and the other records contribute what they contribute
-// without it.
+// The test checks that a record that panics contributes nothing, and that the other records
+// contribute the same as without it.
 func TestBatch(t *testing.T) {
 	records := []int{3, 0, 5, 0, 7}
 	var computed int

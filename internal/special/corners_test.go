@@ -12,7 +12,8 @@ var corners = []float64{
 	0, 5e-324, 1e-308, 1e-154, 1e-8, .5, 1, 2, 31.5, 32, 255, 256, 709.9, 1e8, 1e9, 1e154, 1e308, math.Inf(1),
 }
 
-// No function panics at any number, and each agrees with another formula or with its limit.
+// The test checks that no function panics at any number. It compares each result with another
+// formula or with the function's limit.
 func TestCorners(t *testing.T) {
 	all := func(f func(dst, x []float64)) func(float64) float64 {
 		return func(x float64) float64 {
@@ -65,7 +66,7 @@ func TestCorners(t *testing.T) {
 	}
 }
 
-// logPhi returns log Φ(x), by its asymptotic form far out.
+// logPhi returns log Φ(x). For x below −30 it uses an asymptotic formula.
 func logPhi(x float64) float64 {
 	if x < -30 {
 		return -x*x/2 - HalfLogTwoPi - math.Log(normalRatio(x))
@@ -73,7 +74,7 @@ func logPhi(x float64) float64 {
 	return math.Log(math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// normalRatio returns φ(x)/Φ(x), by its asymptotic form far out.
+// normalRatio returns φ(x)/Φ(x). For x below −30 it uses an asymptotic formula.
 func normalRatio(x float64) float64 {
 	if s := 1 / x / x; x < -30 {
 		return -x / (1 - s + 3*s*s - 15*s*s*s)
@@ -81,8 +82,8 @@ func normalRatio(x float64) float64 {
 	return math.Exp(-x*x/2-HalfLogTwoPi) / (math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// polygamma returns a derivative of log Γ: its limit at 0 or +Inf, a series above 0, and NaN at
-// other numbers.
+// polygamma returns a derivative of log Γ. The result is the argument zero at 0, the argument
+// infinity at +Inf, series(x) for other positive x, and NaN otherwise.
 func polygamma(x, zero, infinity float64, series func(x float64) float64) float64 {
 	switch {
 	case x == 0:
@@ -95,7 +96,7 @@ func polygamma(x, zero, infinity float64, series func(x float64) float64) float6
 	return math.NaN()
 }
 
-// shift moves x so far that few terms of an asymptotic series suffice.
+// shift is added to x, so that few terms of an asymptotic series are enough.
 const shift = 1000
 
 // digammaSeries returns ψ(x) = log y − 1/2y − 1/12y² − Σ 1/(x+j) for y = x + shift.
@@ -108,8 +109,8 @@ func digammaSeries(x float64) float64 {
 	return sum
 }
 
-// trigammaSeries returns ψ′(x) = 1/y + 1/2y² + 1/6y³ + Σ 1/(x+j)², with numbers that do not
-// overflow.
+// trigammaSeries returns ψ′(x) = 1/y + 1/2y² + 1/6y³ + Σ 1/(x+j)² for y = x + shift. No term
+// overflows.
 func trigammaSeries(x float64) float64 {
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(256).SetFloat64(v) }
 	over := func(v, n float64, power int) *big.Float {

@@ -14,15 +14,16 @@ import (
 	"fedpvi/sim"
 )
 
-// A shown is the posterior that a report shows: the noise-aware posterior if there is one,
-// otherwise q.
+// A shown is the posterior that a report shows. It is the noise-aware posterior if there is one,
+// and otherwise q.
 type shown struct {
 	*sim.Result
 	family  gaussian.Family
-	natural []float64 // parameters in family
+	natural []float64 // natural parameters in the family
 }
 
-// newShown returns the posterior of a result whose q is in the given family.
+// newShown returns the posterior that a report shows for a result. The q of the result is in the
+// given family.
 func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
 	a := r.NoiseAware
 	if a == nil {
@@ -47,9 +48,9 @@ func (s *shown) naturalCovariance() ([][]float64, error) {
 	return rows, nil
 }
 
-// draws writes n independent draws from the posterior as the CSV file of one
-// CmdStan chain, which ArviZ, cmdstanr (and with it posterior and bayesplot) and
-// rstan read. lp__ is the log density of the draw on the model's scale.
+// draws writes n independent draws from the posterior as the CSV file of a CmdStan chain. ArviZ,
+// rstan and cmdstanr can read this format, and through cmdstanr also posterior and bayesplot.
+// The column lp__ is the log density of the draw on the model's scale.
 func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() float64) error {
 	r := s.Result
 	out := bufio.NewWriter(w)

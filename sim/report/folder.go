@@ -170,8 +170,8 @@ func (f *Folder) texts(st *study.Study, r *sim.Result, s *shown) error {
 	)
 }
 
-// draws writes draws from the posterior to one file for each chain, and the same draws in
-// natural units to another.
+// draws writes draws from the posterior to a file for each chain, and the same draws in natural
+// units to another file.
 func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
 		write := func(name string, natural bool) error {
@@ -250,14 +250,14 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	Posterior  []sim.Marginal  `json:"posterior"` // of q, as the three below
+	Posterior  []sim.Marginal  `json:"posterior"` // marginals of q
 	NonPrivate []sim.Marginal  `json:"nonprivate"`
 	Family     string          `json:"family"`
 	Natural    []float64       `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
 	Covariance [][]float64     `json:"covariance"`
 
-	// NaturalCovariance is the covariance of the posterior that is shown first, in natural
-	// units; a parameter whose coordinate is its logarithm stands for the logarithm.
+	// NaturalCovariance is the covariance of the posterior that reports show, in natural units.
+	// It is for the logarithm of a parameter whose coordinate is its logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 
@@ -291,7 +291,7 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	return out.Error()
 }
 
-// exact returns numbers with all their digits.
+// exact returns numbers as text without rounding.
 func exact(numbers ...float64) []string {
 	out := make([]string, len(numbers))
 	for i, x := range numbers {

@@ -31,9 +31,9 @@ func intervalSets(r *sim.Result) []intervalSet {
 	}
 }
 
-// Intervals draws the 95 % intervals of the posterior that is shown first, beside the intervals of
-// the pooled records without privacy. Lines are on the model's scale, which all coefficients share;
-// below the name of each coefficient are its numbers in natural units.
+// Intervals draws the 95 % intervals of the posterior that reports show, beside the intervals of
+// the pooled records without privacy. The intervals are on the model's scale, which all
+// coefficients share. Below the name of each coefficient are its numbers in natural units.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.Posterior), intervalLimit)
 	title := "Posterior, mean and 95 % interval"

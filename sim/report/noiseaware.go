@@ -60,7 +60,7 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 
-// noiseAwareCSV writes the noise-aware posterior beside q, on the model's scale.
+// noiseAwareCSV writes a table of the noise-aware posterior and q on the model's scale.
 func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95", "q2.5", "q97.5", "data_only_q2.5", "data_only_q97.5"})

@@ -62,7 +62,7 @@ func TestDraws(t *testing.T) {
 			}
 		}
 	}
-	// Five standard errors; E[log q] of two unit normals is −1 − log 2π.
+	// The bounds are five standard errors. E[log q] of two unit normals is −1 − log 2π.
 	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
 		mean, sd := stat.MeanStdDev(column[i], nil)
 		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
@@ -71,7 +71,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// columns reads a file of n draws of the coefficients of two.
+// columns returns the columns of a file with n draws of the two coefficients of two.
 func columns(t *testing.T, file io.Reader, n int) (column [4][]float64) {
 	t.Helper()
 	reader := csv.NewReader(file)
@@ -321,7 +321,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The noise-aware posterior is drawn in place of q, and its draws are written.
+// The test checks that the noise-aware posterior is drawn instead of q, and that its draws are
+// written.
 func TestNoiseAwareIsShown(t *testing.T) {
 	r := two
 	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.NonPrivate, Mean: []float64{3, 4}, Covariance: [][]float64{{2, 1}, {1, 5}}}
@@ -339,7 +340,7 @@ func TestNoiseAwareIsShown(t *testing.T) {
 	if err != nil || math.Abs(mean[1]-4) > 1e-12 || math.Abs(cov.At(0, 1)-1) > 1e-12 || math.Abs(cov.At(1, 1)-5) > 1e-12 {
 		t.Errorf("mean %v, covariance %v, %v", mean, cov, err)
 	}
-	// The first coordinate is 2x − 3y + 5.
+	// In natural units the first coordinate is 2x − 3y + 5.
 	if natural, err := s.naturalCovariance(); err != nil || math.Abs(natural[0][0]-(4*2-2*6*1+9*5)) > 1e-10 || math.Abs(natural[0][1]-(2*1-3*5)) > 1e-10 {
 		t.Errorf("covariance in natural units %v, %v", natural, err)
 	}

@@ -14,9 +14,9 @@ import (
 	"fedpvi/sim"
 )
 
-// Posterior writes the table of a posterior in natural units, beside that of the pooled records
-// without privacy, and the table of the same posterior on the model's scale, beside q if that is
-// another. ratios is as in [words.Natural].
+// Posterior writes two tables of the posterior that reports show. The first is in natural units,
+// beside the posterior of the pooled records without privacy. The second is on the model's
+// scale, beside q if q is another posterior. For ratios see [words.Natural].
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	fmt.Fprintf(w, "Posterior of %s from %s of %s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"))
 	names, natural, pooled := make([]string, len(r.Posterior)), make([]fit.Natural, len(r.Posterior)), make([]fit.Natural, len(r.Posterior))
