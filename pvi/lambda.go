@@ -137,12 +137,22 @@ func (q *posterior) same(as []Wide) bool {
 }
 
 func (q *posterior) near(as []Wide) bool {
-	d, natural := q.protocol.family.Dim(), q.natural()
-	for i, w := range as {
-		gap := math.Abs(w.Add(q.lambda[i].Neg()).Float(q.protocol.exponent))
-		scale := natural[i%d+d]
-		if i < d {
-			scale = math.Abs(natural[i]) + math.Sqrt(scale)
+	p, natural := q.protocol, q.natural()
+	d := p.family.Dim()
+	diagonal := make([]float64, d) // of the precision
+	for k := range p.coordinates.Precisions() {
+		if i, j := p.coordinates.Entry(k); i == j {
+			diagonal[i] = natural[d+k]
+		}
+	}
+	for n, w := range as {
+		gap := math.Abs(w.Add(q.lambda[n].Neg()).Float(p.exponent))
+		var scale float64
+		if n < d {
+			scale = math.Abs(natural[n]) + math.Sqrt(diagonal[n])
+		} else {
+			i, j := p.coordinates.Entry(n - d)
+			scale = math.Sqrt(diagonal[i] * diagonal[j])
 		}
 		if !(gap <= method.Tolerance*scale) {
 			return false

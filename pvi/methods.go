@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/method/change"
+	"fedpvi/pvi/method/clientscores"
 	"fedpvi/pvi/method/descent"
 	"fedpvi/pvi/method/gradientsum"
 	"fedpvi/pvi/method/parts"
@@ -21,6 +22,9 @@ var methods = []struct {
 	new func(*method.Setting) (method.Draft, error)
 }{
 	{func(st *study.Study) bool { return st.Privacy.Unit == study.None }, plain.New},
+	{func(st *study.Study) bool {
+		return st.Privacy.Unit == study.Client && st.Inference.Solver == study.Scoring
+	}, clientscores.New},
 	{func(st *study.Study) bool { return st.Privacy.Unit == study.Client }, change.New},
 	{func(st *study.Study) bool { return st.Inference.Partitions.Count > 0 }, parts.New},
 	{func(st *study.Study) bool { return st.Inference.Solver == study.DPSEP }, sites.New},

@@ -17,15 +17,16 @@ import (
 func TestMethodOfStudy(t *testing.T) {
 	plane := func(privacy, inference string) *Protocol { return protocolOf(t, 3, privacy, inference, "") }
 	for want, p := range map[string]*Protocol{
-		"*plain.Method":       plane(noPrivacy, ""),
-		"*change.Method":      plane(clientPrivacy, ""),
-		"change.published":    plane(clientPrivacy, `factors = "published"`),
-		"*statistics.Method":  plane(recordPrivacy, ""),
-		"*parts.Method":       partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0"),
-		"*descent.Method":     descentProtocol(t),
-		"descent.published":   fixedBatches(t, "published", "add-remove"),
-		"*gradientsum.Method": summedProtocol(t, 3, 3, ""),
-		"*sites.Method":       propagationProtocol(t),
+		"*plain.Method":        plane(noPrivacy, ""),
+		"*change.Method":       plane(clientPrivacy, ""),
+		"change.published":     plane(clientPrivacy, `factors = "published"`),
+		"*clientscores.Method": scoringHouse(t, 3, scoringPrivacy, "", "").protocol,
+		"*statistics.Method":   plane(recordPrivacy, ""),
+		"*parts.Method":        partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0"),
+		"*descent.Method":      descentProtocol(t),
+		"descent.published":    fixedBatches(t, "published", "add-remove"),
+		"*gradientsum.Method":  summedProtocol(t, 3, 3, ""),
+		"*sites.Method":        propagationProtocol(t),
 	} {
 		if got := fmt.Sprintf("%T", p.Method()); got != want {
 			t.Errorf("the method is %s, want %s", got, want)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
 )
@@ -205,6 +206,15 @@ func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 
 // Lambda returns λ − λ_prior on the lattice. It is not a copy.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
+
+// Remarks returns sentences about the posterior, computed from the opened sums. Most methods have
+// none.
+func (s *Server) Remarks() []string {
+	if w, ok := s.q.walk.(method.Remarking); ok {
+		return w.Remarks()
+	}
+	return nil
+}
 
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

@@ -104,6 +104,7 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // the parts of clients' answers that may be read
+	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are gradients and curvatures of whole clients
 	Gradients       bool                 `json:"gradients,omitempty"`      // whether the releases are sums of gradients
 	Sites           bool                 `json:"sites,omitempty"`          // whether the releases are sums of sites
 	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature with separate noise
@@ -213,7 +214,7 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if r.NoiseAware, err = f.noiseAware(r.Natural); err != nil {
 		return nil, err
 	}
-	r.Notes = r.notes(st)
+	r.Notes = append(r.notes(st), f.Server.Remarks()...)
 	if f.Scale != nil {
 		r.Scale = f.Scale.Columns
 		r.Notes = append(r.Notes, scaleNotes(r.Scale)...)
@@ -229,6 +230,8 @@ func (r *Result) notes(st *study.Study) []string {
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
 	case r.NoiseAware != nil:
 		notes = append(notes, "The sds include the privacy noise, by "+r.NoiseAware.Method+".")
+	case st.Inference.Solver == study.Scoring:
+		notes = append(notes, "The sds include the privacy noise.")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds do not include the privacy noise.")
 	}
@@ -270,6 +273,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Clip:            p.Method().Noise().Clip,
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
+		Scores:          p.Study().Inference.Solver == study.Scoring,
 		Gradients:       stepped,
 		Sites:           p.Study().Inference.Solver == study.DPSEP,
 		LastRelease:     len(p.After()) > 0 && releases > p.Method().Releases(),

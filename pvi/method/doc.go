@@ -6,6 +6,7 @@
 //	sites        steps of private expectation propagation; each releases a noisy sum of sites
 //	gradientsum  one sum of gradients over all clients, which moves q itself
 //	change       the clipped change of the client's factor, hidden in the sum over clients
+//	clientscores gradient and curvature of the client's records, hidden in their sum over clients
 //	parts        the clipped changes of disjoint parts of the client's records, hidden in their sum
 //	plain        the change of the client's factor, without noise
 //

@@ -176,6 +176,24 @@ type Single interface {
 	Mechanism() *dpmech.GaussianSum
 }
 
+// A Signalled method computes the posterior from sums over clients. The width of its intervals
+// follows from one public number.
+type Signalled interface {
+	Method
+
+	// Signal returns S = Mμ/√d for M clients and d coordinates. A client's releases cost as much
+	// as one Gaussian release of parameter μ, under the noise of M clients.
+	Signal() float64
+}
+
+// A Remarking walk has results beside λ.
+type Remarking interface {
+	Walk
+
+	// Remarks returns sentences about the posterior, computed from the opened sums.
+	Remarks() []string
+}
+
 // A Stepped method takes steps over random batches of a client's records. Every step releases a
 // noisy sum.
 type Stepped interface {

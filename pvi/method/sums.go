@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"fedpvi/accountant"
@@ -23,12 +24,25 @@ type Sums struct {
 	messages   Messages
 }
 
+var errDifferent = errors.New("the rounds have different noise")
+
 // NewSums returns the base of a method with a mechanism for each round. configs must have the
-// same noise, Clip·NoiseMultiplier, in every round.
+// same noise, Clip·NoiseMultiplier, in every round, up to rounding.
 func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) {
 	b := &Sums{Setting: s, messages: Messages{Exponent: exponent}}
+	var noise float64
+	for _, cfg := range configs {
+		noise = max(noise, cfg.Clip*cfg.NoiseMultiplier)
+	}
 	for _, cfg := range configs {
 		cfg.Adjacency = s.Study.Privacy.Adjacency
+		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
+			return nil, errDifferent
+		}
+		// A product that is rounded to below a power of two would have another lattice.
+		for cfg.Clip*cfg.NoiseMultiplier < noise {
+			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
+		}
 		m, err := dpmech.NewGaussianSum(cfg)
 		if err != nil {
 			return nil, fmt.Errorf("%w (a release is a client's answer in a round)", err)
@@ -40,7 +54,7 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 	}
 	for _, m := range b.mechanisms {
 		if m.Lattice() != b.messages.Lattice {
-			return nil, errors.New("the rounds have different noise")
+			return nil, errDifferent
 		}
 	}
 	b.dearest = slices.Clone(b.mechanisms)

@@ -57,9 +57,10 @@ var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 type rules struct {
 	*Setting
 	dim     int
-	kappa   float64 // κ, the nominal number of records; infinite if F = I
-	nominal float64 // W₀, the curvature of a client with n synthetic records
-	priorSD float64 // root mean square of the prior sds
+	kappa   float64 // κ
+	nominal float64 // W₀, the curvature of a client of n made-up records
+	priorSD float64 // root mean square prior sd
+	signal  float64 // S = Mμ/√d
 
 	covariance *mat.SymDense // prior covariance
 
@@ -93,9 +94,9 @@ func (r *rules) chooseClips() {
 		squares += w * w
 	}
 	clients, d := float64(r.Clients), float64(r.dim)
-	mu := math.Sqrt(squares/clients) / r.Noise // μ of one Gaussian release with the cost of a client's vectors in all rounds
-	signal := clients * mu / math.Sqrt(d)
-	r.early = within(.6*math.Pow(signal/10, .22), .6, 1.4)
+	mu := math.Sqrt(squares/clients) / r.Noise // of the Gaussian release to which a client's vectors in all rounds are equivalent
+	r.signal = clients * mu / math.Sqrt(d)
+	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
 	r.late = math.Min(.35*mu*math.Sqrt(clients/d), math.Sqrt(.15*mu*math.Sqrt(shares.outer)*clients/math.Sqrt(d)))
 	if r.Skewed {
 		r.late = within(r.late, 2, 3)

@@ -43,9 +43,13 @@ func (s *State) Query() *Query { return s.query }
 // Posterior returns q in public units.
 func (s *State) Posterior() *Mixture { return s.posterior }
 
-// Slope returns the mean slope of the clip, estimated from the rounds whose clip is like the
-// last one. It is 1 if no gradient is clipped, and otherwise about the share of clients whose
-// gradient is not clipped.
+// Signal returns S = Mμ/√d for M clients and d coordinates, where a client's vectors in all rounds
+// are equivalent to one Gaussian release with parameter μ in the noise of M clients. Intervals are
+// near the ideal ones above 30, wide between 5 and 15, and hardly narrower than the prior's below 5.
+func (s *State) Signal() float64 { return s.rules.signal }
+
+// Slope returns the mean slope of the clip in rounds with a clip like the last one's. It is 1 if no
+// gradient is clipped, and about the share of clients whose gradient is not clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
 // Spread returns quantile p of the sd of θ between clients. The sd is the root mean square over

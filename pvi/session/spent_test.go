@@ -21,6 +21,7 @@ var charged = []struct {
 	{"nothing, with a scale", noPrivacy, "", "", scaled, 0},
 	{"clients", clientPrivacy, "", "min_clients = 3\ncolluders = 1", nil, 3},
 	{"clients, replaced", clientPrivacy + "\nadjacency = \"replace-one\"", "", "", nil, 3},
+	{"clients, scores", "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "solver = \"scoring\"", "nominal_records = 20\nmin_clients = 3\ncolluders = 1", nil, 3},
 	{"statistics, once", recordPrivacy, "", "", nil, 1},
 	{"statistics, asynchronous", recordPrivacy, `schedule = "asynchronous"`, "", nil, 1},
 	{"statistics, published", recordPrivacy, "factors = \"published\"\ndamping = 0.2", "", nil, 3},

@@ -66,7 +66,9 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 
 // hidesChanges reports whether the noise hides changes of natural parameters, either of clients
 // or of parts of their records.
-func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.partitioned() }
+func (s *Study) hidesChanges() bool {
+	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()
+}
 
 // partitioned reports whether clients divide their records into parts.
 func (s *Study) partitioned() bool { return s.Inference.Partitions.Count > 0 }

@@ -31,7 +31,7 @@ func read(s *Study, root *document.Table) {
 	readFederation(s, federation)
 	readOpens(s, federation, inference)
 	readPrivacy(s, privacy)
-	refuseForScoring(s, inference, privacy)
+	refuseForScoring(s, inference, privacy, federation)
 	checkDescent(s, inference)
 	checkPropagation(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
@@ -202,10 +202,11 @@ func readInference(s *Study, t *document.Table) {
 	checkPartitions(s, t)
 	readSolver(s, t)
 	if in.Solver == Scoring && !t.Has("rounds") {
-		in.Rounds = DefaultScoringRounds
+		in.Rounds = scoringLimits[s.Privacy.Unit].rounds
 	} else {
 		t.Require("rounds", "write how many rounds are run, rounds = 10")
 	}
+	readTargetOfScoring(s, t)
 	readCovariance(s, t)
 	readDamping(s, t)
 	readLocalPrior(s, t)

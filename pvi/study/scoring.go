@@ -2,24 +2,52 @@ package study
 
 import "fedpvi/internal/document"
 
-// DefaultScoringRounds is the number of rounds of the solver Scoring if a study gives none.
-const DefaultScoringRounds = 13
+// A scoringLimit has the numbers of the solver Scoring that depend on the privacy unit.
+type scoringLimit struct {
+	rounds       int // if a study gives none
+	least        int // rounds
+	coefficients int // largest number; a round may send two matrices over them
+	remedy       Solver
+}
 
-// leastScoringRounds is the smallest number of rounds of the solver Scoring.
-const leastScoringRounds = 4
+// scoringLimits has the privacy units of the solver Scoring. With the unit client every round
+// sends two matrices, and the posterior takes time in proportion to the sixth power of the number
+// of coefficients.
+var scoringLimits = map[Unit]scoringLimit{
+	Record: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
+	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
+}
 
-// maxScored is the largest number of coefficients of the solver Scoring, because a round may
-// send a matrix with a row for each coefficient.
-const maxScored = 200
+// A Target is the population whose mean the posterior describes.
+type Target string
+
+const (
+	// Population is the population from which the clients are drawn. Clients may differ.
+	Population Target = "population"
+	// Pooled is all records of the study's clients in one place: the posterior of a fit that
+	// does not know of clients.
+	Pooled Target = "pooled"
+)
 
 // scores reports whether the solver Scoring can fit the model under a privacy unit.
 func (m *Model) scores(unit Unit) bool {
-	return unit == Record && !m.general() && len(m.Groups) == 0
+	_, ok := scoringLimits[unit]
+	return ok && !m.general() && len(m.Groups) == 0
 }
 
-// refuseForScoring refuses keys that do not apply to the solver Scoring, which chooses its own
-// units, clips and steps.
-func refuseForScoring(s *Study, t, privacy *document.Table) {
+// readTargetOfScoring reads whose posterior the solver Scoring finds.
+func readTargetOfScoring(s *Study, t *document.Table) {
+	if s.Inference.Solver != Scoring || s.Privacy.Unit != Client {
+		refuse(t, "target", `is used only with solver = %q and privacy.unit = %q`, Scoring, Client)
+		return
+	}
+	s.Inference.Target = Population
+	readChoice(t, "target", &s.Inference.Target, Population, Pooled)
+}
+
+// refuseForScoring refuses keys that have no meaning with the solver Scoring, which finds its
+// own units, clips and steps.
+func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 	if s.Inference.Solver != Scoring {
 		return
 	}
@@ -32,13 +60,20 @@ func refuseForScoring(s *Study, t, privacy *document.Table) {
 	if s.Inference.Schedule != Synchronous {
 		t.Errorf("schedule", "solver = %q opens one sum of all clients' scores in a round: write schedule = %q", Scoring, Synchronous)
 	}
-	if n := s.Inference.Rounds; n > 0 && n < leastScoringRounds {
-		t.Errorf("rounds", "solver = %q needs at least %d rounds, and %d are best in most studies; got %d", Scoring, leastScoringRounds, DefaultScoringRounds, n)
+	if s.Inference.Q != "full" {
+		t.Errorf("q", "solver = %q releases what the covariance of all coefficients needs: write q = %q, or leave it out", Scoring, "full")
+	}
+	limit := scoringLimits[s.Privacy.Unit]
+	if n := s.Inference.Rounds; n > 0 && n < limit.least {
+		t.Errorf("rounds", "solver = %q needs at least %d rounds, and %d are best in most studies; got %d", Scoring, limit.least, limit.rounds, n)
 	}
 	if s.Model.Terms != nil {
-		if d := countCoefficients(s, s.Model.Terms); d > maxScored {
-			t.Errorf("solver", "%q releases a matrix over the coefficients, of which there may be %d, and the model has %d: write solver = %q", Scoring, maxScored, d, DPSVI)
+		if d := countCoefficients(s, s.Model.Terms); d > limit.coefficients {
+			t.Errorf("solver", "%q releases a matrix over the coefficients, of which there may be %d, and the model has %d: write solver = %q", Scoring, limit.coefficients, d, limit.remedy)
 		}
+	}
+	if s.Privacy.Unit == Client && s.Federation.NominalRecords == 0 {
+		federation.Errorf("nominal_records", "is missing: clips of clients' gradients and curvatures follow from the number of records that a typical client has; write nominal_records = 100")
 	}
 	s.Inference.Factors, s.Inference.Damping, s.Inference.Q = Tied, Damping{Alpha: 1}, "full"
 }

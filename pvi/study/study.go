@@ -98,6 +98,7 @@ type Inference struct {
 	Rounds   int // number of passes over the clients; a synchronous round has one plan for all clients, others one for each
 	Factors  Factors
 	Solver   Solver
+	Target   Target // of the solver Scoring if the privacy unit is the client
 	Damping  Damping
 	Ascent   Ascent  // options of the solver SVI
 	Descent  Descent // options of the solver DPSVI; in part for DPSEP

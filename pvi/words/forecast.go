@@ -18,6 +18,9 @@ func Forecast(p *pvi.Protocol) string {
 	if p.Study().Inference.Partitions.Count > 0 {
 		return Wrap(partsForecast(p, f))
 	}
+	if m, ok := p.Method().(method.Signalled); ok {
+		return Wrap(signalForecast(p, m, f))
+	}
 	if p.Study().Privacy.Unit == study.Record {
 		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
 			Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest)))
@@ -40,6 +43,9 @@ func Warning(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if !f.Doubtful {
 		return ""
+	}
+	if m, ok := p.Method().(method.Signalled); ok {
+		return Wrap(signalForecast(p, m, f))
 	}
 	return Wrap(fmt.Sprintf("One round's noise has sd %s. With %s, a signal of at most %s times that may be too little: rounds may leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.",
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
@@ -64,6 +70,22 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
+}
+
+// fullSignal is the [method.Signalled.Signal] above which intervals are near the narrowest that
+// the noise permits.
+const fullSignal = 30
+
+func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) string {
+	s, clients, coefficients := m.Signal(), Plural(len(p.Roster()), "client"), Plural(p.Model().Dim(), "parameter")
+	enough := fmt.Sprintf("about %.0f clients", math.Ceil(float64(len(p.Roster()))*fullSignal/s))
+	switch {
+	case f.Doubtful:
+		return fmt.Sprintf("The signal of %s is %s times the noise in one direction: too little for %s. Intervals will be little narrower than the prior's. With the same ε, %s come near the narrowest intervals that the noise permits; fewer coefficients, a narrower prior, or the record as unit help as well.", clients, Number(s), coefficients, enough)
+	case s < fullSignal:
+		return fmt.Sprintf("The signal of %s is %s times the noise in one direction. For %s intervals will be right and wide; with the same ε, %s come near the narrowest intervals that the noise permits.", clients, Number(s), coefficients, enough)
+	}
+	return fmt.Sprintf("The signal of %s is %s times the noise in one direction: enough for intervals of %s that are near the narrowest that the noise permits.", clients, Number(s), coefficients)
 }
 
 func partsForecast(p *pvi.Protocol, f method.Forecast) string {

@@ -30,6 +30,12 @@ func sent(p *pvi.Protocol) []string {
 	size := Plural(p.Family().Size(), "number")
 	switch st.Privacy.Unit {
 	case study.Client:
+		if in.Solver == study.Scoring {
+			return []string{
+				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped.",
+					capital(fmt.Sprint(p.Releases())), Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
+			}
+		}
 		return []string{
 			fmt.Sprintf("%s times: the change of its factor, %s, found by %s, clipped to norm %s, with Gaussian noise that in a sum has %s times the clip as standard deviation.",
 				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
@@ -94,6 +100,8 @@ func solverInWords(s study.Solver) string {
 		return "stochastic variational inference"
 	case study.Laplace:
 		return "one Newton step (Laplace's approximation)"
+	case study.Scoring:
+		return "scoring: gradients and curvatures at published points"
 	case study.DPSVI:
 		return "private stochastic variational inference"
 	case study.DPSEP:

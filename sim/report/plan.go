@@ -41,6 +41,9 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
+	if in.Solver == study.Scoring {
+		how = "opened sums give q, clients have no factors"
+	}
 	if sumsMoveQ(p) {
 		how = "opened sums of gradients move q, clients have no factors"
 	}
@@ -64,6 +67,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 	in := st.Inference
 	stepwise := in.Solver == study.NaturalGradient || in.Solver == study.Laplace
 	switch {
+	case in.Solver == study.Scoring && st.Privacy.Unit == study.Client:
+		return "every round looks where the rounds before it point: ten rounds are near the best, sixteen help where the noise is large"
 	case in.SplitPrior:
 		return "one round, in which a client works with its share of the prior: a product of posteriors, which more rounds would mend where clients differ"
 	case stepwise && in.Factors == study.Tied:
@@ -164,6 +169,9 @@ func clipped(p *pvi.Protocol) string {
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return "a record's statistics"
+	}
+	if p.Study().Inference.Solver == study.Scoring {
+		return "a client's gradient and curvature in the last round; earlier ones are smaller"
 	}
 	if p.Study().Privacy.Centred {
 		return "a client's change of natural parameters, around the current mean"

@@ -86,7 +86,7 @@ var floors = [][]string{
 	{"pvi/lambda", "pvi/phase"},
 	{"pvi/scale", "pvi/lastround", "pvi/method"},
 	{"pvi/method/steps"},
-	{"pvi/method/change", "pvi/method/descent", "pvi/method/gradientsum", "pvi/method/parts", "pvi/method/plain", "pvi/method/sites", "pvi/method/statistics"},
+	{"pvi/method/change", "pvi/method/clientscores", "pvi/method/descent", "pvi/method/gradientsum", "pvi/method/parts", "pvi/method/plain", "pvi/method/sites", "pvi/method/statistics"},
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/session"},

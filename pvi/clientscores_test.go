@@ -1,0 +1,214 @@
+package pvi
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method/clientscores"
+	"fedpvi/pvi/shard"
+)
+
+const (
+	scoringPrivacy   = "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
+	scoringInference = `solver = "scoring"`
+)
+
+func scoringHouse(t testing.TB, clients int, privacy, inference, federation string) *house {
+	return newHouse(t, planeStudy(t, privacy, scoringInference+"\n"+inference, "nominal_records = 15\n"+federation), clients, 1)
+}
+
+// All machines have the same λ even if answers are missing, rounds are void, and machines are
+// killed and restored at any time. Every answer is charged.
+func TestClientScoresMachines(t *testing.T) {
+	const clients = 4
+	rapid.Check(t, func(rt *rapid.T) {
+		h := scoringHouse(t, clients, scoringPrivacy, "", "min_clients = 2\ncolluders = 1")
+		twin := NewServer(h.protocol) // server that is never restored
+		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
+			twin.Next()
+			missing := rapid.IntRange(0, clients).Draw(rt, "missing")
+			var outcome *Outcome
+			for m := range clients {
+				release := h.propose(m, &plan)
+				if rapid.Bool().Draw(rt, "restart") {
+					restart(rt, h, m)
+				}
+				if m < missing {
+					continue
+				}
+				var err error
+				if outcome, err = h.server.Collect(release); err != nil {
+					rt.Fatal(err)
+				}
+				if _, err := twin.Collect(release); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			if rapid.Bool().Draw(rt, "restart of the server") {
+				restart(rt, h, -1)
+			}
+			if outcome == nil {
+				var err error
+				if outcome, err = h.server.Close(plan.Number); err != nil {
+					rt.Fatal(err)
+				}
+				if _, err := twin.Close(plan.Number); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			if want := clients-missing >= 2; want != (outcome.Verdict == Accepted) {
+				rt.Fatalf("%d answers: %s", clients-missing, outcome.Verdict)
+			}
+			h.settle(outcome)
+			for m, s := range h.sites {
+				if !slices.Equal(s.q.lambda, h.server.Lambda()) || !slices.Equal(twin.Lambda(), h.server.Lambda()) {
+					rt.Fatalf("machines disagree after plan %d", plan.Number)
+				}
+				if s.Releases() != plan.Number {
+					rt.Fatalf("%d answers of client %d, %d charged", plan.Number, m, s.Releases())
+				}
+			}
+		}
+	})
+}
+
+// A message is a vector whose norm is at most the round's clip, plus noise. With next to no noise
+// the norm is seen in the message. The clips make the rounds cost shares that grow by 1.3.
+func TestClientScoresOfARound(t *testing.T) {
+	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
+	m := h.protocol.method.(*clientscores.Method)
+	unit := h.protocol.messages.Lattice.Step()
+	for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
+		clip := m.Mechanism(plan.Number).Clip()
+		if want := math.Pow(1.3, float64(plan.Number-h.protocol.Plans())/2); math.Abs(clip-want) > 1e-12 {
+			t.Errorf("the clip of round %d is %g, want %g", plan.Number, clip, want)
+		}
+		var outcome *Outcome
+		for m := range h.sites {
+			release := h.propose(m, &plan)
+			var squares float64
+			for _, x := range release.Change {
+				squares += unit * float64(x) * unit * float64(x)
+			}
+			// The noise of d + 2·d(d+1)/2 + 2 = 10 elements has norm some .004.
+			if norm := math.Sqrt(squares); norm > clip+.01 || norm < .1*clip {
+				t.Errorf("a vector of round %d has norm %g, and the clip is %g", plan.Number, norm, clip)
+			}
+			var err error
+			if outcome, err = h.server.Collect(release); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.settle(outcome)
+	}
+}
+
+// A client's charges compose to the cost of Gaussian releases with μ_t = w_t/σ in every round.
+func TestClientScoresCost(t *testing.T) {
+	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
+	var squares float64
+	for round := range p.Plans() {
+		squares += math.Pow(1.3, float64(round+1-p.Plans()))
+	}
+	for _, view := range p.Views() {
+		for adjacency, sensitivity := range map[accountant.Adjacency]float64{accountant.ZeroOut: 1, accountant.ReplaceOne: 2} {
+			cost, err := p.Cost(view, adjacency, p.Releases())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := sensitivity * math.Sqrt(squares) / .5 * math.Sqrt(3/float64(view.Shares))
+			if math.Abs(cost.Mu/want-1) > 1e-5 {
+				t.Errorf("%s, %s: μ is %g, want %g", view.Name, adjacency, cost.Mu, want)
+			}
+		}
+	}
+}
+
+// With next to no noise and clients that are alike q is near the pooled posterior. The clip is at
+// its default, and clients beyond it still move the mean a little.
+func TestClientScoresNearPooled(t *testing.T) {
+	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
+	h := newHouse(t, st, 40, 1)
+	for m := range h.sites {
+		h.shards[m] = shard.Design(st, planeRecords(uint64(m), 0, 30))
+		h.sites[m] = h.newSite(clientID(m), m)
+	}
+	h.run()
+	kl, err := h.protocol.family.KL(h.server.Posterior(), h.pooled())
+	if err != nil || !(kl < .05) {
+		t.Errorf("KL to the pooled posterior is %g (%v)", kl, err)
+	}
+}
+
+// A client whose numbers are not finite answers noise alone, because an error would reveal
+// private information.
+func TestClientScoresThatAreNotFinite(t *testing.T) {
+	st := planeStudy(t, scoringPrivacy, scoringInference, "nominal_records = 15")
+	h := newHouse(t, st, 3, 1)
+	records := new(shard.Records)
+	records.Append([]float64{.5, math.Inf(1)})
+	h.shards[0] = shard.Design(st, records)
+	h.sites[0] = h.newSite(clientID(0), 0)
+	plan, _ := h.server.Next()
+	got := h.propose(0, &plan).Change
+	noise := make([]int64, len(got))
+	g, err := dpmech.NewDiscreteGaussian(h.protocol.method.Noise().Sigma)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Fill(noise, seeded.Stream(h.seed, "noise", 0, uint64(plan.Number)))
+	if !slices.Equal(got, noise) {
+		t.Errorf("the message is %v, and its noise %v", got, noise)
+	}
+}
+
+// Restore refuses states that the machines cannot reach.
+func TestClientScoresRestoreErrors(t *testing.T) {
+	h := scoringHouse(t, 2, scoringPrivacy, "", "")
+	for range 2 {
+		plan, _ := h.server.Next()
+		var o *Outcome
+		for m := range h.sites {
+			var err error
+			if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.settle(o)
+	}
+	good, err := h.sites[0].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(v *siteState){
+		"nothing was charged":                      func(v *siteState) { v.Spent.Statistics = 0 },
+		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 3 },
+		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
+		"no list of opened sums":                   func(v *siteState) { v.Descent = v.Descent[1:] },
+		"are no list":                              func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
+		"a saved sum is of no round":               func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
+		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 }, // answers of two clients
+		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
+	} {
+		var v siteState
+		if err := json.Unmarshal(good, &v); err != nil {
+			t.Fatal(err)
+		}
+		edit(&v)
+		bad, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want an error with %q", err, name)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package clientscores
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/population"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// exponent is the precision of λ: elements of λ are multiples of 2^-exponent. The elements can be
+// as large as 2^66.
+const exponent = 60
+
+// growth is the factor by which the cost of a round exceeds the cost of the round before.
+const growth = 1.3
+
+// A Method releases clients' gradients and curvatures.
+type Method struct {
+	*method.Sums
+	units   *population.Units
+	weights []float64 // w_t by round
+
+	start func() *population.State
+	steps memory
+}
+
+// New derives the method, but for its noise multiplier.
+func New(s *method.Setting) (method.Draft, error) {
+	units, err := newUnits(s)
+	if err != nil {
+		return nil, err
+	}
+	rounds := s.Study.Inference.Rounds
+	weights := make([]float64, rounds)
+	for t := range weights {
+		weights[t] = math.Pow(growth, float64(t+1-rounds)/2)
+	}
+	return func(multiplier float64) (method.Method, error) {
+		configs := make([]dpmech.Config, rounds)
+		for t, w := range weights {
+			configs[t] = dpmech.Config{
+				Dim: population.Size(s.Model.Dim()), Clip: w, NoiseMultiplier: multiplier / w,
+				Shares: s.Shares(), Terms: 1, Releases: s.Clients,
+			}
+		}
+		sums, err := s.NewSums(configs, exponent)
+		if err != nil {
+			return nil, err
+		}
+		m := &Method{Sums: sums, units: units, weights: weights}
+		m.start = sync.OnceValue(m.newState)
+		return m, nil
+	}, nil
+}
+
+// newUnits returns the units in which a made-up record has unit information at the prior mean. The
+// prior counts as one record of every client with the nominal number of records, so that there are
+// units even if made-up records say nothing about a coefficient.
+func newUnits(s *method.Setting) (*population.Units, error) {
+	records := madeUp(s.Study, s.Digest)
+	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
+	if err != nil {
+		return nil, err
+	}
+	information.ScaleSym(1/float64(records.Len()), information)
+	for i := range s.Model.Dim() {
+		_, precision := s.Model.NaturalPrior(i)
+		information.SetSym(i, i, information.At(i, i)+precision/float64(s.Study.Federation.NominalRecords))
+	}
+	units, err := population.NewUnits(information)
+	if err != nil {
+		return nil, fmt.Errorf("the units of the study's coefficients: %w", err)
+	}
+	return units, nil
+}
+
+func priorMean(s *method.Setting) []float64 {
+	mean := make([]float64, s.Model.Dim())
+	for i := range mean {
+		mean[i] = s.Model.Parameters.Prior(i).Mean
+	}
+	return mean
+}
+
+// newState returns the state before the first round.
+func (m *Method) newState() *population.State {
+	d := m.Model.Dim()
+	precision := mat.NewSymDense(d, nil)
+	for i := range d {
+		_, p := m.Model.NaturalPrior(i)
+		precision.SetSym(i, i, p)
+	}
+	in := m.Study.Inference
+	state, ok := population.New(&population.Setting{
+		Mean: m.units.To(priorMean(m.Setting)), Precision: m.units.Information(precision),
+		Records: float64(m.Study.Federation.NominalRecords), Clients: m.Clients, Weights: m.weights, Noise: m.Noise().SD,
+		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Digest: m.Digest,
+	})
+	if !ok {
+		panic("clientscores: the prior is not proper") // unreachable: it is the product of its coordinates
+	}
+	return state
+}
+
+// hopeless is the [population.State.Signal] below which intervals are hardly narrower than the
+// prior's.
+const hopeless = 5
+
+// Signal implements [method.Signalled].
+func (m *Method) Signal() float64 { return m.start().Signal() }
+
+// Forecast implements [method.Method].
+func (m *Method) Forecast() method.Forecast {
+	f := m.Sums.Forecast()
+	f.Doubtful = m.Signal() < hopeless
+	return f
+}
+
+// NewClient implements [method.Method].
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
+	return &client{method: m, records: m.Model.Regression(s), sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
+}
+
+// A client stores only the number of its releases.
+type client struct {
+	method  *Method
+	records *solver.Regression
+	spent   method.Spent
+	noise   dpmech.Noise
+
+	sum    []int64 // scratch
+	vector []float64
+}
+
+// Release implements [method.Client]. The task's Walk must come from the same method. If the
+// computation panics, the vector is zero.
+func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	round := c.method.Round(t.Number)
+	mechanism := c.method.Mechanism(round)
+	c.spent.Statistics++
+	mechanism.Draw(&c.noise, src)
+	query := t.Walk.(*walk).state.Query()
+	if fault := guard.Run(func() { err = c.compute(query, round) }); fault != nil {
+		clear(c.vector)
+	}
+	if err != nil {
+		return true, err
+	}
+	return true, mechanism.ReleaseOne(dst, c.sum, &c.noise, c.vector)
+}
+
+// compute sets c.vector to the vector of a round.
+func (c *client) compute(q *population.Query, round int) error {
+	m := c.method
+	gradient, information, err := c.records.Score(m.units.From(q.Point))
+	if err != nil {
+		return err
+	}
+	q.Vector(c.vector, m.units.Gradient(gradient), m.units.Information(information))
+	floats.Scale(m.weights[round-1], c.vector)
+	return nil
+}
+
+// Follow implements [method.Client]. It does nothing, because the client has no factor.
+func (c *client) Follow(int64, []int64) {}
+
+// Spent implements [method.Client].
+func (c *client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *client) Ahead() int { return 1 }
+
+// Reuses implements [method.Client].
+func (c *client) Reuses() bool { return false }
+
+// Save implements [method.Client].
+func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
+
+// Check implements [method.Client].
+func (c *client) Check(m *method.Memory, answered int) error {
+	var none *method.Factor
+	if err := none.Check(m); err != nil {
+		return err
+	}
+	if err := method.CheckNoParts(m); err != nil {
+		return err
+	}
+	return method.CheckSpent(m.Spent, 0, c.method.ReleasesAfter(answered), answered > 0)
+}
+
+// Restore implements [method.Client].
+func (c *client) Restore(m *method.Memory) error {
+	c.spent = m.Spent
+	return nil
+}

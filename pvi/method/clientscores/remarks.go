@@ -1,0 +1,55 @@
+package clientscores
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"fedpvi/pvi/study"
+)
+
+const (
+	// mostlyClipped is the slope of the clip below which it still cuts most clients.
+	mostlyClipped = .5
+
+	// unlearned is the share of a prior sd above which a coefficient's sd says no more than the prior.
+	unlearned = .7
+)
+
+// Remarks implements [method.Remarking].
+func (w *walk) Remarks() []string {
+	if len(w.opened) == 0 {
+		return nil
+	}
+	m, s := w.method, w.state
+	var out []string
+	if m.Study.Inference.Target == study.Pooled {
+		out = append(out, "The posterior describes the pooled records of the study's clients.")
+	} else {
+		out = append(out, "The posterior describes the mean of the population from which the clients are drawn. Where clients differ it is wider than the posterior of the pooled records.")
+		out = append(out, fmt.Sprintf("Between clients, coefficients differ by an sd of %.2g [%.2g, %.2g], where 1 is the sd of an estimate from one typical record.",
+			s.Spread(.5), s.Spread(.025), s.Spread(.975)))
+	}
+	slope := s.Slope()
+	text := fmt.Sprintf("About %.0f %% of the clients were not clipped in the last rounds (± %.0f %%).", 100*math.Min(slope.Mean, 1), 100*slope.SD)
+	if slope.Mean < mostlyClipped {
+		text += " The clip still cuts most clients: intervals may miss."
+	}
+	out = append(out, text)
+	if names := w.unlearned(); len(names) > 0 {
+		out = append(out, "Of these the posterior says no more than the prior: "+strings.Join(names, ", ")+".")
+	}
+	return out
+}
+
+// unlearned returns the parameters whose sd is near the prior's.
+func (w *walk) unlearned() (names []string) {
+	m := w.method
+	covariance := m.units.Covariance(w.state.Posterior().Covariance())
+	for i, p := range m.Model.Parameters.All() {
+		if math.Sqrt(covariance.At(i, i)) > unlearned*p.Prior.SD {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,170 @@
+package clientscores
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/population"
+)
+
+// A walk computes the posterior from the opened sums. λ is the natural parameters of the Gaussian
+// with the mean and the covariance of the posterior, minus those of the prior, rounded to the
+// lattice.
+type walk struct {
+	method *Method
+	state  *population.State
+	opened []opened
+}
+
+// opened is the sum of a round.
+type opened struct {
+	number, answers int
+	sum             []int64
+}
+
+// NewWalk implements [method.Method].
+func (m *Method) NewWalk() method.Walk { return &walk{method: m, state: m.start()} }
+
+// Step implements [method.Walk].
+func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
+	o := opened{n, answers, slices.Clone(sum)}
+	s := w.method.steps.take(w.method, w.state, o)
+	if s.lambda == nil {
+		return nil
+	}
+	return &move{walk: w, state: s.state, opened: append(slices.Clip(w.opened), o), lambda: s.lambda}
+}
+
+// Begin implements [method.Walk].
+func (w *walk) Begin() []method.Move {
+	return []method.Move{&move{walk: w, state: w.state, lambda: make([]lambda.Wide, w.method.Family.Size())}}
+}
+
+// End implements [method.Walk].
+func (w *walk) End() []method.Move { return nil }
+
+// Save implements [method.Walk]. The state is the list of opened sums.
+func (w *walk) Save() []byte {
+	var saved []byte
+	for _, o := range w.opened {
+		saved = binary.LittleEndian.AppendUint64(saved, uint64(o.number))
+		saved = binary.LittleEndian.AppendUint64(saved, uint64(o.answers))
+		for _, x := range o.sum {
+			saved = binary.LittleEndian.AppendUint64(saved, uint64(x))
+		}
+	}
+	return saved
+}
+
+// Restore implements [method.Walk]. It takes the steps of all saved sums again.
+func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
+	m := w.method
+	size := m.Messages().Size
+	each := 8 * (2 + size)
+	if len(saved)%each != 0 || len(saved) > each*m.Releases() {
+		return nil, fmt.Errorf("%d bytes are no list of opened sums", len(saved))
+	}
+	last := &move{walk: w, state: m.start(), lambda: make([]lambda.Wide, m.Family.Size())}
+	before := 0
+	for ; len(saved) > 0; saved = saved[each:] {
+		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(saved[8*i:])) }
+		o := opened{int(number(0)), int(number(1)), make([]int64, size)}
+		if o.number <= before || o.number > m.Releases() || o.answers < 1 || o.answers > m.Clients {
+			return nil, errors.New("a saved sum is of no round of the study")
+		}
+		before = o.number
+		for i := range o.sum {
+			o.sum[i] = number(2 + i)
+		}
+		s := m.steps.take(m, last.state, o)
+		if s.lambda == nil {
+			return nil, fmt.Errorf("the sum of round %d gives no posterior", o.number)
+		}
+		last.state, last.lambda, last.opened = s.state, s.lambda, append(last.opened, o)
+	}
+	return []method.Move{last}, nil
+}
+
+// A step is the state, and its λ, that follow from a sum. lambda is nil if the sum gives no
+// posterior.
+type step struct {
+	from   *population.State
+	opened opened
+
+	state  *population.State
+	lambda []lambda.Wide
+}
+
+// memory has the last steps of a process. A simulator runs all sites of a federation in one
+// process, and all of them take the same step.
+type memory struct {
+	mu    sync.Mutex
+	steps []*step
+}
+
+// take returns the step from a state by a sum, from memory if it has been taken.
+func (t *memory) take(m *Method, from *population.State, o opened) *step {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.steps {
+		if s.from == from && s.opened.number == o.number && s.opened.answers == o.answers && slices.Equal(s.opened.sum, o.sum) {
+			return s
+		}
+	}
+	if len(t.steps) > m.Releases() {
+		t.steps = t.steps[1:]
+	}
+	s := m.step(from, o)
+	t.steps = append(t.steps, s)
+	return s
+}
+
+func (m *Method) step(from *population.State, o opened) *step {
+	sum, unit := make([]float64, len(o.sum)), m.Messages().Lattice.Step()
+	for i, x := range o.sum {
+		sum[i] = unit * float64(x)
+	}
+	s := &step{from: from, opened: o}
+	state, ok := from.Next(m.Round(o.number), o.answers, sum)
+	if !ok {
+		return s
+	}
+	q := state.Posterior()
+	natural := make([]float64, m.Family.Size())
+	if m.Family.FromMoments(natural, m.units.From(q.Mean()), m.units.Covariance(q.Covariance())) != nil {
+		return s
+	}
+	to := make([]lambda.Wide, len(natural))
+	for i, x := range natural {
+		if to[i], ok = lambda.Round(x-m.PriorAt(i), m.Messages().Exponent); !ok {
+			return s
+		}
+	}
+	s.state, s.lambda = state, to
+	return s
+}
+
+// A move sets the walk to a state.
+type move struct {
+	walk           *walk
+	state          *population.State
+	opened         []opened
+	lambda, before []lambda.Wide
+}
+
+// To implements [method.Move].
+func (m *move) To(before []lambda.Wide) []lambda.Wide {
+	m.before = before
+	return m.lambda
+}
+
+// Back implements [method.Move].
+func (m *move) Back([]lambda.Wide) []lambda.Wide { return m.before }
+
+// Commit implements [method.Move].
+func (m *move) Commit() { m.walk.state, m.walk.opened = m.state, m.opened }

@@ -1,0 +1,89 @@
+package study_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+const scoringSource = `
+[study]
+version = 2
+name = "practices"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+noise_sd = 0.5
+[inference]
+[privacy]
+unit = "client"
+epsilon = 1.0
+delta = 1e-5
+[federation]
+nominal_records = 40
+`
+
+// Version 2 protects whole clients with the solver scoring, where the model allows it.
+func TestScoringOfClients(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		overrides []study.Override
+		solver    study.Solver
+		target    study.Target
+		rounds    int
+	}{
+		{"default", nil, study.Scoring, study.Population, 10},
+		{"pooled", []study.Override{{Key: "inference.target", Value: `"pooled"`}, {Key: "inference.rounds", Value: "16"}}, study.Scoring, study.Pooled, 16},
+		{"version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.rounds", Value: "4"}}, study.Conjugate, "", 4},
+		{"named in version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.solver", Value: `"scoring"`}}, study.Scoring, study.Population, 10},
+		{"another solver", []study.Override{{Key: "inference.solver", Value: `"svi"`}, {Key: "inference.rounds", Value: "4"}}, study.SVI, "", 4},
+		{"neural network", []study.Override{{Key: "model", Value: `{ family = "neural-network", outcome = "y", terms = ["x"], hidden = 3 }`}, {Key: "inference.rounds", Value: "4"}, {Key: "privacy.clip", Value: "1.0"}}, study.SVI, "", 4},
+	} {
+		s, err := study.Parse("s.toml", []byte(scoringSource), c.overrides...)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if in := s.Inference; in.Solver != c.solver || in.Target != c.target || in.Rounds != c.rounds {
+			t.Errorf("%s: solver %q, target %q and %d rounds, want %q, %q and %d", c.name, in.Solver, in.Target, in.Rounds, c.solver, c.target, c.rounds)
+		}
+		if s.Privacy.Centred != (c.solver != study.Scoring) {
+			t.Errorf("%s: centred coordinates are %v", c.name, s.Privacy.Centred)
+		}
+	}
+}
+
+func TestScoringOfClientsRefused(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"inference.damping", "0.5", "has no meaning with solver = \"scoring\""},
+		{"inference.factors", `"exact"`, "clients have no factors"},
+		{"inference.q", `"diagonal"`, "write q = \"full\""},
+		{"inference.rounds", "2", "needs at least 3 rounds, and 10 are best"},
+		{"inference.target", `"everybody"`, "target"},
+		{"inference.schedule", `"sequential"`, "synchronous"},
+		{"privacy.clip", "1.0", "follow from released sums"},
+		{"privacy.coordinates", `"raw"`, "follow from released sums"},
+		{"federation.nominal_records", "", "write nominal_records = 100"},
+		{"privacy", `{ unit = "record", epsilon = 1.0, delta = 1e-5 }`, ""},
+	} {
+		overrides := []study.Override{{Key: c.key, Value: c.value}}
+		if c.key == "privacy" {
+			overrides = append(overrides, study.Override{Key: "inference.target", Value: `"pooled"`})
+			c.want = "is used only with solver"
+		}
+		_, err := study.Parse("s.toml", []byte(scoringSource), overrides...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s = %s: %v, want an error with %q", c.key, c.value, err, c.want)
+		}
+	}
+}
