@@ -43,7 +43,7 @@ func Intervals(r *sim.Result) (Figure, error) {
 	for _, note := range r.Notes {
 		title += "\n" + note
 	}
-	p := NewPanel(title, "coefficient on the model's scale; at the left the federated numbers in natural units", "")
+	p := NewPanel(title, "model's scale; federated numbers at the left in natural units", "")
 	names := make([]string, n)
 	for i, m := range r.Shown()[:n] {
 		names[n-1-i] = fmt.Sprintf("%s, %s\n%.3g [%.3g, %.3g]", m.Name, m.Unit, m.Natural.Mean, m.Low, m.High)
