@@ -10,6 +10,7 @@ import (
 	"fedpvi/pvi/method/gradientsum"
 	"fedpvi/pvi/method/parts"
 	"fedpvi/pvi/method/plain"
+	"fedpvi/pvi/method/scores"
 	"fedpvi/pvi/method/sites"
 	"fedpvi/pvi/method/statistics"
 	"fedpvi/pvi/study"
@@ -25,6 +26,7 @@ var methods = []struct {
 	{func(st *study.Study) bool {
 		return st.Privacy.Unit == study.Client && st.Inference.Solver == study.Scoring
 	}, clientscores.New},
+	{func(st *study.Study) bool { return st.Inference.Solver == study.Scoring }, scores.New},
 	{func(st *study.Study) bool { return st.Privacy.Unit == study.Client }, change.New},
 	{func(st *study.Study) bool { return st.Inference.Partitions.Count > 0 }, parts.New},
 	{func(st *study.Study) bool { return st.Inference.Solver == study.DPSEP }, sites.New},

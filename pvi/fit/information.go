@@ -14,7 +14,7 @@ func (m *Model) InformationBound() (float64, error) {
 	if m.General() {
 		return 0, errors.New("the curvature of a model that is not a regression has no public bound")
 	}
-	most, err := m.outcome().Information()
+	most, err := m.Outcome().Information()
 	if err != nil {
 		return 0, err
 	}

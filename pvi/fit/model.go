@@ -93,15 +93,16 @@ func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, erro
 }
 
 func (m *Model) regression(s *shard.Shard) *solver.Regression {
-	b := solver.NewRegression(m.Dim(), m.outcome())
+	b := solver.NewRegression(m.Dim(), m.Outcome())
 	for i := range s.Len() {
 		m.addRecord(b, s, i)
 	}
 	return b
 }
 
-// outcome returns the distribution of the outcome given the predictors.
-func (m *Model) outcome() solver.Outcome {
+// Outcome returns the distribution of the outcome given its predictors. The model must be a
+// regression.
+func (m *Model) Outcome() solver.Outcome {
 	st := m.Study
 	o := solver.Outcome{Family: st.Model.Family, DegreesOfFreedom: st.Model.DegreesOfFreedom, NoiseSD: m.NoiseSD(), Classes: m.layout.classes + 1}
 	for _, w := range m.layout.groups {

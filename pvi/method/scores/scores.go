@@ -1,0 +1,228 @@
+// Package scores is the method in which every round opens a sum of clipped scores over all
+// records, with counts of their lengths, and in some rounds margins of the regressors or the
+// curvature. The posterior follows from the opened sums: package scoring has the releases and
+// the statistics. Clients have no factors.
+package scores
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/scoring"
+	"fedpvi/pvi/shard"
+)
+
+// exponent is the precision of λ: elements of λ are multiples of 2^-exponent.
+const exponent = 60
+
+// A Method releases sums of scores.
+type Method struct {
+	*method.Sums
+	problem *scoring.Problem
+	begin   func() *scoring.State // before the first round
+}
+
+// New derives the method, but for its noise multiplier, which is that of the whole budget spent
+// on one release.
+func New(s *method.Setting) (method.Draft, error) {
+	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
+	if err != nil {
+		return nil, err
+	}
+	return func(multiplier float64) (method.Method, error) {
+		problem := *public
+		m := &Method{problem: &problem, begin: sync.OnceValue(problem.Begin)}
+		p := &problem
+		p.SetNoise(multiplier, s.Shares())
+		configs := make([]dpmech.Config, p.Rounds)
+		for i := range configs {
+			clip := p.Clip(i + 1)
+			configs[i] = dpmech.Config{
+				Dim: p.Size(i + 1), Clip: clip, NoiseMultiplier: p.Multiplier(multiplier) / clip,
+				Shares: s.Shares(), Terms: s.Study.Federation.MaxRecords, Releases: s.Clients,
+			}
+		}
+		var err error
+		m.Sums, err = s.NewSums(configs, exponent)
+		return m, err
+	}, nil
+}
+
+// NewClient implements [method.Method].
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
+	return &client{method: m, records: s}, nil
+}
+
+// A client has its records and stores only the number of its releases.
+type client struct {
+	method  *Method
+	records *shard.Shard
+	spent   method.Spent
+}
+
+// Release implements [method.Client]. The task's Walk must come from the same method.
+func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	c.spent.Statistics++
+	mechanism := c.method.Mechanism(t.Number)
+	var noise dpmech.Noise
+	mechanism.Draw(&noise, src)
+	query, err := t.Walk.(*walk).state.Query(t.Number)
+	if err != nil {
+		return true, err
+	}
+	sum, contributor := mechanism.NewAccumulator(), query.Contributor()
+	vector := make([]float64, mechanism.Dim())
+	for i := range c.records.Len() {
+		x, y := c.records.Record(i)
+		contributor.Vector(vector, x, y)
+		if err := sum.Add(vector); err != nil {
+			return true, err
+		}
+	}
+	clear(dst[mechanism.Dim():]) // a shorter release than others of the study
+	return true, mechanism.ReleaseSum(dst[:mechanism.Dim()], make([]int64, mechanism.Dim()), &noise, sum)
+}
+
+// Follow implements [method.Client]. It does nothing, because the client has no factor.
+func (c *client) Follow(int64, []int64) {}
+
+// Spent implements [method.Client].
+func (c *client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *client) Ahead() int { return 1 }
+
+// Reuses implements [method.Client].
+func (c *client) Reuses() bool { return false }
+
+// Save implements [method.Client].
+func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
+
+// Check implements [method.Client].
+func (c *client) Check(m *method.Memory, answered int) error {
+	var none *method.Factor
+	return errors.Join(none.Check(m), method.CheckNoParts(m), method.CheckSpent(m.Spent, 0, answered, answered > 0))
+}
+
+// Restore implements [method.Client].
+func (c *client) Restore(m *method.Memory) error {
+	c.spent = m.Spent
+	return nil
+}
+
+// A walk computes the posterior from the opened sums. λ is its natural parameters minus those of
+// the prior, rounded to the lattice.
+type walk struct {
+	method *Method
+	state  *scoring.State
+	past   []byte // the sums of rounds whose outcome was accepted
+}
+
+// NewWalk implements [method.Method].
+func (m *Method) NewWalk() method.Walk {
+	return &walk{method: m, state: m.begin()}
+}
+
+// Step implements [method.Walk].
+func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
+	mechanism := w.method.Mechanism(n)
+	elements := sum[:mechanism.Dim()]
+	next, err := w.state.Step(n, answers, elements, mechanism.Lattice().Step(), float64(mechanism.ShareSigma()))
+	if err != nil {
+		return nil
+	}
+	past := binary.AppendUvarint(binary.AppendUvarint(w.past[:len(w.past):len(w.past)], uint64(n)), uint64(answers))
+	for _, e := range elements {
+		past = binary.AppendVarint(past, e)
+	}
+	return w.to(next, past)
+}
+
+// to returns the move to the λ of a state. It returns nil if λ does not fit on the lattice.
+func (w *walk) to(state *scoring.State, past []byte) method.Move {
+	s := w.method.Setting
+	natural := make([]float64, s.Family.Size())
+	mean, cov := state.Posterior()
+	if err := s.Family.FromMoments(natural, mean, cov); err != nil {
+		return nil
+	}
+	m := &move{walk: w, state: state, past: past, lambda: make([]lambda.Wide, len(natural))}
+	for i, x := range natural {
+		var ok bool
+		if m.lambda[i], ok = lambda.Round(x-s.PriorAt(i), exponent); !ok {
+			return nil
+		}
+	}
+	return m
+}
+
+// Begin implements [method.Walk].
+func (w *walk) Begin() []method.Move { return []method.Move{w.to(w.state, nil)} }
+
+// End implements [method.Walk].
+func (w *walk) End() []method.Move { return nil }
+
+// Save implements [method.Walk].
+func (w *walk) Save() []byte { return w.past }
+
+// Restore implements [method.Walk]. It computes the states again, from the sums.
+func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
+	state, last := w.method.begin(), 0
+	for rest := saved; len(rest) > 0; {
+		var round, answers uint64
+		var err error
+		if round, rest, err = uvarint(rest); err == nil {
+			answers, rest, err = uvarint(rest)
+		}
+		if err != nil || round <= uint64(last) || round > uint64(w.method.Releases()) || answers == 0 || answers > uint64(w.method.Clients) {
+			return nil, errors.New("the saved sums are no sums of this study")
+		}
+		last = int(round)
+		mechanism := w.method.Mechanism(last)
+		elements := make([]int64, mechanism.Dim())
+		for i := range elements {
+			e, n := binary.Varint(rest)
+			if n <= 0 {
+				return nil, errors.New("the saved sums end early")
+			}
+			elements[i], rest = e, rest[n:]
+		}
+		if state, err = state.Step(last, int(answers), elements, mechanism.Lattice().Step(), float64(mechanism.ShareSigma())); err != nil {
+			return nil, fmt.Errorf("the saved sums: %w", err)
+		}
+	}
+	return []method.Move{w.to(state, saved)}, nil
+}
+
+func uvarint(b []byte) (uint64, []byte, error) {
+	x, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil, errors.New("the saved sums end early")
+	}
+	return x, b[n:], nil
+}
+
+// A move sets the walk to a state.
+type move struct {
+	walk           *walk
+	state          *scoring.State
+	past           []byte
+	lambda, before []lambda.Wide
+}
+
+// To implements [method.Move].
+func (m *move) To(before []lambda.Wide) []lambda.Wide {
+	m.before = before
+	return m.lambda
+}
+
+// Back implements [method.Move].
+func (m *move) Back([]lambda.Wide) []lambda.Wide { return m.before }
+
+// Commit implements [method.Move].
+func (m *move) Commit() { m.walk.state, m.walk.past = m.state, m.past }

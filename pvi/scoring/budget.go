@@ -1,0 +1,105 @@
+package scoring
+
+import "math"
+
+// A block is a part of a record's vector.
+type block int
+
+const (
+	scoreBlock block = iota
+	lengthBlock
+	marginBlock
+	curvatureBlock
+	blocks
+)
+
+// Shares of the budget, in squared parameters of Gaussian releases. Margins and the counts of
+// norms have fixed shares. The curvature's share rises from the least to the most with the ratio
+// of what records say about the curvature to the noise in it. Scores have the rest, in shares
+// that grow from round to round.
+const (
+	marginShare            = 0.08
+	lengthShare            = 0.03 // of a round's share for scores
+	leastCurvature         = 0.05
+	moreCurvature          = 0.15
+	scoreGrowth            = 1.1
+	typicalCurvature       = 1.3 // norm of a record's information, in units of √d
+	referenceShareOfSignal = 0.1
+)
+
+// A budget has the shares of every round's blocks.
+type budget struct {
+	shares  [][blocks]float64 // by round; all shares add up to 1
+	largest float64           // share of the dearest round
+}
+
+// SetNoise sets the noise multiplier, the sd of the noise that hides a release with clip 1 that
+// spends the whole budget, and divides the budget. A sum has the noise of all clients' shares,
+// of which so many together reach the multiplier.
+func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
+	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
+	d := float64(p.Dim())
+	x := p.Records * math.Sqrt(referenceShareOfSignal) / (typicalCurvature * d * math.Sqrt(2*d) * p.NoiseSD)
+	curvature := leastCurvature + moreCurvature*x*x/(1+x*x)
+	scored := p.Rounds - 1
+	margins := max(1, scored/3)
+	share := marginShare
+	if p.newMargins().size() == 0 {
+		share = 0
+	}
+	b := budget{shares: make([][blocks]float64, p.Rounds)}
+	var total float64
+	for t := range scored {
+		total += math.Pow(scoreGrowth, float64(t))
+	}
+	for t := range scored {
+		scores := (1 - share - curvature) * math.Pow(scoreGrowth, float64(t)) / total
+		b.shares[t][scoreBlock], b.shares[t][lengthBlock] = (1-lengthShare)*scores, lengthShare*scores
+		if t < margins {
+			b.shares[t][marginBlock] = share / float64(margins)
+		}
+	}
+	b.shares[scored/2-1][curvatureBlock] += curvature / 2
+	b.shares[scored][curvatureBlock] += curvature / 2
+	for t := range b.shares {
+		b.largest = max(b.largest, b.of(t))
+	}
+	p.budget = b
+}
+
+// of returns the share of round t, from 0.
+func (b *budget) of(t int) (sum float64) {
+	for _, s := range b.shares[t] {
+		sum += s
+	}
+	return sum
+}
+
+// Clip returns w_t, the clip of a record's vector in a round, from 1. The dearest round has
+// clip 1, and the noise is the same in all rounds.
+func (p *Problem) Clip(round int) float64 {
+	return math.Sqrt(p.budget.of(round-1) / p.budget.largest)
+}
+
+// Multiplier returns the noise multiplier of a round of clip 1, given the multiplier of the whole
+// budget.
+func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
+
+// sizes returns the numbers of elements of the blocks of a round, from 1.
+func (p *Problem) sizes(round int) (sizes [blocks]int) {
+	all := [blocks]int{p.Dim(), lengths, p.newMargins().size(), packedSize(p.Dim())}
+	for b, share := range p.budget.shares[round-1] {
+		if share > 0 {
+			sizes[b] = all[b]
+		}
+	}
+	return sizes
+}
+
+// Size returns the number of elements of a vector in a round, from 1.
+func (p *Problem) Size(round int) (n int) {
+	for _, s := range p.sizes(round) {
+		n += s
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// clipQuantiles are the quantiles of made-up norms among which a clip is chosen.
+var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
+
+// unsureShare bounds the ignorance of θ that made-up outcomes are drawn with, in curvature of a
+// record: beyond it a quadratic is no description of a nonlinear model.
+const unsureShare = 0.5
+
+// chooseClip returns the clip of scores at which the bias of clipping and the noise are least
+// together, if records are like made-up ones, and the sorted norms of made-up scores. cov is the
+// covariance of what is believed of θ now.
+func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
+	unsure := trace(m.curvature(theta), cov)
+	shrunk := cov
+	if !p.linear && unsure > unsureShare {
+		shrunk = plus(term{unsureShare / unsure, cov})
+	}
+	s := m.at(theta, ridge, shrunk)
+	// The number of directions in which records say more than the prior.
+	directions := trace(congruent(solved(s.units), s.curved), nil)
+	norms = slices.Sorted(slices.Values(s.norms))
+	least := math.Inf(1)
+	for _, q := range clipQuantiles {
+		c := quantile(norms, q)
+		bias := norm(s.lost(c, p.Records))
+		// A clipped score does not answer to θ.
+		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
+		noise := directions * p.NoiseSD * p.NoiseSD * c * c
+		if loss := bias*bias + slope*slope + noise; loss < least {
+			least, clip = loss, c
+		}
+	}
+	return clip, norms
+}
+
+// trace returns the trace of A B, or of A if B is nil.
+func trace(a, b *mat.SymDense) (sum float64) {
+	if b == nil {
+		return mat.Trace(a)
+	}
+	for i := range a.SymmetricDim() {
+		for j := range a.SymmetricDim() {
+			sum += a.At(i, j) * b.At(i, j)
+		}
+	}
+	return sum
+}
+
+// solved returns L⁻¹.
+func solved(l *mat.TriDense) *mat.TriDense {
+	d, _ := l.Dims()
+	inv := mat.NewTriDense(d, mat.Lower, nil)
+	if err := inv.InverseTri(l); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
+		panic(notFinite{})
+	}
+	return inv
+}
+
+// lengthEdges are the bounds between which norms of scores are counted, in units of the clip.
+var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
+
+// lengths is the number of counts.
+const lengths = len(lengthEdges) + 1
+
+// lengthOf returns the index of the count of a norm, in units of the clip.
+func lengthOf(x float64) int {
+	n := 0
+	for n < len(lengthEdges) && x >= lengthEdges[n] {
+		n++
+	}
+	return n
+}
+
+// A stretch is a belief about the logarithm of the factor by which norms of records are longer
+// than those of made-up records.
+type stretch struct{ logs [stretchPoints]float64 }
+
+const (
+	stretchPoints = 81
+	stretchSD     = 0.5
+	stretchMost   = 2.0
+	leastStretch  = 0.8
+	// What was released in earlier rounds counts half, since it was about another clip.
+	stretchMemory = 0.5
+	// Made-up norms are no better a description than this share of the records.
+	stretchSlack = 0.01
+)
+
+func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
+
+// learned returns the belief after a release of the counts of norms between the edges, whose
+// noise has the given sd.
+func (s stretch) learned(norms, counts []float64, clip, sd, records float64) stretch {
+	for i := range s.logs {
+		f := math.Exp(stretchAt(i))
+		var squares float64
+		for n := 2; n < lengths; n++ { // beyond the clip
+			expected := beyond(norms, lengthEdges[n-1]*clip/f)
+			if n+1 < lengths {
+				expected -= beyond(norms, lengthEdges[n]*clip/f)
+			}
+			gap := counts[n] - expected*records
+			squares += gap * gap
+		}
+		slack := stretchSlack * records
+		s.logs[i] = stretchMemory*s.logs[i] - squares/(2*(sd*sd+slack*slack))
+	}
+	return s
+}
+
+// factor returns the factor by which the next clip is longer than that for made-up records.
+func (s stretch) factor() float64 {
+	var weights [stretchPoints]float64
+	largest := math.Inf(-1)
+	for i, l := range s.logs {
+		x := stretchAt(i) / stretchSD
+		weights[i] = l - x*x/2
+		largest = max(largest, weights[i])
+	}
+	var total, mean float64
+	for i, l := range weights {
+		w := math.Exp(l - largest)
+		total += w
+		mean += w * stretchAt(i)
+	}
+	return max(leastStretch, math.Exp(mean/total))
+}

@@ -1,0 +1,230 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
+)
+
+// The belief about the curvature is Λ(θ) = A(θ) S A(θ)ᵀ, where A(θ)A(θ)ᵀ is the curvature of
+// records with the released margins and independent columns, and S is the identity until a
+// curvature was released. So the released curvature moves with θ and with better margins.
+type curvature struct {
+	seen *mat.SymDense // S
+	// variance is a typical variance of the elements of G, where the true curvature is
+	// Λ(I + G) in units of Λ.
+	variance float64
+}
+
+// firstVariance is the variance of G before a curvature was released.
+const firstVariance = 0.25
+
+// guess returns the root A(θ) for the weights at θ. A draw of the margins is as in
+// [margins.moments].
+func (s *State) guess(weights *weights, random []float64) *mat.TriDense {
+	c := s.margins.curvature(weights, random)
+	return cholesky(plus(term{1, c}, term{1e-3, diagonal(s.Dim(), s.precision)}))
+}
+
+// weights returns the weights at θ.
+func (s *State) weights(theta []float64) *weights { return s.madeUp.weights(theta, s.margins.factors) }
+
+// lambda returns Λ(θ).
+func (s *State) lambda(theta []float64) *mat.SymDense {
+	return congruent(s.guess(s.weights(theta), nil), s.curvature.seen)
+}
+
+// ridged returns the root of Λ/N + ridge·P/N, the units in which scores or curvatures are
+// released.
+func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
+	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
+}
+
+// curvatureRidge returns the least weight of the prior in units in which the noise of a released
+// curvature is at most half of what the records say, in sum over directions.
+func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
+	d := s.Dim()
+	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(scaled, false) {
+		panic(notFinite{})
+	}
+	noise := 1.5 * math.Sqrt(2*float64(d)) * s.NoiseSD / math.Sqrt(share)
+	for ridge := 1.0; ; ridge *= 1.1 {
+		var directions float64
+		for _, e := range eigen.Values(nil) {
+			directions += max(e, 0) / (max(e, 0) + ridge)
+		}
+		if directions*noise <= s.Records/2 || ridge > 1e9 {
+			return ridge
+		}
+	}
+}
+
+// A released curvature is a noisy sum K of the records' information at a point.
+type releasedCurvature struct {
+	at    []float64
+	units *mat.TriDense // L
+	k     *mat.SymDense // in units
+	sd    float64       // of the noise on the diagonal of K; off it the sd is 1/√2 of that
+}
+
+// spreads are the variances of G over which beliefs are averaged.
+var spreads = func() (v [60]float64) {
+	for i := range v {
+		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
+	}
+	return v
+}()
+
+// An update is the belief about the curvature after a release. In the eigenbasis U of the guess
+// in units, with eigenvalues l, element (i, j) of the guess is corrected by the gain
+// v l_i l_j/(v l_i l_j + τ²), which is 1 without noise and 0 for infinite noise.
+type update struct {
+	*releasedCurvature
+	inverse *mat.TriDense // L⁻¹
+	basis   *mat.Dense    // U
+	values  []float64     // l
+	weights []float64     // of spreads
+}
+
+func (s *State) newUpdate(r *releasedCurvature) *update {
+	u := &update{releasedCurvature: r, inverse: solved(r.units)}
+	guess := congruent(u.inverse, s.lambda(r.at))
+	var eigen mat.EigenSym
+	if !eigen.Factorize(guess, true) {
+		panic(notFinite{})
+	}
+	u.values, u.basis = eigen.Values(nil), new(mat.Dense)
+	eigen.VectorsTo(u.basis)
+	for i, l := range u.values {
+		u.values[i] = max(l, 1e-6*s.Records)
+	}
+	u.weigh(u.rotated(plus(term{1, r.k}, term{-1, guess})))
+	return u
+}
+
+// rotated returns Uᵀ A U.
+func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
+
+// weigh computes the posterior weights of the spreads from the surprise D = Uᵀ(K − guess)U, under
+// a lognormal prior around firstVariance.
+func (u *update) weigh(surprise *mat.SymDense) {
+	logs := make([]float64, len(spreads))
+	for n, v := range spreads {
+		x := (math.Log(v) - math.Log(firstVariance)) / 1.5
+		logs[n] = -x * x / 2
+		for i, li := range u.values {
+			for j, lj := range u.values[:i+1] {
+				variance := v*li*lj + u.sd*u.sd
+				if i != j {
+					variance /= 2
+				}
+				d := surprise.At(i, j)
+				logs[n] -= (math.Log(variance) + d*d/variance) / 2
+			}
+		}
+	}
+	largest := slices.Max(logs)
+	var total float64
+	for n, l := range logs {
+		logs[n] = math.Exp(l - largest)
+		total += logs[n]
+	}
+	for n := range logs {
+		logs[n] /= total
+	}
+	u.weights = logs
+}
+
+// spread returns quantile q of the spread.
+func (u *update) spread(q float64) float64 {
+	for n, w := range u.weights {
+		if q -= w; q < 0 {
+			return spreads[n]
+		}
+	}
+	return spreads[len(spreads)-1]
+}
+
+// corrected returns B + U(gain ∘ Uᵀ D U)Uᵀ. The gain is averaged over spreads, or is that of
+// spread v if v > 0.
+func (u *update) corrected(b, surprise *mat.SymDense, v float64) *mat.SymDense {
+	d := u.rotated(surprise)
+	for i, li := range u.values {
+		for j, lj := range u.values[:i+1] {
+			gain := func(v float64) float64 { return v * li * lj / (v*li*lj + u.sd*u.sd) }
+			g := 0.0
+			if v > 0 {
+				g = gain(v)
+			} else {
+				for n, w := range u.weights {
+					g += w * gain(spreads[n])
+				}
+			}
+			d.SetSym(i, j, g*d.At(i, j))
+		}
+	}
+	return plus(term{1, b}, term{1, congruent(u.basis, d)})
+}
+
+// positive returns X with its eigenvalues in units of A Aᵀ made positive: those below .3 are bent
+// up softly, to .01 at least.
+func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix) *mat.SymDense {
+	const bend, least = 0.3, 0.01
+	var eigen mat.EigenSym
+	if !eigen.Factorize(congruent(inverse, x), true) {
+		panic(notFinite{})
+	}
+	var vectors, moved mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	for i, e := range values {
+		if e <= bend {
+			e = bend * math.Exp(e/bend-1)
+		}
+		values[i] = max(e, least)
+	}
+	moved.Mul(a, &vectors)
+	return congruent(&moved, diagonal(len(values), func(i int) float64 { return values[i] }))
+}
+
+// seen returns the belief after a release in the midst of the rounds.
+func (s *State) learnCurvature(r *releasedCurvature) curvature {
+	u := s.newUpdate(r)
+	guess := congruent(u.inverse, s.lambda(r.at))
+	a := cholesky(guess)
+	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), 0), a, solved(a))
+	root := solved(s.guess(s.weights(r.at), nil))
+	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0.5)}
+}
+
+// curvatureDraws is the number of draws of the curvature of which the posterior is a mixture.
+const curvatureDraws = 150
+
+// drawCurvatures returns draws of the curvature at a point after the last release.
+func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
+	u, weights := s.newUpdate(r), s.weights(r.at)
+	d := s.Dim()
+	draws := make([]*mat.SymDense, curvatureDraws)
+	one := diagonal(d, func(int) float64 { return 1 })
+	for n := range draws {
+		z := s.normals(1+2*packedSize(d)+2*len(s.columns), "curvatures", n)
+		v := u.spread(special.Phi(z[0]))
+		g, noise := unpack(z[1:], d, math.Sqrt(v)), unpack(z[1+packedSize(d):], d, r.sd)
+		var a mat.Dense
+		drawn := s.guess(weights, z[1+2*packedSize(d):])
+		a.Mul(u.inverse, cholesky(congruent(drawn, s.curvature.seen)))
+		x := congruent(&a, plus(term{1, g}, term{1, one}))
+		x = u.corrected(x, plus(term{1, r.k}, term{1, noise}, term{-1, x}), v)
+		var inverse mat.Dense
+		if err := inverse.Inverse(&a); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
+			panic(notFinite{})
+		}
+		draws[n] = congruent(r.units, positive(x, &a, &inverse))
+	}
+	return draws
+}

@@ -1,0 +1,162 @@
+package scoring
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// cholesky returns the lower Cholesky root of a positive definite matrix. If rounding made the
+// matrix indefinite, it returns the root of the matrix with a slightly larger diagonal.
+func cholesky(a *mat.SymDense) *mat.TriDense {
+	var c mat.Cholesky
+	d := a.SymmetricDim()
+	for jitter := 0.0; !c.Factorize(a); jitter = max(10*jitter, 1e-14) {
+		if jitter > 1 || math.IsNaN(mat.Trace(a)) {
+			panic(notFinite{})
+		}
+		b := mat.NewSymDense(d, nil)
+		b.CopySym(a)
+		for i := range d {
+			b.SetSym(i, i, a.At(i, i)+jitter*(mat.Trace(a)/float64(d)))
+		}
+		a = b
+	}
+	l := mat.NewTriDense(d, mat.Lower, nil)
+	c.LTo(l)
+	return l
+}
+
+// notFinite is the panic of a computation whose numbers overflow. [State.Step] returns an error
+// for it.
+type notFinite struct{}
+
+// solveLower replaces v by L⁻¹v.
+func solveLower(l *mat.TriDense, v []float64) {
+	blas64.Trsv(blas.NoTrans, l.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+}
+
+// inverse returns A⁻¹.
+func inverse(a *mat.SymDense) *mat.SymDense {
+	inv := mat.NewTriDense(a.SymmetricDim(), mat.Lower, nil)
+	if err := inv.InverseTri(cholesky(a)); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
+		panic(notFinite{})
+	}
+	return congruent(inv.T(), nil)
+}
+
+// congruent returns M S Mᵀ, or M Mᵀ if S is nil.
+func congruent(m mat.Matrix, s mat.Symmetric) *mat.SymDense {
+	var half, whole mat.Dense
+	if half.CloneFrom(m); s != nil {
+		half.Mul(m, s)
+	}
+	whole.Mul(&half, m.T())
+	return symmetric(&whole)
+}
+
+// symmetric returns (A + Aᵀ)/2.
+func symmetric(a *mat.Dense) *mat.SymDense {
+	d, _ := a.Dims()
+	s := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := range i + 1 {
+			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
+		}
+	}
+	return s
+}
+
+// plus returns Σ w_i A_i.
+func plus(terms ...term) *mat.SymDense {
+	sum := mat.NewSymDense(terms[0].of.SymmetricDim(), nil)
+	for _, t := range terms {
+		for i := range sum.SymmetricDim() {
+			for j := i; j < sum.SymmetricDim(); j++ {
+				sum.SetSym(i, j, sum.At(i, j)+t.weight*t.of.At(i, j))
+			}
+		}
+	}
+	return sum
+}
+
+type term struct {
+	weight float64
+	of     mat.Symmetric
+}
+
+// outer returns v vᵀ.
+func outer(v []float64) mat.Symmetric {
+	s := mat.NewSymDense(len(v), nil)
+	s.SymOuterK(1, mat.NewDense(len(v), 1, v))
+	return s
+}
+
+// apply returns M v.
+func apply(m mat.Matrix, v []float64) []float64 {
+	rows, _ := m.Dims()
+	out := mat.NewVecDense(rows, nil)
+	out.MulVec(m, mat.NewVecDense(len(v), v))
+	return out.RawVector().Data
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}
+
+func minus(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i, x := range a {
+		out[i] = x - b[i]
+	}
+	return out
+}
+
+func norm(v []float64) float64 { return math.Sqrt(dot(v, v)) }
+
+// diagonal returns the diagonal matrix with elements f(0), ..., f(d−1).
+func diagonal(d int, f func(int) float64) *mat.DiagDense {
+	out := mat.NewDiagDense(d, nil)
+	for i := range d {
+		out.SetDiag(i, f(i))
+	}
+	return out
+}
+
+// packedSize returns the number of elements of a packed symmetric d×d matrix.
+func packedSize(d int) int { return d * (d + 1) / 2 }
+
+// pack writes scale times the lower triangle of a by rows to dst, with elements off the diagonal
+// times √2, so that the L2 norm is the Frobenius norm.
+func pack(dst []float64, a *mat.SymDense, scale float64) {
+	n := 0
+	for i := range a.SymmetricDim() {
+		for j := range i {
+			dst[n] = scale * math.Sqrt2 * a.At(i, j)
+			n++
+		}
+		dst[n] = scale * a.At(i, i)
+		n++
+	}
+}
+
+// unpack returns scale times the symmetric matrix that packed stands for. Independent noise of
+// sd τ on the packed elements is noise of sd τ on the diagonal and τ/√2 off it.
+func unpack(packed []float64, d int, scale float64) *mat.SymDense {
+	a := mat.NewSymDense(d, nil)
+	n := 0
+	for i := range d {
+		for j := range i {
+			a.SetSym(i, j, scale/math.Sqrt2*packed[n])
+			n++
+		}
+		a.SetSym(i, i, scale*packed[n])
+		n++
+	}
+	return a
+}

@@ -1,0 +1,199 @@
+package scoring
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Problem is the public description of a regression and of its federation.
+type Problem struct {
+	Digest   [32]byte // of the protocol, for public random numbers
+	Rounds   int      // number of rounds; the last one releases curvature alone
+	Clients  int
+	Records  float64 // nominal number of records of all clients
+	NoiseSD  float64 // of one element of the sum of all clients' vectors, for a round with clip 1 and the whole budget
+	response solver.Described
+	linear   bool // the curvature does not depend on θ
+
+	budget    budget
+	columns   []column
+	locations int     // number of predictors that depend on regressors
+	scale     bool    // a predictor of the scale follows; its coordinate is the last
+	low, high float64 // bounds of an outcome
+	mean, sd  []float64
+}
+
+// A column describes a regressor by public numbers.
+type column struct {
+	kind      kind
+	factor    int // index of a level's factor
+	levels    int // number of levels of the factor, with the baseline
+	low, high float64
+}
+
+type kind int
+
+const (
+	constant kind = iota
+	level         // the indicator of a level
+	number
+)
+
+// NewProblem returns the problem of a study. NoiseSD is left to the caller.
+func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*Problem, error) {
+	if st.Federation.NominalRecords == 0 {
+		return nil, errors.New("federation.nominal_records is missing: write the number of records that a client has, roughly; steps and clips follow from it")
+	}
+	p := &Problem{
+		Digest: digest, Rounds: st.Inference.Rounds, Clients: clients,
+		Records: float64(st.Federation.NominalRecords) * float64(clients),
+		linear:  m.Linear() != nil, locations: m.Locations(), high: st.OutcomeBound(),
+	}
+	var err error
+	if p.response, err = m.Outcome().Described(); err != nil {
+		return nil, err
+	}
+	if st.Model.Kind() == study.Measured {
+		p.low = -p.high
+	}
+	for c := range st.Coefficients() {
+		p.columns = append(p.columns, newColumn(st, c))
+	}
+	for _, parameter := range m.Parameters.All() {
+		p.mean, p.sd = append(p.mean, parameter.Prior.Mean), append(p.sd, parameter.Prior.SD)
+	}
+	p.scale = len(p.mean) > p.locations*len(p.columns)
+	return p, nil
+}
+
+// newColumn returns the description of a coefficient's regressor. A product is a number whose
+// bounds follow from those of its factors.
+func newColumn(st *study.Study, of study.Coefficient) column {
+	c := column{kind: number, low: 1, high: 1}
+	for _, part := range of.Parts {
+		low, high := 0.0, 1.0
+		if source := &st.Columns[part.Column]; part.Level < 0 {
+			low, high = st.Scale(source, source.Low), st.Scale(source, source.High)
+		}
+		ends := [4]float64{c.low * low, c.low * high, c.high * low, c.high * high}
+		c.low, c.high = math.Inf(1), math.Inf(-1)
+		for _, x := range ends {
+			c.low, c.high = min(c.low, x), max(c.high, x)
+		}
+	}
+	switch {
+	case len(of.Parts) == 0:
+		c.kind = constant
+	case len(of.Parts) == 1 && of.Parts[0].Level >= 0:
+		c.kind, c.factor, c.levels = level, of.Parts[0].Column, len(st.Columns[of.Parts[0].Column].Levels)
+	}
+	return c
+}
+
+// Dim returns d, the number of coordinates of θ.
+func (p *Problem) Dim() int { return len(p.mean) }
+
+// predictors returns the number of a record's predictors.
+func (p *Problem) predictors() int { return p.response.Size() }
+
+// normals returns standard normal numbers that every machine can compute.
+func (p *Problem) normals(n int, purpose string, number int) []float64 {
+	z := make([]float64, n)
+	dpmech.FillPublicNormal(z, "scoring: "+purpose, p.Digest, number)
+	return z
+}
+
+// precision returns the precision of the prior of coordinate i.
+func (p *Problem) precision(i int) float64 { return 1 / (p.sd[i] * p.sd[i]) }
+
+// A workspace has memory for the numbers of one record.
+type workspace struct {
+	*Problem
+	eta, g, h, w []float64
+	root         []float64 // lower root of w, by rows
+	vector       []float64 // of length d
+}
+
+func (p *Problem) workspace() *workspace {
+	k := p.predictors()
+	return &workspace{
+		Problem: p, eta: make([]float64, k), g: make([]float64, k), h: make([]float64, k*k),
+		w: make([]float64, k*k), root: make([]float64, k*k), vector: make([]float64, p.Dim()),
+	}
+}
+
+// predict writes the predictors of a record with regressors x at θ to eta.
+func (s *workspace) predict(x, theta []float64) {
+	for a := range s.locations {
+		var sum float64
+		for j, t := range theta[a*len(x) : (a+1)*len(x)] {
+			sum += t * x[j]
+		}
+		s.eta[a] = sum
+	}
+	if s.scale {
+		s.eta[s.locations] = theta[len(theta)-1]
+	}
+}
+
+// spread writes Σ_a of weights[a] times the derivative of predictor a in θ to dst.
+func (s *workspace) spread(dst, x, weights []float64) {
+	for a := range s.locations {
+		for j, v := range x {
+			dst[a*len(x)+j] = weights[a] * v
+		}
+	}
+	if s.scale {
+		dst[len(dst)-1] = weights[s.locations]
+	}
+}
+
+// score writes the gradient of the log likelihood of a record at eta to dst.
+func (s *workspace) score(dst, x []float64, y float64) {
+	s.response.Eval(y, s.eta, s.g, s.h)
+	s.spread(dst, x, s.g)
+}
+
+// information writes the information of a record at eta in its predictors to w, and its root.
+func (s *workspace) information() {
+	s.response.Information(s.eta, s.w)
+	rootOf(s.root, s.w, len(s.eta))
+}
+
+// rootOf writes the lower Cholesky root of the k×k matrix w to root. A pivot that is not positive
+// counts as zero.
+func rootOf(root, w []float64, k int) {
+	for a := range k {
+		for b := range a + 1 {
+			sum := w[a*k+b]
+			for c := range b {
+				sum -= root[a*k+c] * root[b*k+c]
+			}
+			switch {
+			case a == b:
+				root[a*k+a] = math.Sqrt(max(sum, 0))
+			case root[b*k+b] > 0:
+				root[a*k+b] = sum / root[b*k+b]
+			default:
+				root[a*k+b] = 0
+			}
+		}
+	}
+}
+
+// factor writes to dst column c of A, where A Aᵀ is the information of the record in θ.
+func (s *workspace) factor(dst, x []float64, c int) {
+	k := len(s.eta)
+	for a := range k {
+		s.g[a] = 0
+		if a >= c {
+			s.g[a] = s.root[a*k+c]
+		}
+	}
+	s.spread(dst, x, s.g)
+}

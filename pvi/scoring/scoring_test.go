@@ -1,0 +1,380 @@
+package scoring_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/scoring"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A world is a study with records that were drawn from its model.
+type world struct {
+	*scoring.Problem
+	records *shard.Shard
+	model   *fit.Model
+	truth   []float64
+}
+
+// A setting describes a world.
+type setting struct {
+	model   string // keys of the model
+	outcome string // keys of the outcome's column
+	n, d    int    // records, and numeric regressors
+	clients int
+	scale   float64 // of the regressors, within their bounds of ±1
+	shared  float64 // correlation of the regressors
+}
+
+var logistic = setting{
+	model:   `family = "logistic", positive = "yes"`,
+	outcome: "type = \"categorical\"\nlevels = [\"no\", \"yes\"]",
+	n:       2000, d: 4, clients: 5, scale: 0.5,
+}
+
+func (s setting) study(t testing.TB) *study.Study {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "study = { version = 2, name = \"scored\" }\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\ninference = {}\n")
+	fmt.Fprintf(&b, "federation = { nominal_records = %d }\n", s.n/s.clients)
+	names := make([]string, s.d)
+	for i := range names {
+		names[i] = fmt.Sprintf("%q", fmt.Sprint("x", i))
+	}
+	fmt.Fprintf(&b, "model = { %s, outcome = \"y\", terms = [%s, \"g\"], standardise = \"none\" }\n", s.model, strings.Join(names, ", "))
+	for i := range names {
+		fmt.Fprintf(&b, "[[column]]\nname = \"x%d\"\ntype = \"numeric\"\nbounds = [-1, 1]\n", i)
+	}
+	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]\n[[column]]\nname = \"y\"\n%s\n", s.outcome)
+	st, err := study.Parse("scored.toml", []byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// world draws regressors, a truth from the prior, and outcomes.
+func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
+	t.Helper()
+	st := s.study(t)
+	m, err := fit.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := &world{model: m}
+	if w.Problem, err = scoring.NewProblem(st, m, s.clients, [32]byte{byte(seed), byte(seed >> 8)}); err != nil {
+		t.Fatal(err)
+	}
+	w.SetNoise(multiplier, 1)
+	for _, p := range m.Parameters.All() {
+		w.truth = append(w.truth, p.Prior.Mean+p.Prior.SD*r.NormFloat64())
+	}
+	described, err := m.Outcome().Described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := new(shard.Records)
+	for range s.n {
+		row := make([]float64, s.d+2)
+		common := r.NormFloat64()
+		for j := range s.d {
+			x := s.scale * (math.Sqrt(s.shared)*common + math.Sqrt(1-s.shared)*r.NormFloat64())
+			row[j] = min(max(x, -1), 1)
+		}
+		row[s.d] = float64(min(r.IntN(5), 2)) // levels a and b in a fifth each
+		records.Append(row)
+	}
+	w.records = shard.Design(st, records)
+	regression := m.Regression(w.records)
+	eta := make([]float64, described.Size())
+	final := new(shard.Records)
+	for i := range s.n {
+		regression.Predictors(eta, i, w.truth)
+		row := records.Row(i)
+		row[s.d+1] = described.Outcome(eta, [2]float64{r.NormFloat64(), r.NormFloat64()})
+		final.Append(row)
+	}
+	w.records = shard.Design(st, final)
+	return w
+}
+
+const step = 0x1p-20
+
+// play runs all rounds over all records in one place, with noise of the given multiplier.
+func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.State {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 2))
+	s := w.Begin()
+	for round := 1; round <= w.Rounds; round++ {
+		q, err := s.Query(round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, vector := q.Contributor(), make([]float64, w.Size(round))
+		sums := make([]float64, len(vector))
+		for i := range w.records.Len() {
+			x, y := w.records.Record(i)
+			c.Vector(vector, x, y)
+			for j, v := range vector {
+				sums[j] += v
+			}
+		}
+		sd := w.Multiplier(multiplier)
+		elements := make([]int64, len(sums))
+		for j, v := range sums {
+			elements[j] = int64(math.Round((v + sd*math.Sqrt(float64(w.Clients))*r.NormFloat64()) / step))
+		}
+		if s, err = s.Step(round, w.Clients, elements, step, sd/step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// pooled returns the mode and the inverse curvature there of all records without privacy, by
+// Fisher scoring and at the end Newton's method.
+func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
+	t.Helper()
+	return mode(t, w.model, w.records)
+}
+
+func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.SymDense) {
+	t.Helper()
+	d := m.Dim()
+	regression := m.Regression(records)
+	theta := make([]float64, d)
+	for i, p := range m.Parameters.All() {
+		theta[i] = p.Prior.Mean
+	}
+	response, err := m.Outcome().Described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := response.Size()
+	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
+	objective := func(theta []float64) (value float64) {
+		for i, y := range regression.Outcomes() {
+			regression.Predictors(eta, i, theta)
+			value += response.Eval(y, eta, g, h)
+		}
+		for i, p := range m.Parameters.All() {
+			z := (theta[i] - p.Prior.Mean) / p.Prior.SD
+			value -= z * z / 2
+		}
+		return value
+	}
+	cov := mat.NewSymDense(d, nil)
+	for iteration := range 60 {
+		gradient, curvature := mat.NewVecDense(d, nil), mat.NewSymDense(d, nil)
+		for i, p := range m.Parameters.All() {
+			precision := 1 / (p.Prior.SD * p.Prior.SD)
+			gradient.SetVec(i, precision*(p.Prior.Mean-theta[i]))
+			curvature.SetSym(i, i, precision)
+		}
+		for i, y := range regression.Outcomes() {
+			regression.Predictors(eta, i, theta)
+			response.Eval(y, eta, g, h)
+			if iteration < 50 { // far from the mode the observed curvature may be indefinite
+				response.Information(eta, h)
+				for a := range h {
+					h[a] = -h[a]
+				}
+			}
+			for a := range k {
+				at, va := regression.Design().Row(i*k + a)
+				for n, j := range at {
+					gradient.SetVec(int(j), gradient.AtVec(int(j))+g[a]*va[n])
+				}
+				for b := range k {
+					bt, vb := regression.Design().Row(i*k + b)
+					for n, j := range at {
+						for o, l := range bt {
+							if l <= j {
+								curvature.SetSym(int(j), int(l), curvature.At(int(j), int(l))-h[a*k+b]*va[n]*vb[o])
+							}
+						}
+					}
+				}
+			}
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(curvature) {
+			t.Fatal("the pooled curvature is not positive definite")
+		}
+		var move mat.VecDense
+		if err := chol.SolveVecTo(&move, gradient); err != nil {
+			t.Fatal(err)
+		}
+		if err := chol.InverseTo(cov); err != nil {
+			t.Fatal(err)
+		}
+		before, length := objective(theta), 1.0
+		for ; length > 1e-9; length /= 2 {
+			next := make([]float64, d)
+			for i := range next {
+				next[i] = theta[i] + length*move.AtVec(i)
+			}
+			if objective(next) >= before {
+				theta = next
+				break
+			}
+		}
+		if mat.Norm(&move, 2) < 1e-8 && iteration > 50 {
+			break
+		}
+	}
+	return theta, cov
+}
+
+// held returns the share of the mass of N(mean, cov), over coordinates, within intervals of 90 %.
+func held(s *scoring.State, mean []float64, cov *mat.SymDense) (share float64) {
+	own, wide := s.Posterior()
+	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	for i, m := range mean {
+		sd, half := math.Sqrt(cov.At(i, i)), 1.6448536*math.Sqrt(wide.At(i, i))
+		share += (phi((own[i]+half-m)/sd) - phi((own[i]-half-m)/sd)) / float64(len(mean))
+	}
+	return share
+}
+
+const (
+	measured = "type = \"numeric\"\nbounds = [-9, 9]"
+	counted  = "type = \"numeric\"\nbounds = [0, 200]"
+)
+
+var families = map[string]setting{
+	"logistic": logistic,
+	"probit":   {`family = "probit", positive = "yes"`, logistic.outcome, 2000, 4, 5, 0.5, 0},
+	"linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 4, 5, 0.5, 0},
+	"learned":  {`family = "linear", noise_sd = "learned"`, measured, 2000, 4, 5, 0.5, 0},
+	"robust":   {`family = "robust"`, measured, 2000, 4, 5, 0.5, 0},
+	"poisson":  {`family = "poisson"`, counted, 2000, 4, 5, 0.5, 0},
+	"negative": {`family = "negative-binomial"`, counted, 2000, 4, 5, 0.5, 0},
+	"softmax":  {`family = "softmax"`, "type = \"categorical\"\nlevels = [\"no\", \"yes\", \"other\"]", 2000, 4, 5, 0.5, 0},
+}
+
+// A vector is never longer than the round's clip, whatever the record, also for regressors and
+// outcomes beyond every bound: then elements may be not finite, and the mechanism adds zero.
+func TestVectorsAreClipped(t *testing.T) {
+	for name, s := range families {
+		t.Run(name, func(t *testing.T) {
+			w := s.world(t, 3, 1)
+			r := rand.New(rand.NewPCG(3, 3))
+			state := w.Begin()
+			for round := 1; round <= w.Rounds; round++ {
+				q, err := state.Query(round)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, vector := q.Contributor(), make([]float64, w.Size(round))
+				for i := range 300 {
+					x, y := w.records.Record(i)
+					x = append([]float64(nil), x...)
+					if i >= 100 {
+						for j := range x {
+							x[j] *= math.Exp(20 * r.NormFloat64())
+						}
+						y = math.Floor(math.Abs(y * math.Exp(10*r.NormFloat64())))
+						if s.outcome == logistic.outcome || name == "softmax" {
+							y = float64(r.IntN(2))
+						}
+					}
+					c.Vector(vector, x, y)
+					var squares float64
+					for _, v := range vector {
+						squares += v * v
+					}
+					if length := math.Sqrt(squares); length > w.Clip(round)*(1+1e-12) {
+						t.Fatalf("round %d: a vector has length %g, the clip is %g", round, length, w.Clip(round))
+					}
+				}
+			}
+		})
+	}
+}
+
+// The shares of a study's rounds add up to its budget: μ² = Σ (w_t/σ)² = 1/m², with m the
+// multiplier of the whole budget.
+func TestBudget(t *testing.T) {
+	for _, multiplier := range []float64{0.1, 3.7, 50} {
+		w := logistic.world(t, multiplier, 1)
+		var squares float64
+		for round := 1; round <= w.Rounds; round++ {
+			mu := w.Clip(round) / w.Multiplier(multiplier)
+			squares += mu * mu
+		}
+		if got := math.Sqrt(squares) * multiplier; math.Abs(got-1) > 1e-12 {
+			t.Errorf("multiplier %g: the rounds cost %g of the budget", multiplier, got)
+		}
+	}
+}
+
+// Almost without noise the posterior is that of the pooled records.
+func TestWithoutNoise(t *testing.T) {
+	for name, s := range families {
+		t.Run(name, func(t *testing.T) {
+			const multiplier = 1e-3
+			w := s.world(t, multiplier, 2)
+			mean, cov := w.pooled(t)
+			got, wide := w.play(t, multiplier, 2).Posterior()
+			for i, m := range mean {
+				sd := math.Sqrt(cov.At(i, i))
+				if off := math.Abs(got[i]-m) / sd; off > 0.5 {
+					t.Errorf("coordinate %d is %g ± %g, the pooled fit %g ± %g", i, got[i], math.Sqrt(wide.At(i, i)), m, sd)
+				}
+				if ratio := math.Sqrt(wide.At(i, i)) / sd; ratio < 0.85 || ratio > 1.3 {
+					t.Errorf("sd %d is %g times that of the pooled fit", i, ratio)
+				}
+			}
+		})
+	}
+}
+
+// With nothing but noise the posterior is the prior.
+func TestNothingButNoise(t *testing.T) {
+	const multiplier = 1e6
+	w := logistic.world(t, multiplier, 3)
+	mean, cov := w.play(t, multiplier, 3).Posterior()
+	for i := range mean {
+		if math.Abs(mean[i]) > 0.05 || math.Abs(cov.At(i, i)-1) > 0.05 {
+			t.Errorf("coordinate %d is %g ± %g, the prior 0 ± 1", i, mean[i], math.Sqrt(cov.At(i, i)))
+		}
+	}
+}
+
+// Intervals of 90 % hold draws of the pooled posterior, at ε = 1 (multiplier 3.73), over families.
+func TestHoldsThePooledPosterior(t *testing.T) {
+	replications := 8
+	if testing.Short() {
+		replications = 2
+	}
+	for name, s := range families {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const multiplier = 3.73
+			var share, ratio float64
+			for seed := range uint64(replications) {
+				w := s.world(t, multiplier, 500+seed)
+				mean, cov := w.pooled(t)
+				state := w.play(t, multiplier, 500+seed)
+				share += held(state, mean, cov) / float64(replications)
+				_, wide := state.Posterior()
+				for i := range mean {
+					ratio += math.Sqrt(wide.At(i, i)/cov.At(i, i)) / float64(replications*len(mean))
+				}
+			}
+			t.Logf("held %.3f, sds %.2f times the pooled fit's", share, ratio)
+			if share < 0.75 {
+				t.Errorf("intervals of 90 %% hold %.2f of the pooled posterior", share)
+			}
+		})
+	}
+}

@@ -1,0 +1,262 @@
+package scoring
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A State is everything that follows from the sums so far. It is immutable, and safe for
+// concurrent use.
+type State struct {
+	*Problem
+	theta     []float64 // the point of the next release
+	posterior mixture   // given all sums so far
+	margins   *margins
+	madeUp    *madeUp
+	curvature curvature
+	stretch   stretch
+	damp      float64 // by which steps are shortened; at least 1
+	path      []observation
+
+	mu    sync.Mutex
+	query *Query // the last that was asked for
+	next  *State // the last that was computed
+	after sum    // from which next was computed
+}
+
+// A sum is an opened sum.
+type sum struct {
+	round, answers int
+	elements       []int64
+}
+
+// Begin returns the state before the first round.
+func (p *Problem) Begin() *State {
+	s := &State{Problem: p, theta: slices.Clone(p.mean), margins: p.newMargins(), damp: 1}
+	s.madeUp = s.margins.madeUp()
+	s.curvature = curvature{seen: plus(term{1, diagonal(p.Dim(), func(int) float64 { return 1 })}), variance: firstVariance}
+	s.posterior = mixture{s.theta, plus(term{1, diagonal(p.Dim(), func(i int) float64 { return p.sd[i] * p.sd[i] })})}
+	return s
+}
+
+// Posterior returns the mean and the covariance of θ given all sums so far. They are not copies.
+func (s *State) Posterior() (mean []float64, cov *mat.SymDense) {
+	return s.posterior.mean, s.posterior.cov
+}
+
+// ridge returns the weight of the prior in the units of scores, in records: at least a record,
+// and more where margins are hidden by their noise.
+func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
+
+// A Query says how a record contributes to the sum of a round. It is public.
+type Query struct {
+	*Problem
+	round          int
+	theta          []float64
+	sizes          [blocks]int
+	scales         [blocks]float64 // by which a block is multiplied after its clip was set to 1
+	clips          [blocks]float64
+	units          *mat.TriDense // of scores
+	curvatureUnits *mat.TriDense
+	margins        *margins
+	norms          []float64 // of made-up scores, sorted
+}
+
+// Query returns the query of a round, from 1.
+func (s *State) Query(round int) (*Query, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.query == nil || s.query.round != round {
+		q, err := total(func() *Query { return s.newQuery(round) })
+		if err != nil {
+			return nil, err
+		}
+		s.query = q
+	}
+	return s.query, nil
+}
+
+// total returns the result of f, or an error if numbers in it overflow.
+func total[T any](f func() T) (result T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(notFinite); !ok {
+				panic(r)
+			}
+			err = errors.New("scoring: the numbers of the posterior overflow")
+		}
+	}()
+	return f(), nil
+}
+
+// firstClips is the factor of the clip in the first two rounds, when little is known of norms.
+const firstClips = 1.5
+
+func (s *State) newQuery(round int) *Query {
+	q := &Query{Problem: s.Problem, round: round, theta: s.theta, sizes: s.sizes(round), margins: s.margins}
+	shares := s.budget.shares[round-1]
+	for b, share := range shares {
+		q.scales[b] = math.Sqrt(share / s.budget.largest)
+	}
+	q.clips[lengthBlock] = 1
+	if q.sizes[scoreBlock] > 0 {
+		q.units = s.ridged(s.lambda(s.theta), s.ridge())
+		q.clips[scoreBlock], q.norms = s.chooseClip(s.madeUp, s.theta, s.ridge(), s.posterior.cov)
+		q.clips[scoreBlock] *= s.stretch.factor()
+		if round <= 2 {
+			q.clips[scoreBlock] *= firstClips
+		}
+	}
+	if q.sizes[marginBlock] > 0 {
+		q.clips[marginBlock] = s.marginClip()
+	}
+	if q.sizes[curvatureBlock] > 0 {
+		lambda := s.lambda(s.theta)
+		ridge := s.curvatureRidge(lambda, shares[curvatureBlock])
+		q.curvatureUnits = s.ridged(lambda, ridge)
+		made := cholesky(plus(term{1, s.madeUp.curvature(s.theta)}, term{ridge, s.madeUp.prior}))
+		q.clips[curvatureBlock] = quantile(s.madeUp.informationNorms(s.theta, made), 0.99)
+	}
+	return q
+}
+
+// marginClip returns the clip of margins, a high quantile of the norms of made-up records.
+func (s *State) marginClip() float64 {
+	norms, elements := make([]float64, madeUpRecords), make([]float64, s.margins.size())
+	for i := range norms {
+		s.margins.record(elements, s.madeUp.row(i))
+		norms[i] = norm(elements)
+	}
+	slices.Sort(norms)
+	return quantile(norms, 0.98)
+}
+
+// Step returns the state after a round whose sum of so many answers was opened. elements are in
+// units of step, with noise of the given sd, in the same units, from each answer. It returns an
+// error if the numbers overflow. The state of the last call is kept.
+func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil && s.after.round == round && s.after.answers == answers && slices.Equal(s.after.elements, elements) {
+		return s.next, nil
+	}
+	if s.query == nil || s.query.round != round {
+		q, err := total(func() *Query { return s.newQuery(round) })
+		if err != nil {
+			return nil, err
+		}
+		s.query = q
+	}
+	next, err := total(func() *State { return s.step(newOpened(s.query, answers, elements, step, sd)) })
+	if err == nil && !next.posterior.finite() {
+		err = errors.New("scoring: the posterior is not finite")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.next, s.after = next, sum{round, answers, slices.Clone(elements)}
+	return next, nil
+}
+
+// An opened has the blocks of an opened sum, in the units that the query gave them and scaled up
+// for clients that did not answer.
+type opened struct {
+	*Query
+	values [blocks][]float64
+	sd     [blocks]float64 // of the noise of an element
+	scale  float64         // clients per answer
+}
+
+func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opened {
+	o := &opened{Query: q, scale: float64(q.Clients) / float64(answers)}
+	n := 0
+	for b, size := range q.sizes {
+		if size == 0 {
+			continue
+		}
+		unit := o.scale * step * q.clips[b] / q.scales[b]
+		o.sd[b] = unit * sd * math.Sqrt(float64(answers))
+		for _, e := range elements[n : n+size] {
+			o.values[b] = append(o.values[b], unit*float64(e))
+		}
+		n += size
+	}
+	return o
+}
+
+func (s *State) step(o *opened) *State {
+	next := &State{
+		Problem: s.Problem, theta: s.theta, posterior: s.posterior, margins: s.margins, madeUp: s.madeUp,
+		curvature: s.curvature, stretch: s.stretch, damp: s.damp, path: s.path,
+	}
+	if o.sizes[marginBlock] > 0 {
+		next.margins = s.margins.learned(o.values[marginBlock], o.sd[marginBlock])
+		next.madeUp = next.margins.madeUp()
+	}
+	if o.sizes[curvatureBlock] > 0 {
+		released := &releasedCurvature{
+			at: s.theta, units: o.curvatureUnits, sd: o.sd[curvatureBlock],
+			k: unpack(o.values[curvatureBlock], s.Dim(), 1),
+		}
+		if o.round == s.Rounds {
+			next.finish(released)
+			return next
+		}
+		next.curvature = next.learnCurvature(released)
+	}
+	if o.sizes[scoreBlock] > 0 {
+		next.takeScores(o)
+	}
+	return next
+}
+
+// takeScores observes a sum of scores and moves to the next point.
+func (s *State) takeScores(o *opened) {
+	lambda := s.lambda(s.theta)
+	sd := o.sd[scoreBlock]
+	noise := term{sd * sd, congruent(o.units, nil)}
+	now := observation{
+		theta: s.theta, units: o.units, clip: o.clips[scoreBlock],
+		sum: apply(o.units, o.values[scoreBlock]),
+		// Clients that did not answer have scores of their own.
+		noise: plus(noise, term{o.scale - 1, lambda}),
+	}
+	if len(s.path) > 0 {
+		s.slowDown(&s.path[len(s.path)-1], &now, lambda)
+	}
+	s.path = append(slices.Clone(s.path), now)
+	s.posterior = s.observe(s.path, s.theta, []*mat.SymDense{lambda})
+	progress := float64(o.round-1) / float64(max(1, s.Rounds-2))
+	length := (0.5 + 0.2*progress) / s.damp
+	s.theta = slices.Clone(s.theta)
+	for i, x := range s.posterior.mean {
+		s.theta[i] += length * (x - s.theta[i])
+	}
+	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], s.Records)
+}
+
+// slowDown shortens steps if the curvature along the last step is surely above the belief, as
+// with columns that are strongly correlated.
+func (s *State) slowDown(last, now *observation, lambda *mat.SymDense) {
+	const most = 50
+	moved := minus(now.theta, last.theta)
+	expected := dot(moved, apply(lambda, moved))
+	if !(expected > 0) {
+		return
+	}
+	ratio := -dot(moved, minus(now.sum, last.sum)) / expected
+	sd := math.Sqrt(dot(moved, apply(plus(term{1, now.noise}, term{1, last.noise}), moved))) / expected
+	s.damp = max(s.damp, min(ratio-2*sd, most)/2)
+}
+
+// finish computes the posterior after the last round, from the last three quarters of the sums of
+// scores and the released curvature.
+func (s *State) finish(r *releasedCurvature) {
+	if len(s.path) > 0 {
+		s.posterior = s.observe(s.path[len(s.path)/4:], s.theta, s.drawCurvatures(r))
+	}
+}

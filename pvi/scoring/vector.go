@@ -1,0 +1,65 @@
+package scoring
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A Contributor writes the vectors of records for one query. It is not safe for concurrent use.
+type Contributor struct {
+	*Query
+	work   *workspace
+	curved *curved
+	square *mat.SymDense
+}
+
+// Contributor returns the contributor of a query.
+func (q *Query) Contributor() *Contributor {
+	return &Contributor{Query: q, work: q.workspace(), curved: q.newCurved(), square: mat.NewSymDense(q.Dim(), nil)}
+}
+
+// Vector writes to dst the vector of a record with regressors x and outcome y. Its L2 norm is at
+// most the round's clip, up to rounding: the mechanism clips it again. An element may be not
+// finite; the mechanism then adds zero for the record.
+func (c *Contributor) Vector(dst, x []float64, y float64) {
+	c.work.predict(x, c.theta)
+	parts := c.split(dst)
+	if score := parts[scoreBlock]; score != nil {
+		c.work.score(score, x, y)
+		solveLower(c.units, score)
+		length := norm(score) / c.clips[scoreBlock]
+		c.shrink(scoreBlock, score)
+		clear(parts[lengthBlock])
+		parts[lengthBlock][lengthOf(length)] = c.scales[lengthBlock]
+	}
+	if margins := parts[marginBlock]; margins != nil {
+		c.margins.record(margins, x)
+		c.shrink(marginBlock, margins)
+	}
+	if packed := parts[curvatureBlock]; packed != nil {
+		size := c.curved.norm(c.work, x, c.curvatureUnits)
+		c.square.SymOuterK(1, c.curved.factors.T())
+		pack(packed, c.square, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))
+	}
+}
+
+// split returns the parts of dst for the blocks; nil for one that the round has not.
+func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
+	n := 0
+	for b, size := range c.sizes {
+		if size > 0 {
+			parts[b] = dst[n : n+size]
+		}
+		n += size
+	}
+	return parts
+}
+
+// shrink divides a block by its clip, or by its norm if that is larger, and scales it.
+func (c *Contributor) shrink(b block, v []float64) {
+	by := c.scales[b] / math.Max(norm(v), c.clips[b])
+	for i := range v {
+		v[i] *= by
+	}
+}
