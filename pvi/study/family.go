@@ -39,7 +39,7 @@ func readModel(s *Study, t *document.Table) (private bool) {
 // readFamilyKeys reads keys that only some families have, and refuses them for others.
 func readFamilyKeys(s *Study, t *document.Table) {
 	m := &s.Model
-	_, keys := m.Family.find()
+	keys := m.Family.find().keys
 	has := func(key string) bool {
 		if slices.Contains(keys, key) {
 			return true

@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Model is the model that a study estimates.
@@ -51,21 +52,55 @@ const (
 	NoOutcome
 )
 
-// families has the properties of each family, in the order in which messages list them.
-var families = []struct {
+// A family is the description of a likelihood.
+type family struct {
 	name Family
 	kind OutcomeKind
 	keys []string // keys of [model] that only this family has
-}{
-	{Linear, Measured, []string{"noise_sd"}},
-	{Logistic, Binary, []string{"positive"}},
-	{Probit, Binary, []string{"positive"}},
-	{Poisson, Count, nil},
-	{NegativeBinomial, Count, nil},
-	{Softmax, Class, nil},
-	{Robust, Measured, []string{"degrees_of_freedom"}},
-	{Mixture, NoOutcome, []string{"components", "columns", "cluster_sd"}},
-	{NeuralNetwork, Measured, []string{"hidden", "positive"}}, // Binary if the study has the key positive
+
+	// says is the distribution of a regression's outcome in words, for a review. Sentence
+	// replaces the names in braces.
+	says string
+
+	curved bool // the curvature of a record has a public bound
+	scale  Scale
+}
+
+// A Scale is a scale of the outcome that the model learns. The zero Scale stands for none.
+type Scale struct {
+	Prior string // key of its prior in [prior]
+	Name  string // name of the parameter; empty if the model is not a regression
+	About string // description of the parameter
+}
+
+// families has the description of each family, in the order in which messages list them.
+var families = []family{
+	{
+		Linear, Measured, []string{"noise_sd"}, "{outcome} is normal around {η}",
+		true, Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
+	},
+	{Logistic, Binary, []string{"positive"}, "{outcome} is {positive} with log odds {η}", true, Scale{}},
+	{
+		Probit, Binary, []string{"positive"},
+		"{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", true, Scale{},
+	},
+	{Poisson, Count, nil, "{outcome} is a Poisson count whose log mean is {η}", false, Scale{}},
+	{
+		NegativeBinomial, Count, nil, "{outcome} is a negative binomial count whose log mean is {η}",
+		false, Scale{"dispersion", "dispersion", "φ: a count of mean μ has variance μ + μ²/φ"},
+	},
+	{
+		Softmax, Class, nil,
+		"{outcome} is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says",
+		true, Scale{},
+	},
+	{
+		Robust, Measured, []string{"degrees_of_freedom"},
+		"{outcome} is Student-t with {degrees} degrees of freedom around {η}",
+		false, Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
+	},
+	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
+	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // Binary if the study has the key positive
 }
 
 func familyNames() []Family {
@@ -76,14 +111,14 @@ func familyNames() []Family {
 	return names
 }
 
-// find returns the kind and the keys of a family. An unknown family has no keys.
-func (f Family) find() (kind OutcomeKind, keys []string) {
+// find returns the description of a family. It is empty for an unknown family.
+func (f Family) find() family {
 	for _, row := range families {
 		if row.name == f {
-			return row.kind, row.keys
+			return row
 		}
 	}
-	return Measured, nil
+	return family{}
 }
 
 // Kind returns the kind of the model's outcome.
@@ -91,27 +126,34 @@ func (m *Model) Kind() OutcomeKind {
 	if m.Family == NeuralNetwork && m.Positive != nil {
 		return Binary
 	}
-	kind, _ := m.Family.find()
-	return kind
+	return m.Family.find().kind
 }
 
-// Sentence returns the distribution of a regression's outcome in words, for a review. predictor
-// is the description of the predictor η.
+// Sentence returns the distribution of a record's outcome in words, for a review. predictor is
+// the description of the predictor η.
 func (m *Model) Sentence(predictor string) string {
-	switch m.Family {
-	case Robust:
-		return fmt.Sprintf("%s is Student-t with %.4g degrees of freedom around %s", m.Outcome, m.DegreesOfFreedom, predictor)
-	case Probit:
-		return fmt.Sprintf("%s is %s with the probability Φ(η) of a standard normal below %s", m.Outcome, m.Positive.Text, predictor)
-	case Poisson:
-		return fmt.Sprintf("%s is a Poisson count whose log mean is %s", m.Outcome, predictor)
-	case NegativeBinomial:
-		return fmt.Sprintf("%s is a negative binomial count whose log mean is %s", m.Outcome, predictor)
+	of, positive := m.Family, ""
+	if of == NeuralNetwork {
+		of = Linear
 	}
-	if m.Kind() == Binary {
-		return fmt.Sprintf("%s is %s with log odds %s", m.Outcome, m.Positive.Text, predictor)
+	if m.Positive != nil {
+		positive = m.Positive.Text
+		if m.Family == NeuralNetwork {
+			of = Logistic
+		}
 	}
-	return fmt.Sprintf("%s is normal around %s", m.Outcome, predictor)
+	words := strings.NewReplacer("{outcome}", m.Outcome, "{positive}", positive, "{η}", predictor, "{degrees}", fmt.Sprintf("%.4g", m.DegreesOfFreedom))
+	return words.Replace(of.find().says)
+}
+
+// LearnedScale returns the scale of the outcome that a regression learns, with its prior. ok is
+// false if it learns none.
+func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
+	scale, prior = s.Model.Family.find().scale, s.Prior.Scale
+	if scale.Prior == "dispersion" {
+		prior = s.Prior.Dispersion
+	}
+	return scale, prior, scale.Name != "" && s.Model.NoiseSD == 0
 }
 
 // Conjugate reports whether the posterior has a closed form.

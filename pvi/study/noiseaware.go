@@ -25,9 +25,6 @@ const (
 	NoNoiseAware NoiseAware = "none"
 )
 
-// curved has the families whose records have a bounded curvature.
-var curved = map[Family]bool{Logistic: true, Probit: true, Softmax: true, Linear: true}
-
 // leastIterates is the smallest number of rounds for which the variance of the last half of the
 // means is useful.
 const leastIterates = 20
@@ -47,7 +44,7 @@ func readNoiseAware(s *Study, t *document.Table) {
 	if in.NoiseAware == Iterates && in.Rounds < leastIterates {
 		t.Errorf("noise_aware", `"iterates" is the variance of q's means over the last rounds: it needs %d rounds or more, each of few steps; write rounds = 200 and steps = 1, or %q`, leastIterates, ClosedForm)
 	}
-	bounded := curved[m.Family] && len(m.Groups) == 0 && (m.Family != Linear || m.NoiseSD > 0)
+	bounded := m.Family.find().curved && len(m.Groups) == 0 && (m.Family != Linear || m.NoiseSD > 0)
 	if in.NoiseAware == OneStep && !bounded {
 		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which has no public bound in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)
 	}

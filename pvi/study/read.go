@@ -112,7 +112,8 @@ func readPrior(s *Study, t *document.Table) {
 // readScales reads the priors of the scales that the model learns.
 func readScales(s *Study, t *document.Table) {
 	m := &s.Model
-	learned := m.Family != "" && m.Kind() == Measured && m.NoiseSD == 0 || m.Family == Mixture && m.ClusterSD == 0 || len(m.Groups) > 0
+	prior := m.Family.find().scale.Prior
+	learned := prior == "scale" && m.Kind() != Binary && m.NoiseSD == 0 && m.ClusterSD == 0 || len(m.Groups) > 0
 	for _, of := range []struct {
 		key  string
 		of   *LogNormal
@@ -120,7 +121,7 @@ func readScales(s *Study, t *document.Table) {
 		LogNormal
 	}{
 		{"scale", &s.Prior.Scale, learned, LogNormal{0.5, 3}},
-		{"dispersion", &s.Prior.Dispersion, m.Family == NegativeBinomial, LogNormal{3, 5}},
+		{"dispersion", &s.Prior.Dispersion, prior == "dispersion", LogNormal{3, 5}},
 	} {
 		inner := t.Table(of.key)
 		if !of.used {

@@ -168,12 +168,7 @@ func likelihoodInWords(m *fit.Model) string {
 	if st.Model.Family == study.NeuralNetwork {
 		predictor = "η, the output of the network"
 	}
-	outcome := st.Model.Outcome
-	says := st.Model.Sentence(predictor)
-	if st.Model.Family == study.Softmax {
-		says = fmt.Sprintf("%s is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says", outcome)
-	}
-	return "Given the parameters, " + says + "."
+	return "Given the parameters, " + st.Model.Sentence(predictor) + "."
 }
 
 func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {

@@ -25,7 +25,7 @@ func Model(m *fit.Model) string {
 	case study.NeuralNetwork:
 		return fmt.Sprintf("neural network of %s with %s, %s", outcome, Plural(st.Model.Hidden, "hidden unit"), Plural(m.Dim(), "parameter"))
 	}
-	return fmt.Sprintf("%s regression of %s on %s", familyInWords(st.Model.Family), outcome, Plural(m.Dim(), "parameter"))
+	return fmt.Sprintf("%s regression of %s on %s", strings.ReplaceAll(string(st.Model.Family), "-", " "), outcome, Plural(m.Dim(), "parameter"))
 }
 
 // Positive describes the condition under which a binary outcome is 1: a level, or a column with
@@ -36,11 +36,4 @@ func Positive(st *study.Study) string {
 		return e.Text
 	}
 	return st.Model.Outcome + " " + e.Text
-}
-
-func familyInWords(f study.Family) string {
-	if f == study.NegativeBinomial {
-		return "negative binomial"
-	}
-	return string(f)
 }
