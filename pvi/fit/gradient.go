@@ -3,6 +3,7 @@ package fit
 import (
 	"math"
 
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -21,32 +22,55 @@ func (m *Model) TypicalGradient() float64 {
 	if m.layout.scale >= 0 {
 		squares++
 	}
-	return m.residual() * math.Sqrt(squares)
+	return m.typical(m.public()).Slope * math.Sqrt(squares)
 }
 
-// residual returns a typical size of the derivative of a record's log density in its predictor.
-// For a binary outcome it is twice the derivative at the predictor for which both outcomes are
-// equally likely: 1, the largest possible, for log odds, and 2φ(0)/Φ(0) for probit. It is √2 for
-// several classes. For other outcomes it is the derivative at two sds of the outcome, expected
-// from its prior and bounds.
-func (m *Model) residual() float64 {
-	st := m.Study
-	switch st.Model.Kind() {
-	case study.Binary:
-		if st.Model.Family == study.Probit {
-			return 2 * math.Sqrt(2/math.Pi)
-		}
-	case study.Class:
-		return math.Sqrt2
-	case study.Measured:
-		if sd := m.NoiseSD(); sd > 0 {
-			return 2 / sd
-		}
-		return 2 / st.Prior.Scale.Median
-	case study.Count:
-		// The outcome's expected mean is exp(m + v/2) if the log of its mean is N(m, v).
-		mean := math.Exp(st.Prior.Mean + st.Prior.SD*st.Prior.SD*st.TypicalSquares()/2)
-		return 2 * math.Sqrt(max(1, min(mean, st.OutcomeBound()/2)))
+// Curvature estimates the precision that a record of unit length adds to a coefficient. It
+// returns 0 if public numbers give no estimate.
+func (m *Model) Curvature() float64 {
+	if m.General() {
+		return 0
 	}
-	return 1
+	p := m.public()
+	if len(m.layout.groups) > 0 {
+		p.Scale = m.Study.Prior.Scale.Median // even if the noise is known
+	}
+	return m.typical(p).Curvature
+}
+
+// RecordBound returns a plausible upper bound on the elements of a record's natural parameters.
+// The protocol chooses the lattice of messages from it.
+func (m *Model) RecordBound() float64 {
+	squares, _ := m.Study.RegressorBounds()
+	for _, g := range m.Study.Model.Groups {
+		squares += float64(len(g.Effects()) + 1)
+	}
+	return m.typical(m.public()).Bound * (1 + squares)
+}
+
+// public returns public numbers about the outcome.
+func (m *Model) public() solver.Public {
+	prior := m.Study.Prior
+	p := solver.Public{
+		Scale: m.NoiseSD(), LeastScale: m.NoiseSD(), Most: m.Study.OutcomeBound(),
+		// exp(η) is exp(m + v/2) on average if η is N(m, v).
+		Mean: math.Exp(prior.Mean + prior.SD*prior.SD*m.Study.TypicalSquares()/2),
+	}
+	if p.Scale == 0 {
+		p.Scale, p.LeastScale = prior.Scale.Median, prior.Scale.Median/(prior.Scale.Factor*prior.Scale.Factor)
+	}
+	return p
+}
+
+// typical returns sizes of the derivatives of a record's log likelihood. A model that is not a
+// regression has those of a normal or a binary outcome.
+func (m *Model) typical(p solver.Public) solver.Typical {
+	o := m.Outcome()
+	if m.General() {
+		o = solver.Outcome{Family: study.Logistic}
+		if m.Study.Model.Kind() == study.Measured {
+			o.Family = study.Linear
+		}
+	}
+	return o.Response().Typical(p)
 }

@@ -33,51 +33,6 @@ func (m *Model) Linear() *model.Linear { return m.linear }
 // Width returns the number of regressors of a record.
 func (m *Model) Width() int { return m.layout.coefficients }
 
-// Curvature estimates the precision that a record of unit length adds to a coefficient. It
-// returns 0 if public numbers give no estimate.
-func (m *Model) Curvature() float64 {
-	if m.General() {
-		return 0
-	}
-	switch m.Study.Model.Kind() {
-	case study.Measured:
-		if m.linear != nil {
-			return 1 / m.linear.NoiseVariance()
-		}
-		return 1 / (m.Study.Prior.Scale.Median * m.Study.Prior.Scale.Median)
-	case study.Binary:
-		if m.Study.Model.Family == study.Probit {
-			return 2 / math.Pi
-		}
-		return 1. / 4
-	case study.Class:
-		return 1. / 4
-	}
-	return 0
-}
-
-// RecordBound returns a plausible upper bound on the elements of a record's natural parameters.
-// The protocol chooses the lattice of messages from it.
-func (m *Model) RecordBound() float64 {
-	st := m.Study
-	squares, _ := st.RegressorBounds()
-	for _, g := range st.Model.Groups {
-		squares += float64(len(g.Effects()) + 1)
-	}
-	size := 1.0
-	switch st.Model.Kind() {
-	case study.Measured:
-		scale := m.NoiseSD()
-		if scale == 0 {
-			scale = st.Prior.Scale.Median / (st.Prior.Scale.Factor * st.Prior.Scale.Factor)
-		}
-		size = 1 / (scale * scale)
-	case study.Count:
-		size = 1 + st.OutcomeBound()
-	}
-	return size * (1 + squares)
-}
-
 // NoiseSD returns the known standard deviation of the outcome on the model's scale. It is 0
 // if the noise is learned or there is none.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }

@@ -224,17 +224,11 @@ func (m *Model) spreadUnits(rows Units) {
 // predictorUnit returns the unit of the predictor, and the name of a ratio of exponentials of
 // predictors, or "" if there is no such ratio.
 func (m *Model) predictorUnit() (unit, ratio string) {
-	switch st := m.Study; st.Model.Family {
-	case study.Logistic, study.Softmax:
-		return "log odds", "odds ratio"
-	case study.Probit:
-		return "probits", ""
-	case study.Poisson, study.NegativeBinomial:
-		return "log rate", "rate ratio"
-	default:
-		c, _ := st.Column(st.Model.Outcome)
-		return quantity(c), ""
+	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
+		c, _ := m.Study.Column(m.Study.Model.Outcome)
+		unit = quantity(c)
 	}
+	return unit, ratio
 }
 
 // quantity returns the name of a column's transformed value with its unit.

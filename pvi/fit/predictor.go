@@ -4,14 +4,25 @@ import (
 	"math"
 
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
 )
 
 // Locations returns the number of linear predictors for the location of an outcome: the number
 // of classes minus one, or one if the outcome is not a class.
 func (m *Model) Locations() int { return m.layout.classes }
 
-// Location writes to eta the linear predictors of record i at θ, group effects included.
-func (m *Model) Location(eta []float64, s *shard.Shard, i int, theta []float64) {
+// Draw returns a random outcome of record i at θ, on the model's scale.
+func (m *Model) Draw(s *shard.Shard, i int, theta []float64, r solver.Source) float64 {
+	eta, scale := make([]float64, m.Locations()), m.NoiseSD()
+	m.predict(eta, s, i, theta)
+	if m.layout.scale >= 0 {
+		scale = math.Exp(theta[m.layout.scale])
+	}
+	return m.Outcome().Response().Draw(eta, scale, r)
+}
+
+// predict writes to eta the predictors of the location of record i at θ, group effects included.
+func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {
 		coefficients := theta[class*m.layout.coefficients:]
@@ -30,13 +41,4 @@ func (m *Model) Location(eta []float64, s *shard.Shard, i int, theta []float64) 
 			eta[0] += effect
 		}
 	}
-}
-
-// Scale returns the scale of the outcome at θ, on the model's scale: the known or learned
-// noise, or the dispersion. It is 0 if the family has no scale.
-func (m *Model) Scale(theta []float64) float64 {
-	if m.layout.scale >= 0 {
-		return math.Exp(theta[m.layout.scale])
-	}
-	return m.NoiseSD()
 }

@@ -60,11 +60,7 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	b := model.NewBuilder(string(st.Model.Family) + " regression")
 	y := m.outcomeColumn(b)
 	x := m.regressors(b)
-	if st.Model.Family == study.Softmax {
-		return m.softmaxProgram(b, x, y)
-	}
-	beta := ir.Parameter{Name: "beta", Rows: m.layout.coefficients, Cols: 1, Entries: m.layout.regressors}
-	eta := b.Linear(x, b.Parameter(beta, m.coefficients(b)))
+	eta := m.location(b, x)
 	var scale model.Expr
 	if m.layout.scale >= 0 {
 		scale = m.scalar(b, m.layout.scale)
@@ -72,44 +68,16 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	for g, w := range m.layout.groups {
 		eta = b.Add(eta, m.varying(b, st.Model.Groups[g], w))
 	}
-	switch st.Model.Family {
-	case study.Linear:
-		if m.layout.scale < 0 {
-			scale = b.Number(m.NoiseSD())
-		}
-		b.Predict(ir.Mean, y, eta)
-		return b.Build(b.LogDensity(ir.Normal, y, eta, scale))
-	case study.Robust:
-		b.Predict(ir.Mean, y, eta)
-		return b.Build(b.LogDensity(ir.StudentT, y, b.Number(st.Model.DegreesOfFreedom), eta, scale))
-	case study.Logistic:
-		b.Predict(ir.Probability, y, b.Apply(ir.InvLogit, eta))
-		return b.Build(b.LogDensity(ir.BernoulliLogit, y, eta))
-	case study.Probit:
-		b.Predict(ir.Probability, y, b.Apply(ir.Phi, eta))
-		return b.Build(b.LogDensity(ir.BernoulliProbit, y, eta))
-	case study.Poisson:
-		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
-		return b.Build(b.LogDensity(ir.PoissonLog, y, eta))
-	case study.NegativeBinomial:
-		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
-		return b.Build(b.LogDensity(ir.NegBinomialLog, y, eta, scale))
+	if sd := m.NoiseSD(); sd > 0 {
+		scale = b.Number(sd)
 	}
-	return nil, fmt.Errorf("study %s: a %s regression has no record program", st.Name, st.Model.Family)
+	return b.Build(m.Outcome().Response().Program(b, y, eta, scale))
 }
 
-// addScale adds the parameter for the scale of the outcome, if the family learns one.
+// addScale adds the parameter for the scale of the outcome, if the model learns one.
 func (m *Model) addScale() {
-	st := m.Study
-	switch st.Model.Family {
-	case study.Linear:
-		if st.Model.NoiseSD == 0 {
-			m.layout.scale = m.Parameters.add(Parameter{Name: "noise_sd", Log: true, Prior: st.Prior.Scale.Normal(), About: "standard deviation of the outcome around its mean"})
-		}
-	case study.Robust:
-		m.layout.scale = m.Parameters.add(Parameter{Name: "noise_scale", Log: true, Prior: st.Prior.Scale.Normal(), About: "scale of the Student-t distribution of the outcome around its centre"})
-	case study.NegativeBinomial:
-		m.layout.scale = m.Parameters.add(Parameter{Name: "dispersion", Log: true, Prior: st.Prior.Dispersion.Normal(), About: "φ: a count of mean μ has variance μ + μ²/φ"})
+	if scale, prior, ok := m.Study.LearnedScale(); ok {
+		m.layout.scale = m.Parameters.add(Parameter{Name: scale.Name, Log: true, Prior: prior.Normal(), About: scale.About})
 	}
 }
 
@@ -155,7 +123,13 @@ func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	return sum
 }
 
-func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model, error) {
+// location declares the coefficients. It returns the predictor of the outcome's location, or the
+// log odds of all classes.
+func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
+	if m.Study.Model.Kind() != study.Class {
+		beta := ir.Parameter{Name: "beta", Rows: m.layout.coefficients, Cols: 1, Entries: m.layout.regressors}
+		return b.Linear(x, b.Parameter(beta, m.coefficients(b)))
+	}
 	outcome, _ := m.Study.Column(m.Study.Model.Outcome)
 	logits := []model.Expr{b.Number(0)}
 	prior := m.coefficients(b)
@@ -166,9 +140,7 @@ func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model,
 		}
 		logits = append(logits, b.Linear(x, b.Parameter(beta, prior)))
 	}
-	eta := b.Apply(ir.Stack, logits...)
-	b.Predict(ir.Probabilities, y, b.Apply(ir.Softmax, eta))
-	return b.Build(b.LogDensity(ir.Categorical, y, eta))
+	return b.Apply(ir.Stack, logits...)
 }
 
 // mixture builds a Gaussian mixture. The prior means of the components are points on the

@@ -19,7 +19,7 @@ func TestInformation(t *testing.T) {
 	}{
 		"logit":        {logit{}, []float64{0, 1}},
 		"probit":       {probit{}, []float64{0, 1}},
-		"known normal": {knownNormal{.3}, nil},
+		"known normal": {knownNormal{variance: .3}, nil},
 		"two classes":  {softmax{2}, []float64{0, 1}},
 		"four classes": {softmax{4}, []float64{0, 1, 2, 3}},
 	} {

@@ -5,11 +5,15 @@ import (
 	"math"
 
 	"fedpvi/internal/special"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/study"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Response is the log likelihood of one record's outcome y as a function of its predictors η.
-// The predictors are linear in θ. A Response is not safe for concurrent use, because it may keep
+// A Response is the likelihood of one record's outcome y as a function of its predictors η. The
+// predictors are linear in θ. A Response is not safe for concurrent use, because it may keep
 // a workspace.
 type Response interface {
 	// Size returns the number of predictors.
@@ -21,6 +25,54 @@ type Response interface {
 
 	// Mean returns the expected outcome, or NaN for several classes.
 	Mean(eta []float64) float64
+
+	// Program returns the log likelihood as an expression of a record program, and makes the
+	// program predict y. eta is the predictor of the location, or the log odds of all classes.
+	// scale is the scale of the outcome, if it has one.
+	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
+
+	// Typical returns sizes of the derivatives in the predictor of the location. Defaults are
+	// computed from them.
+	Typical(p Public) Typical
+
+	// Draw returns a random outcome. eta has the predictors of the location. scale is the
+	// scale of the outcome, if it has one.
+	Draw(eta []float64, scale float64, r Source) float64
+}
+
+// Public has numbers about an outcome on the model's scale. They follow from public bounds and
+// priors.
+type Public struct {
+	Scale      float64 // known scale, or the median of its prior
+	LeastScale float64 // known scale, or a small scale under its prior
+	Mean       float64 // expected exp(η)
+	Most       float64 // bound on the absolute value of the outcome
+}
+
+// Typical has sizes of the derivatives of a record's log likelihood.
+type Typical struct {
+	Slope     float64 // size of a large first derivative
+	Curvature float64 // rough size of the second derivative; 0 if public numbers give none
+	Bound     float64 // size that the natural parameters of a regressor of length 1 should not exceed
+}
+
+// A Source returns random numbers that need not be secret. A Rand of math/rand/v2 is a Source.
+type Source interface {
+	Uint64() uint64
+	Float64() float64     // uniform in [0, 1)
+	NormFloat64() float64 // standard normal
+}
+
+// regressions has a function for each family that is a regression. It returns the response of
+// an outcome without effects.
+var regressions = map[study.Family]func(o *Outcome) Response{
+	study.Linear:           newNormal,
+	study.Logistic:         func(*Outcome) Response { return logit{} },
+	study.Probit:           func(*Outcome) Response { return probit{} },
+	study.Poisson:          func(*Outcome) Response { return poisson{} },
+	study.NegativeBinomial: func(*Outcome) Response { return negativeBinomial{} },
+	study.Robust:           func(o *Outcome) Response { return newStudent(o.DegreesOfFreedom) },
+	study.Softmax:          func(o *Outcome) Response { return softmax{o.Classes} },
 }
 
 // An Outcome is the distribution of a record's outcome given its predictors. The predictors come
@@ -36,35 +88,16 @@ type Outcome struct {
 	Effects          int     // number of effects that vary between groups
 }
 
-// Response returns the log likelihood of an outcome. It panics if the family is not a
-// regression.
+// Response returns the likelihood of an outcome. It panics if the family is not a regression.
 func (o Outcome) Response() Response {
-	var base Response
-	switch o.Family {
-	case study.Linear:
-		base = normal{}
-		if o.NoiseSD > 0 {
-			base = knownNormal{o.NoiseSD * o.NoiseSD}
-		}
-	case study.Logistic:
-		base = logit{}
-	case study.Probit:
-		base = probit{}
-	case study.Poisson:
-		base = poisson{}
-	case study.NegativeBinomial:
-		base = negativeBinomial{}
-	case study.Robust:
-		base = newStudent(o.DegreesOfFreedom)
-	case study.Softmax:
-		base = softmax{o.Classes}
-	default:
+	base, ok := regressions[o.Family]
+	if !ok {
 		panic(fmt.Sprintf("solver: %q is no regression", o.Family))
 	}
 	if o.Effects > 0 {
-		return newVarying(base, o.Effects)
+		return newVarying(base(&o), o.Effects)
 	}
-	return base
+	return base(&o)
 }
 
 // logit is the response with P(y = 1) = 1/(1 + exp(−η)).
@@ -85,6 +118,24 @@ func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	return y*eta[0] - max(eta[0], 0) - math.Log1p(e)
 }
 
+func (logit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
+	b.Predict(ir.Probability, y, b.Apply(ir.InvLogit, eta))
+	return b.LogDensity(ir.BernoulliLogit, y, eta)
+}
+
+// Typical implements [Response]. The slope is the largest possible one.
+func (logit) Typical(Public) Typical { return Typical{1, 1. / 4, 1} }
+
+func (l logit) Draw(eta []float64, _ float64, r Source) float64 { return drawBinary(l.Mean(eta), r) }
+
+// drawBinary returns 1 with the given probability, and 0 otherwise.
+func drawBinary(probability float64, r Source) float64 {
+	if r.Float64() < probability {
+		return 1
+	}
+	return 0
+}
+
 // probit is the response with P(y = 1) = Φ(η).
 type probit struct{}
 
@@ -99,6 +150,17 @@ func (probit) Eval(y float64, eta, g, h []float64) float64 {
 	h[0] = -ratio * (ratio + sign*eta[0])
 	return log
 }
+
+func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
+	b.Predict(ir.Probability, y, b.Apply(ir.Phi, eta))
+	return b.LogDensity(ir.BernoulliProbit, y, eta)
+}
+
+// Typical implements [Response]. The slope is twice the slope φ(0)/Φ(0), at which both outcomes
+// are equally likely.
+func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
+
+func (p probit) Draw(eta []float64, _ float64, r Source) float64 { return drawBinary(p.Mean(eta), r) }
 
 // logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x below −5 it uses the continued fraction of
 // Mills' ratio, which avoids cancellation.
@@ -135,6 +197,29 @@ func (poisson) Eval(y float64, eta, g, h []float64) float64 {
 	return y*eta[0] - mean - special.Lgamma(y+1)
 }
 
+func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
+	b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
+	return b.LogDensity(ir.PoissonLog, y, eta)
+}
+
+// Typical implements [Response]. The slope is that of a count two sds above its mean.
+func (poisson) Typical(p Public) Typical {
+	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
+}
+
+func (p poisson) Draw(eta []float64, _ float64, r Source) float64 { return drawCount(p.Mean(eta), r) }
+
+// drawCount returns a Poisson count, or +Inf if the mean is 1e9 or larger.
+func drawCount(mean float64, r Source) float64 {
+	switch {
+	case !(mean < 1e9):
+		return math.Inf(1)
+	case mean == 0:
+		return 0
+	}
+	return distuv.Poisson{Lambda: mean, Src: r}.Rand()
+}
+
 // negativeBinomial is the response of a count with mean μ = exp(η₀) and variance μ + μ²/exp(η₁).
 type negativeBinomial struct{}
 
@@ -162,6 +247,19 @@ func (negativeBinomial) Eval(y float64, eta, g, h []float64) float64 {
 	return y*t - (y+phi)*softplus + log - special.Lgamma(y+1)
 }
 
+func (negativeBinomial) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
+	b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
+	return b.LogDensity(ir.NegBinomialLog, y, eta, scale)
+}
+
+func (negativeBinomial) Typical(p Public) Typical { return poisson{}.Typical(p) }
+
+// Draw implements [Response]. A negative binomial count is a Poisson count whose mean has a
+// gamma distribution.
+func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
+	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
+}
+
 // risingFactorial returns the first derivative, the second derivative and the value of log Γ(φ +
 // n) − log Γ(φ) for a whole number n.
 func risingFactorial(phi, n float64) (first, second, value float64) {
@@ -179,6 +277,14 @@ func risingFactorial(phi, n float64) (first, second, value float64) {
 	return special.Digamma(phi+n) - special.Digamma(phi), special.Trigamma(phi+n) - special.Trigamma(phi), above - below
 }
 
+// newNormal returns the response of a normal outcome with known or learned noise.
+func newNormal(o *Outcome) Response {
+	if o.NoiseSD > 0 {
+		return knownNormal{variance: o.NoiseSD * o.NoiseSD}
+	}
+	return normal{}
+}
+
 // normal is the response of an outcome with distribution N(η₀, exp(2η₁)).
 type normal struct{}
 
@@ -194,10 +300,25 @@ func (normal) Eval(y float64, eta, g, h []float64) float64 {
 	return -eta[1] - r*r*w/2 - special.HalfLogTwoPi
 }
 
-// knownNormal is the response of an outcome with distribution N(η, variance).
-type knownNormal struct{ variance float64 }
+func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
+	b.Predict(ir.Mean, y, eta)
+	return b.LogDensity(ir.Normal, y, eta, scale)
+}
 
-func (knownNormal) Mean(eta []float64) float64 { return eta[0] }
+// Typical implements [Response]. The slope is that of an outcome two sds from its mean.
+func (normal) Typical(p Public) Typical {
+	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
+}
+
+func (normal) Draw(eta []float64, scale float64, r Source) float64 {
+	return eta[0] + scale*r.NormFloat64()
+}
+
+// knownNormal is the response of an outcome with distribution N(η, variance).
+type knownNormal struct {
+	normal
+	variance float64
+}
 
 func (knownNormal) Size() int { return 1 }
 
@@ -230,6 +351,19 @@ func (s student) Eval(y float64, eta, g, h []float64) float64 {
 	h[2] = h[1]
 	h[3] = -z * z * (a + b)
 	return s.constant - eta[1] - (s.nu+1)/2*math.Log1p(z*z/s.nu)
+}
+
+func (s student) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
+	b.Predict(ir.Mean, y, eta)
+	return b.LogDensity(ir.StudentT, y, b.Number(s.nu), eta, scale)
+}
+
+func (student) Typical(p Public) Typical { return normal{}.Typical(p) }
+
+func (s student) Draw(eta []float64, scale float64, r Source) float64 {
+	noise := r.NormFloat64()
+	noise /= math.Sqrt(distuv.ChiSquared{K: s.nu, Src: r}.Rand() / s.nu)
+	return eta[0] + scale*noise
 }
 
 // softmax is the response with P(y = k) ∝ exp(η_k). The first class is the baseline: its η is 0
@@ -271,15 +405,41 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 	return value
 }
 
+func (softmax) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
+	b.Predict(ir.Probabilities, y, b.Apply(ir.Softmax, eta))
+	return b.LogDensity(ir.Categorical, y, eta)
+}
+
+func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
+
+func (softmax) Draw(eta []float64, _ float64, r Source) float64 {
+	largest := 0.0 // η of the baseline
+	for _, e := range eta {
+		largest = max(largest, e)
+	}
+	total := math.Exp(-largest)
+	for _, e := range eta {
+		total += math.Exp(e - largest)
+	}
+	u := r.Float64()*total - math.Exp(-largest)
+	for k, e := range eta {
+		if u < 0 {
+			return float64(k)
+		}
+		u -= math.Exp(e - largest)
+	}
+	return float64(len(eta))
+}
+
 // varying is the response of base with a larger first predictor. For each effect that varies
 // between groups, it adds e^κ·p times the effect's regressor. κ is the logarithm of the spread
 // and p is the group's standardised effect. The pairs κ, p follow the predictors of base.
 type varying struct {
-	base    Response
-	effects int
-	eta     []float64 // predictors of base
-	g, h    []float64
-	v       []float64 // derivatives of the first predictor in κ and p
+	Response // of base
+	effects  int
+	eta      []float64 // predictors of base
+	g, h     []float64
+	v        []float64 // derivatives of the first predictor in κ and p
 }
 
 func newVarying(base Response, effects int) *varying {
@@ -287,26 +447,26 @@ func newVarying(base Response, effects int) *varying {
 	return &varying{base, effects, make([]float64, b), make([]float64, b), make([]float64, b*b), make([]float64, b+2*effects)}
 }
 
-func (r *varying) Size() int { return r.base.Size() + 2*r.effects }
+func (r *varying) Size() int { return r.Response.Size() + 2*r.effects }
 
 func (r *varying) Mean(eta []float64) float64 {
-	b := r.base.Size()
+	b := r.Response.Size()
 	copy(r.eta, eta[:b])
 	for j := b; j < len(eta); j += 2 {
 		r.eta[0] += math.Exp(eta[j]) * eta[j+1]
 	}
-	return r.base.Mean(r.eta)
+	return r.Response.Mean(r.eta)
 }
 
 func (r *varying) Eval(y float64, eta, g, h []float64) float64 {
-	b, k := r.base.Size(), r.Size()
+	b, k := r.Response.Size(), r.Size()
 	copy(r.eta, eta[:b])
 	for j := b; j < k; j += 2 {
 		spread := math.Exp(eta[j])
 		r.v[j], r.v[j+1] = spread*eta[j+1], spread
 		r.eta[0] += spread * eta[j+1]
 	}
-	value := r.base.Eval(y, r.eta, r.g, r.h)
+	value := r.Response.Eval(y, r.eta, r.g, r.h)
 	copy(g, r.g)
 	for a := range b {
 		copy(h[a*k:], r.h[a*b:(a+1)*b])

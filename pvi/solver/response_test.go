@@ -2,6 +2,7 @@ package solver
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"fedpvi/internal/special"
@@ -20,7 +21,7 @@ var responses = map[string]struct {
 	"poisson":           {poisson{}, counts},
 	"negative binomial": {negativeBinomial{}, counts},
 	"normal":            {normal{}, rapid.Float64Range(-3, 3)},
-	"known normal":      {knownNormal{.3}, rapid.Float64Range(-3, 3)},
+	"known normal":      {knownNormal{variance: .3}, rapid.Float64Range(-3, 3)},
 	"student":           {newStudent(4), rapid.Float64Range(-9, 9)},
 	"softmax":           {softmax{4}, rapid.SampledFrom([]float64{0, 1, 2, 3})},
 	"varying logit":     {newVarying(logit{}, 2), rapid.SampledFrom([]float64{0, 1})},
@@ -94,6 +95,40 @@ func TestResponsesAreNormalised(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Drawn outcomes have the distribution of the response: the expected gradient is zero, and the
+// expected Hessian is minus the expected square of the gradient.
+func TestDraws(t *testing.T) {
+	const n = 40_000
+	for name, c := range responses {
+		if _, ok := c.of.(*varying); ok {
+			continue
+		}
+		k := c.of.Size()
+		eta, scale := []float64{.4, -.3, .6}[:k], math.Sqrt(.3) // of the known normal
+		location := eta
+		if k == 2 {
+			location, scale = eta[:1], math.Exp(eta[1])
+		}
+		g, h := make([]float64, k), make([]float64, k*k)
+		r := rand.New(rand.NewPCG(1, 2))
+		var slope, squares, bend [3]float64
+		for range n {
+			c.of.Eval(c.of.Draw(location, scale, r), eta, g, h)
+			for a, x := range g {
+				slope[a] += x / n
+				squares[a] += x * x / n
+				bend[a] -= h[a*k+a] / n
+			}
+		}
+		for a := range k {
+			sd := math.Sqrt(squares[a] / n)
+			if math.Abs(slope[a]) > 5*sd || math.Abs(squares[a]/bend[a]-1) > .1 {
+				t.Errorf("%s: gradient %d is %.3g on average, its square %.3g, the second derivative %.3g", name, a, slope[a], squares[a], -bend[a])
+			}
+		}
+	}
 }
 
 // At extreme predictors all results are finite. The test omits counts, because their mean

@@ -62,6 +62,11 @@ type family struct {
 	// replaces the names in braces.
 	says string
 
+	// unit is the unit of the predictor, and ratio the name of a ratio of exponentials of
+	// predictors. unit is empty if it is that of the outcome, and ratio if there is no such
+	// ratio.
+	unit, ratio string
+
 	curved bool // the curvature of a record has a public bound
 	scale  Scale
 }
@@ -77,27 +82,27 @@ type Scale struct {
 var families = []family{
 	{
 		Linear, Measured, []string{"noise_sd"}, "{outcome} is normal around {η}",
-		true, Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
+		"", "", true, Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
 	},
-	{Logistic, Binary, []string{"positive"}, "{outcome} is {positive} with log odds {η}", true, Scale{}},
+	{Logistic, Binary, []string{"positive"}, "{outcome} is {positive} with log odds {η}", "log odds", "odds ratio", true, Scale{}},
 	{
 		Probit, Binary, []string{"positive"},
-		"{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", true, Scale{},
+		"{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", "probits", "", true, Scale{},
 	},
-	{Poisson, Count, nil, "{outcome} is a Poisson count whose log mean is {η}", false, Scale{}},
+	{Poisson, Count, nil, "{outcome} is a Poisson count whose log mean is {η}", "log rate", "rate ratio", false, Scale{}},
 	{
 		NegativeBinomial, Count, nil, "{outcome} is a negative binomial count whose log mean is {η}",
-		false, Scale{"dispersion", "dispersion", "φ: a count of mean μ has variance μ + μ²/φ"},
+		"log rate", "rate ratio", false, Scale{"dispersion", "dispersion", "φ: a count of mean μ has variance μ + μ²/φ"},
 	},
 	{
 		Softmax, Class, nil,
 		"{outcome} is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says",
-		true, Scale{},
+		"log odds", "odds ratio", true, Scale{},
 	},
 	{
 		Robust, Measured, []string{"degrees_of_freedom"},
 		"{outcome} is Student-t with {degrees} degrees of freedom around {η}",
-		false, Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
+		"", "", false, Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
 	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // Binary if the study has the key positive
@@ -144,6 +149,13 @@ func (m *Model) Sentence(predictor string) string {
 	}
 	words := strings.NewReplacer("{outcome}", m.Outcome, "{positive}", positive, "{η}", predictor, "{degrees}", fmt.Sprintf("%.4g", m.DegreesOfFreedom))
 	return words.Replace(of.find().says)
+}
+
+// PredictorUnit returns the unit of the predictor η, and the name of a ratio of exponentials of
+// predictors. unit is empty if it is that of the outcome, and ratio if there is no such ratio.
+func (f Family) PredictorUnit() (unit, ratio string) {
+	of := f.find()
+	return of.unit, of.ratio
 }
 
 // LearnedScale returns the scale of the outcome that a regression learns, with its prior. ok is
