@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/scoring"
@@ -68,24 +69,28 @@ type client struct {
 // Release implements [method.Client]. The task's Walk must come from the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	c.spent.Statistics++
-	mechanism := c.method.Mechanism(t.Number)
-	var noise dpmech.Noise
-	mechanism.Draw(&noise, src)
 	query, err := t.Walk.(*walk).state.Query(t.Number)
 	if err != nil {
 		return true, err
 	}
-	sum, contributor := mechanism.NewAccumulator(), query.Contributor()
-	vector := make([]float64, mechanism.Dim())
-	for i := range c.records.Len() {
-		x, y := c.records.Record(i)
-		contributor.Vector(vector, x, y)
-		if err := sum.Add(vector); err != nil {
-			return true, err
+	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor()
+	n := mechanism.Dim()
+	clear(dst[n:]) // a shorter release than others of the study
+	vector := make([]float64, n)
+	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
+		for i := range c.records.Len() {
+			if guard.Run(func() {
+				x, y := c.records.Record(i)
+				contributor.Vector(vector, x, y)
+			}) != nil {
+				continue
+			}
+			if err := add(vector); err != nil {
+				return err
+			}
 		}
-	}
-	clear(dst[mechanism.Dim():]) // a shorter release than others of the study
-	return true, mechanism.ReleaseSum(dst[:mechanism.Dim()], make([]int64, mechanism.Dim()), &noise, sum)
+		return nil
+	})
 }
 
 // Follow implements [method.Client]. It does nothing, because the client has no factor.
