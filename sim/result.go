@@ -104,7 +104,7 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // the parts of clients' answers that may be read
-	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are gradients and curvatures of whole clients
+	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are scores and curvatures at published points
 	Gradients       bool                 `json:"gradients,omitempty"`      // whether the releases are sums of gradients
 	Sites           bool                 `json:"sites,omitempty"`          // whether the releases are sums of sites
 	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature with separate noise
@@ -231,7 +231,7 @@ func (r *Result) notes(st *study.Study) []string {
 	case r.NoiseAware != nil:
 		notes = append(notes, "The sds include the privacy noise, by "+r.NoiseAware.Method+".")
 	case st.Inference.Solver == study.Scoring:
-		notes = append(notes, "The sds include the privacy noise.")
+		notes = append(notes, "The sds include the privacy noise and what clipping may move.")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds do not include the privacy noise.")
 	}

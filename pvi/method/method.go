@@ -186,6 +186,15 @@ type Signalled interface {
 	Signal() float64
 }
 
+// A Foreseeing method can play a study with made-up federations before any record is read.
+type Foreseeing interface {
+	Method
+
+	// Foresee returns, for each coordinate of θ, the median over so many made-up federations of
+	// the posterior's sd as a share of the prior's. It returns an error if the numbers overflow.
+	Foresee(federations int) ([]float64, error)
+}
+
 // A Remarking walk has results beside λ.
 type Remarking interface {
 	Walk

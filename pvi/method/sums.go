@@ -72,8 +72,8 @@ func (s *Sums) Messages() Messages { return s.messages }
 // arithmetic.
 func (s *Sums) Exact() bool { return false }
 
-// Noise implements [Method]. It returns the noise of the last round.
-func (s *Sums) Noise() Noise { return NoiseOf(s.mechanisms[len(s.mechanisms)-1]) }
+// Noise implements [Method]. It returns the noise of the dearest round.
+func (s *Sums) Noise() Noise { return NoiseOf(s.dearest[0]) }
 
 // Forecast implements [Method].
 func (s *Sums) Forecast() Forecast { return s.NewForecast(s.Noise()) }

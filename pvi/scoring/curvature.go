@@ -188,7 +188,7 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix) *mat.SymDense {
 		}
 		values[i] = max(e, least)
 	}
-	moved.Mul(a, &vectors)
+	moved.Mul(mat.DenseCopyOf(a), &vectors)
 	return congruent(&moved, diagonal(len(values), func(i int) float64 { return values[i] }))
 }
 
@@ -217,7 +217,7 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 		g, noise := unpack(z[1:], d, math.Sqrt(v)), unpack(z[1+packedSize(d):], d, r.sd)
 		var a mat.Dense
 		drawn := s.guess(weights, z[1+2*packedSize(d):])
-		a.Mul(u.inverse, cholesky(congruent(drawn, s.curvature.seen)))
+		a.Mul(mat.DenseCopyOf(u.inverse), mat.DenseCopyOf(cholesky(congruent(drawn, s.curvature.seen))))
 		x := congruent(&a, plus(term{1, g}, term{1, one}))
 		x = u.corrected(x, plus(term{1, r.k}, term{1, noise}, term{-1, x}), v)
 		var inverse mat.Dense

@@ -49,11 +49,14 @@ func inverse(a *mat.SymDense) *mat.SymDense {
 
 // congruent returns M S Mᵀ, or M Mᵀ if S is nil.
 func congruent(m mat.Matrix, s mat.Symmetric) *mat.SymDense {
-	var half, whole mat.Dense
-	if half.CloneFrom(m); s != nil {
-		half.Mul(m, s)
+	dense := mat.DenseCopyOf(m) // products of other kinds of matrices are slow
+	half := dense
+	if s != nil {
+		half = new(mat.Dense)
+		half.Mul(dense, mat.DenseCopyOf(s))
 	}
-	whole.Mul(&half, m.T())
+	var whole mat.Dense
+	whole.Mul(half, dense.T())
 	return symmetric(&whole)
 }
 
@@ -61,9 +64,10 @@ func congruent(m mat.Matrix, s mat.Symmetric) *mat.SymDense {
 func symmetric(a *mat.Dense) *mat.SymDense {
 	d, _ := a.Dims()
 	s := mat.NewSymDense(d, nil)
+	from, to := a.RawMatrix(), s.RawSymmetric()
 	for i := range d {
-		for j := range i + 1 {
-			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
+		for j := i; j < d; j++ {
+			to.Data[i*to.Stride+j] = (from.Data[i*from.Stride+j] + from.Data[j*from.Stride+i]) / 2
 		}
 	}
 	return s
@@ -71,17 +75,28 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 
 // plus returns Σ w_i A_i.
 func plus(terms ...term) *mat.SymDense {
-	sum := mat.NewSymDense(terms[0].of.SymmetricDim(), nil)
+	d := terms[0].of.SymmetricDim()
+	sum := mat.NewSymDense(d, nil)
+	to := sum.RawSymmetric()
 	for _, t := range terms {
-		for i := range sum.SymmetricDim() {
-			for j := i; j < sum.SymmetricDim(); j++ {
-				sum.SetSym(i, j, sum.At(i, j)+t.weight*t.of.At(i, j))
+		of, ok := t.of.(mat.RawSymmetricer)
+		if !ok { // a diagonal matrix
+			for i := range d {
+				to.Data[i*to.Stride+i] += t.weight * t.of.At(i, i)
+			}
+			continue
+		}
+		from := of.RawSymmetric()
+		for i := range d {
+			for j := i; j < d; j++ {
+				to.Data[i*to.Stride+j] += t.weight * from.Data[i*from.Stride+j]
 			}
 		}
 	}
 	return sum
 }
 
+// A term is a weighted matrix. It is dense or diagonal.
 type term struct {
 	weight float64
 	of     mat.Symmetric

@@ -85,7 +85,7 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 // given returns the posterior for one curvature.
 func (s *State) given(lambda, noise *mat.SymDense, score, at []float64) ([]float64, *mat.SymDense) {
 	gain := mat.NewDense(s.Dim(), s.Dim(), nil) // (Λ + J⁻¹)⁻¹Λ
-	gain.Mul(inverse(plus(term{1, lambda}, term{1, noise})), lambda)
+	gain.Mul(mat.DenseCopyOf(inverse(plus(term{1, lambda}, term{1, noise}))), lambda)
 	var bread mat.Dense
 	bread.Mul(lambda, gain)
 	cov := inverse(plus(term{1, symmetric(&bread)}, term{1, diagonal(s.Dim(), s.precision)}))

@@ -378,3 +378,28 @@ func TestHoldsThePooledPosterior(t *testing.T) {
 		})
 	}
 }
+
+// The widths that are foreseen from public numbers are near those of a study whose records are
+// like made-up ones.
+func TestForesee(t *testing.T) {
+	s := logistic
+	s.scale = 1 / math.Sqrt(3) // as wide as uniform columns
+	w := s.world(t, 3.73, 700)
+	foreseen, err := w.Foresee(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cov := w.play(t, 3.73, 700).Posterior()
+	for i, f := range foreseen {
+		if i < 1 || i > s.d {
+			continue // levels of the world are not equally likely
+		}
+		if got := math.Sqrt(cov.At(i, i)); f < 0.6*got || f > 1.6*got {
+			t.Errorf("coordinate %d has sd %.3f, %.3f was foreseen", i, got, f)
+		}
+	}
+	w.SetNoise(1e5, 1)
+	if foreseen, err = w.Foresee(3); err != nil || foreseen[0] < 0.95 {
+		t.Errorf("with nothing but noise a share %.3f of the prior's sd was foreseen: %v", foreseen[0], err)
+	}
+}

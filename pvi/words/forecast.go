@@ -22,8 +22,12 @@ func Forecast(p *pvi.Protocol) string {
 		return Wrap(signalForecast(p, m, f))
 	}
 	if p.Study().Privacy.Unit == study.Record {
-		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
-			Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest)))
+		of := "natural parameter"
+		if p.Study().Inference.Solver == study.Scoring {
+			of = "number of a round"
+		}
+		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
+			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)))
 	}
 	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
 		Number(f.Noise), Number(f.Largest), f.Largest/f.Noise)

@@ -41,6 +41,12 @@ func sent(p *pvi.Protocol) []string {
 				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
 	case study.Record:
+		if in.Solver == study.Scoring {
+			return []string{
+				fmt.Sprintf("In each of %d rounds, a sum over its records, up to %s: the gradients of their log likelihoods at a published point with counts of their lengths, in the first rounds also levels, values and squares of the columns, and in two rounds the curvatures. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
+					in.Rounds, Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
+			}
+		}
 		if m, ok := p.Method().(method.Stepped); ok {
 			return sentBySteps(p, m)
 		}

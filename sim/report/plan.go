@@ -34,7 +34,10 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		_, err := fmt.Fprintln(w, "\nNo privacy: unit = \"none\". Factors are sent as they are.")
 		return err
 	}
-	return planPrivacy(w, p)
+	if err := planPrivacy(w, p); err != nil {
+		return err
+	}
+	return planForeseen(w, p)
 }
 
 // schedule describes in words when each client answers, and how λ moves.
@@ -69,6 +72,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 	switch {
 	case in.Solver == study.Scoring && st.Privacy.Unit == study.Client:
 		return "every round looks where the rounds before it point: ten rounds are near the best, sixteen help where the noise is large"
+	case in.Solver == study.Scoring:
+		return "every round looks where the rounds before it point: thirteen rounds are near the best, fewer lose accuracy, more divide the budget"
 	case in.SplitPrior:
 		return "one round, in which a client works with its share of the prior: a product of posteriors, which more rounds would mend where clients differ"
 	case stepwise && in.Factors == study.Tied:
@@ -166,6 +171,9 @@ func clipped(p *pvi.Protocol) string {
 	}
 	if p.Study().Inference.Partitions.Count > 0 {
 		return clippedPart(p)
+	}
+	if p.Study().Privacy.Unit == study.Record && p.Study().Inference.Solver == study.Scoring {
+		return "what a record adds in the dearest round: score, counts, values of columns, curvature"
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return "a record's statistics"

@@ -155,6 +155,14 @@ func recordStatement(r *sim.Result) string {
 		}
 		return text
 	}
+	if p.Scores {
+		text := wrap(fmt.Sprintf("The privacy unit is a record. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values and of curvatures. What a record adds was clipped to norm %s or less, with noise of sd %s.",
+			everyOne(r.Clients), times(p.Releases), number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
+		if p.Opens == study.OpenSums {
+			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
+		}
+		return text
+	}
 	what := "the statistics of its records " + times(p.Releases)
 	switch {
 	case p.LastRelease:

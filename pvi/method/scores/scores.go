@@ -54,6 +54,9 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
+// Foresee implements [method.Foreseeing].
+func (m *Method) Foresee(federations int) ([]float64, error) { return m.problem.Foresee(federations) }
+
 // NewClient implements [method.Method].
 func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: s}, nil

@@ -1,0 +1,78 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+)
+
+// Foresee plays a study with made-up federations and returns, for each coordinate of θ, the median
+// over federations of the posterior's sd as a share of the prior's. The truth is drawn from the
+// prior, and records are drawn from the public description of the columns. The result depends on
+// public numbers alone.
+func (p *Problem) Foresee(federations int) ([]float64, error) {
+	shares := make([][]float64, p.Dim())
+	for n := range federations {
+		s, err := p.playMadeUp(n)
+		if err != nil {
+			return nil, err
+		}
+		_, cov := s.Posterior()
+		for i := range shares {
+			shares[i] = append(shares[i], math.Sqrt(cov.At(i, i))/p.sd[i])
+		}
+	}
+	medians := make([]float64, p.Dim())
+	for i, s := range shares {
+		slices.Sort(s)
+		medians[i] = (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+	}
+	return medians, nil
+}
+
+// foreseenStep is the unit of the sums of made-up federations: far below the noise.
+const foreseenStep = 0x1p-20
+
+// playMadeUp plays all rounds with made-up records. Each stands for as many records as there are
+// in a federation for one made-up record.
+func (p *Problem) playMadeUp(number int) (*State, error) {
+	s := p.Begin()
+	records, w := s.madeUp, p.workspace()
+	truth := p.normals(p.Dim(), "foreseen truth", number)
+	for i := range truth {
+		truth[i] = p.mean[i] + p.sd[i]*truth[i]
+	}
+	z := p.normals(2*madeUpRecords, "foreseen outcomes", number)
+	outcomes := make([]float64, madeUpRecords)
+	for i := range outcomes {
+		w.predict(records.row(i), truth)
+		y := p.response.Outcome(w.eta, [2]float64{z[2*i], z[2*i+1]})
+		outcomes[i] = min(max(y, p.low), p.high)
+	}
+	each := p.Records / madeUpRecords
+	sd := p.NoiseSD / math.Sqrt(p.budget.largest)
+	for round := 1; round <= p.Rounds; round++ {
+		q, err := s.Query(round)
+		if err != nil {
+			return nil, err
+		}
+		c, vector := q.Contributor(), make([]float64, p.Size(round))
+		sums := p.normals(len(vector), "foreseen noise", number*p.Rounds+round)
+		for j := range sums {
+			sums[j] *= sd
+		}
+		for i, y := range outcomes {
+			c.Vector(vector, records.row(i), y)
+			for j, v := range vector {
+				sums[j] += each * v
+			}
+		}
+		elements := make([]int64, len(sums))
+		for j, v := range sums {
+			elements[j] = int64(math.Round(v / foreseenStep))
+		}
+		if s, err = s.Step(round, p.Clients, elements, foreseenStep, sd/foreseenStep/math.Sqrt(float64(p.Clients))); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
