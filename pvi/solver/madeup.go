@@ -111,21 +111,4 @@ func (negativeBinomial) Outcome(eta []float64, z [2]float64) float64 {
 	return poissonAt(math.Exp(eta[0])*distuv.Gamma{Alpha: phi, Beta: phi}.Quantile(u), z[0])
 }
 
-func (s softmax) Outcome(eta []float64, z [2]float64) float64 {
-	var largest float64 // largest log odds; that of the baseline is 0
-	for _, e := range eta {
-		largest = max(largest, e)
-	}
-	total := math.Exp(-largest)
-	for _, e := range eta {
-		total += math.Exp(e - largest)
-	}
-	u := special.Phi(z[0])*total - math.Exp(-largest)
-	for k, e := range eta {
-		if u < 0 {
-			return float64(k)
-		}
-		u -= math.Exp(e - largest)
-	}
-	return float64(len(eta))
-}
+func (softmax) Outcome(eta []float64, z [2]float64) float64 { return class(eta, special.Phi(z[0])) }

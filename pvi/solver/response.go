@@ -126,14 +126,8 @@ func (logit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 // Typical implements [Response]. The slope is the largest possible one.
 func (logit) Typical(Public) Typical { return Typical{1, 1. / 4, 1} }
 
-func (l logit) Draw(eta []float64, _ float64, r Source) float64 { return drawBinary(l.Mean(eta), r) }
-
-// drawBinary returns 1 with the given probability, and 0 otherwise.
-func drawBinary(probability float64, r Source) float64 {
-	if r.Float64() < probability {
-		return 1
-	}
-	return 0
+func (l logit) Draw(eta []float64, _ float64, r Source) float64 {
+	return indicator(r.Float64() < l.Mean(eta))
 }
 
 // probit is the response with P(y = 1) = Φ(η).
@@ -160,7 +154,9 @@ func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 // are equally likely.
 func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
 
-func (p probit) Draw(eta []float64, _ float64, r Source) float64 { return drawBinary(p.Mean(eta), r) }
+func (p probit) Draw(eta []float64, _ float64, r Source) float64 {
+	return indicator(r.Float64() < p.Mean(eta))
+}
 
 // logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x below −5 it uses the continued fraction of
 // Mills' ratio, which avoids cancellation.
@@ -412,7 +408,10 @@ func (softmax) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 
 func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
-func (softmax) Draw(eta []float64, _ float64, r Source) float64 {
+func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
+
+// class returns quantile u of a class with log odds eta.
+func class(eta []float64, u float64) float64 {
 	largest := 0.0 // η of the baseline
 	for _, e := range eta {
 		largest = max(largest, e)
@@ -421,7 +420,7 @@ func (softmax) Draw(eta []float64, _ float64, r Source) float64 {
 	for _, e := range eta {
 		total += math.Exp(e - largest)
 	}
-	u := r.Float64()*total - math.Exp(-largest)
+	u = u*total - math.Exp(-largest)
 	for k, e := range eta {
 		if u < 0 {
 			return float64(k)
