@@ -96,6 +96,11 @@ func total[T any](f func() T) (result T, err error) {
 // firstClips is the factor of the clip in the first two rounds, when little is known of norms.
 const firstClips = 1.5
 
+// leastClip is the smallest clip. The square of the norm of a shorter block may underflow, and the
+// block would be longer than its clip after it was divided by the norm. Clips are smaller only if
+// the posterior is about to overflow.
+const leastClip = 1e-60
+
 func (s *State) newQuery(round int) *Query {
 	q := &Query{Problem: s.Problem, round: round, theta: s.theta, sizes: s.sizes(round), margins: s.margins}
 	shares := s.budget.shares[round-1]
@@ -120,6 +125,9 @@ func (s *State) newQuery(round int) *Query {
 		q.curvatureUnits = s.ridged(lambda, ridge)
 		made := cholesky(plus(term{1, s.madeUp.curvature(s.theta)}, term{ridge, s.madeUp.prior}))
 		q.clips[curvatureBlock] = quantile(s.madeUp.informationNorms(s.theta, made), 0.99)
+	}
+	for b := range q.clips {
+		q.clips[b] = max(q.clips[b], leastClip)
 	}
 	return q
 }

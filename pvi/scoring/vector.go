@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/guard"
 )
 
 // A Contributor writes the vectors of records for one query. It is not safe for concurrent use.
@@ -21,8 +23,15 @@ func (q *Query) Contributor() *Contributor {
 
 // Vector writes to dst the vector of a record with regressors x and outcome y. Its L2 norm is at
 // most the round's clip, up to rounding: the mechanism clips it again. An element may be not
-// finite; the mechanism then adds zero for the record.
+// finite; the mechanism then adds zero for the record. If the computation panics, the vector
+// is zero.
 func (c *Contributor) Vector(dst, x []float64, y float64) {
+	if guard.Run(func() { c.write(dst, x, y) }) != nil {
+		clear(dst)
+	}
+}
+
+func (c *Contributor) write(dst, x []float64, y float64) {
 	c.work.predict(x, c.theta)
 	parts := c.split(dst)
 	if score := parts[scoreBlock]; score != nil {

@@ -1,0 +1,24 @@
+package scoring
+
+import "fedpvi/pvi/solver"
+
+// Regressors returns the number of a record's regressors.
+func (p *Problem) Regressors() int { return len(p.columns) }
+
+// Round returns the round of the query.
+func (q *Query) Round() int { return q.round }
+
+// Panicking makes the computation of records with an outcome above y panic.
+func (p *Problem) Panicking(y float64) { p.response = panicking{p.response, y} }
+
+type panicking struct {
+	solver.Described
+	above float64
+}
+
+func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
+	if y > r.above {
+		panic(y)
+	}
+	return r.Described.Eval(y, eta, g, h)
+}

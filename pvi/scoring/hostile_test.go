@@ -1,0 +1,161 @@
+package scoring_test
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fedpvi/pvi/scoring"
+)
+
+// small returns a problem of a family with few regressors.
+func (s setting) small(t testing.TB) *scoring.Problem {
+	s.n, s.d = 200, 1
+	return s.world(t, 3, 1).Problem
+}
+
+// hostileSum returns elements of any size that fits in an opened sum.
+func hostileSum(r *rand.Rand, n int) []int64 {
+	sum := make([]int64, n)
+	size := math.Exp2(62 * r.Float64())
+	for i := range sum {
+		sum[i] = int64(size * []float64{0, 1, -1, 2*r.Float64() - 1, 2*r.Float64() - 1}[r.IntN(5)])
+	}
+	return sum
+}
+
+// hostileQueries returns the queries of all rounds before which any sums were opened, and some
+// rounds were missed. A sum whose posterior overflows was dropped.
+func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 9))
+	state := p.Begin()
+	for round := 1; round <= p.Rounds; round++ {
+		if q, err := state.Query(round); err == nil {
+			queries = append(queries, q)
+		}
+		if seed == 0 || r.IntN(4) == 0 {
+			continue
+		}
+		if next, err := state.Step(round, 1+r.IntN(p.Clients), hostileSum(r, p.Size(round)), step, 1/step); err == nil {
+			state = next
+		}
+	}
+	return queries
+}
+
+// A vector is no longer than the round's clip or not finite, whatever the record and the sums that
+// were opened before. It is a function of the record and the query alone: a contributor that has
+// written other vectors writes the same.
+func checkVector(t testing.TB, q *scoring.Query, used *scoring.Contributor, x []float64, y float64) {
+	t.Helper()
+	size := q.Size(q.Round())
+	got, again := make([]float64, size), make([]float64, size)
+	used.Vector(got, x, y)
+	q.Contributor().Vector(again, x, y)
+	var squares float64
+	for i, v := range got {
+		squares += v * v
+		if math.Float64bits(v) != math.Float64bits(again[i]) && !(math.IsNaN(v) && math.IsNaN(again[i])) {
+			t.Fatalf("round %d, record %v, %g: element %d is %g, and %g of a fresh contributor", q.Round(), x, y, i, v, again[i])
+		}
+	}
+	if length := math.Sqrt(squares); length > q.Clip(q.Round())*(1+1e-12) && !math.IsInf(length, 0) {
+		t.Fatalf("round %d, record %v, %g: a vector has length %g, the clip is %g", q.Round(), x, y, length, q.Clip(q.Round()))
+	}
+}
+
+// hostileRecord returns a record with numbers of every size, some not finite. All numbers of one of
+// four records are so small that their squares or fourth powers underflow.
+func hostileRecord(r *rand.Rand, n int) (x []float64, y float64) {
+	size := 1.0
+	if r.IntN(4) == 0 {
+		size = math.Pow(10, -170+100*r.Float64())
+	}
+	number := func() float64 {
+		switch r.IntN(6) {
+		case 0:
+			return math.Float64frombits(r.Uint64())
+		case 1:
+			return []float64{0, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64}[r.IntN(6)]
+		default:
+			return size * r.NormFloat64() * math.Exp(6*r.NormFloat64())
+		}
+	}
+	x = make([]float64, n)
+	for j := range x {
+		x[j] = number()
+	}
+	return x, number()
+}
+
+//abuse:case P18 no record moves a sum of scores by more than the clip, whatever sums were opened before
+func TestHostileQueriesAndRecords(t *testing.T) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for name, s := range families {
+		t.Run(name, func(t *testing.T) {
+			p := s.small(t)
+			for seed := range seeds {
+				r := rand.New(rand.NewPCG(seed, 4))
+				for _, q := range hostileQueries(t, p, seed) {
+					used := q.Contributor()
+					for range 30 {
+						x, y := hostileRecord(r, p.Regressors())
+						checkVector(t, q, used, x, y)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A record whose computation panics has no vector, and the next record has its own.
+//
+//abuse:case A13 a record whose score panics counts as zero; nobody can tell
+func TestRecordThatPanics(t *testing.T) {
+	p := logistic.small(t)
+	p.Panicking(1)
+	for _, q := range hostileQueries(t, p, 0) {
+		used, vector := q.Contributor(), make([]float64, p.Size(q.Round()))
+		vector[0] = 1
+		if used.Vector(vector, make([]float64, p.Regressors()), 2); q.Round() < p.Rounds && slices.Max(vector) != 0 {
+			t.Errorf("round %d: the vector is %v", q.Round(), vector)
+		}
+		checkVector(t, q, used, slices.Repeat([]float64{1}, p.Regressors()), 0)
+	}
+}
+
+// FuzzVector checks the vectors of records of any numbers, in any round of any family.
+func FuzzVector(f *testing.F) {
+	names := slices.Sorted(maps.Keys(families))
+	var queries []*scoring.Query
+	var used []*scoring.Contributor
+	for _, name := range names {
+		p := families[name].small(f)
+		for seed := range uint64(3) {
+			queries = append(queries, hostileQueries(f, p, seed)...)
+		}
+	}
+	for _, q := range queries {
+		used = append(used, q.Contributor())
+	}
+	f.Add(uint16(0), make([]byte, 40))
+	f.Fuzz(func(t *testing.T, at uint16, record []byte) {
+		n := int(at) % len(queries)
+		q := queries[n]
+		numbers := make([]float64, q.Regressors()+1)
+		for i := range numbers {
+			if rest := record[min(8*i, len(record)):]; len(rest) >= 8 {
+				numbers[i] = math.Float64frombits(binary.LittleEndian.Uint64(rest))
+			}
+		}
+		last := len(numbers) - 1
+		checkVector(t, q, used[n], numbers[:last], numbers[last])
+	})
+}
