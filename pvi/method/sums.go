@@ -58,7 +58,12 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		}
 	}
 	b.dearest = slices.Clone(b.mechanisms)
-	slices.SortStableFunc(b.dearest, func(x, y *dpmech.GaussianSum) int { return cmp.Compare(y.Clip(), x.Clip()) })
+	// Noise is rounded up, so rounds of one clip may have sigmas that differ by a step.
+	mu := func(m *dpmech.GaussianSum) float64 {
+		e := m.Event().(accountant.DiscreteGaussian)
+		return e.Sensitivity / e.Sigma
+	}
+	slices.SortStableFunc(b.dearest, func(x, y *dpmech.GaussianSum) int { return cmp.Compare(mu(y), mu(x)) })
 	return b, nil
 }
 
@@ -91,11 +96,14 @@ func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (
 }
 
 // Increment implements [Method]. Release number k is charged the cost of the k-th most expensive
-// round, whichever its round was. So no set of releases costs more than its charges.
+// round, whichever its round was, for as many elements as the longest round has. So no set of
+// releases costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {
-		all = append(all, m.EventFor(shares, adjacency))
+		e := m.EventFor(shares, adjacency).(accountant.DiscreteGaussian)
+		e.Dim = s.messages.Size
+		all = append(all, e)
 	}
 	return all, nil
 }

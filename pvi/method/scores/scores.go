@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"fedpvi/dpmech"
-	"fedpvi/internal/guard"
 	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/scoring"
@@ -82,12 +81,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	vector := make([]float64, n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
-			if guard.Run(func() {
-				x, y := c.records.Record(i)
-				contributor.Vector(vector, x, y)
-			}) != nil {
-				continue
-			}
+			x, y := c.records.Record(i)
+			contributor.Vector(vector, x, y)
 			if err := add(vector); err != nil {
 				return err
 			}

@@ -1,0 +1,209 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// rounded is a method with a mechanism for every round.
+type rounded interface {
+	method.Method
+	Mechanism(round int) *dpmech.GaussianSum
+}
+
+// neighbours returns two data sets of a client that differ by one unit: a record, or all records.
+func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [2]*shard.Records {
+	number := func(most float64) float64 {
+		switch r.IntN(5) {
+		case 0:
+			return []float64{0, most, -most}[r.IntN(3)]
+		case 1:
+			return []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, 5e-324}[r.IntN(6)]
+		default:
+			return most * (2*r.Float64() - 1)
+		}
+	}
+	some := func(n int) *shard.Records {
+		records := new(shard.Records)
+		for range n {
+			records.Append([]float64{number(1), number(10)})
+		}
+		return records
+	}
+	if unit == study.Client && adjacency == accountant.ZeroOut {
+		zero := new(shard.Records)
+		zero.Append([]float64{math.NaN(), math.NaN()}) // counts as zero
+		return [2]*shard.Records{some(1 + r.IntN(60)), zero}
+	}
+	if unit == study.Client {
+		return [2]*shard.Records{some(1 + r.IntN(60)), some(1 + r.IntN(60))}
+	}
+	with, without := new(shard.Records), new(shard.Records)
+	for range r.IntN(5) {
+		row := []float64{number(1), number(10)}
+		with.Append(row)
+		without.Append(row)
+	}
+	with.Append([]float64{number(1), number(10)})
+	if adjacency == accountant.ReplaceOne {
+		without.Append([]float64{number(1), number(10)})
+	}
+	return [2]*shard.Records{with, without}
+}
+
+// Two neighbouring data sets give releases that differ by at most the accounted sensitivity, to the
+// lattice step, in rounds that follow from any opened sums, when rounds are missed or void, and
+// whatever λ, damping and participants a coordinator has. The cost of what was released is never
+// above that of what was charged.
+//
+//abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
+func TestScoresOfNeighbours(t *testing.T) {
+	worlds := 40
+	if testing.Short() {
+		worlds = 5
+	}
+	for _, c := range []struct {
+		unit      study.Unit
+		adjacency accountant.Adjacency
+		settings  string
+	}{
+		{study.Record, accountant.AddRemove, "min_clients = 3"},
+		{study.Record, accountant.ReplaceOne, "opens = \"sums\"\nmin_clients = 3\ncolluders = 1"},
+		{study.Client, accountant.ZeroOut, "min_clients = 3\ncolluders = 1"},
+		{study.Client, accountant.ReplaceOne, "min_clients = 3"},
+	} {
+		t.Run(fmt.Sprintf("%s, %s", c.unit, c.adjacency), func(t *testing.T) {
+			st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{
+				Privacy:    fmt.Sprintf("unit = %q\nadjacency = %q\nnoise_multiplier = 0.5\ndelta = 1e-5", c.unit, c.adjacency),
+				Inference:  "rounds = 6\n" + scoringInference,
+				Federation: "nominal_records = 15\n" + c.settings,
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := NewProtocol(st, []ClientID{clientID(0), clientID(1), clientID(2), clientID(3)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			farthest := 0.0
+			for seed := range uint64(worlds) {
+				r := rand.New(rand.NewPCG(seed, 5))
+				farthest = max(farthest, playNeighbours(t, p, r, neighbours(r, c.unit, c.adjacency)))
+			}
+			t.Logf("no more than %.3f of the sensitivity", farthest)
+			if farthest > 1 || farthest < .4 {
+				t.Errorf("releases differ by %.6f of the accounted sensitivity", farthest)
+			}
+		})
+	}
+}
+
+// playNeighbours returns the largest difference between the releases of two sites, in units of the
+// accounted sensitivity.
+func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Records) (farthest float64) {
+	t.Helper()
+	var sites [2]*Site
+	for i := range sites {
+		site, err := p.NewSite(clientID(0), shard.Design(p.study, data[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites[i] = site
+	}
+	rounds := p.method.(rounded)
+	adjacency := p.study.Privacy.Adjacency
+	var released accountant.Composed
+	for round := 1; round <= p.Plans(); round++ {
+		answers := r.IntN(5) > 0
+		if answers {
+			plan := &Plan{Protocol: p.digest, Number: round, Lambda: sites[0].Lambda(), Participants: p.Roster()}
+			var changes [2]Release
+			var errs [2]error
+			for i, s := range sites {
+				errs[i] = s.Propose(&changes[i], plan, seeded.Stream(uint64(round), "neighbours"))
+			}
+			event := rounds.Mechanism(round).EventFor(1, adjacency)
+			released = append(released, event)
+			if (errs[0] == nil) != (errs[1] == nil) || errs[0] != nil && errs[0].Error() != errs[1].Error() {
+				t.Fatalf("round %d: the errors are %v and %v", round, errs[0], errs[1])
+			}
+			farthest = max(farthest, apart(changes[0].Change, changes[1].Change)/event.(accountant.DiscreteGaussian).Sensitivity)
+			checkCharged(t, p, released, sites[0].Releases())
+		}
+		settleHostile(t, p, r, round, answers, sites)
+	}
+	return farthest
+}
+
+// apart returns the L2 norm of the difference of two vectors.
+func apart(a, b []int64) float64 {
+	sum := new(big.Int)
+	for i, x := range a {
+		gap := new(big.Int).Sub(big.NewInt(x), big.NewInt(b[i]))
+		sum.Add(sum, gap.Mul(gap, gap))
+	}
+	norm, _ := new(big.Float).Sqrt(new(big.Float).SetInt(sum)).Float64()
+	return norm
+}
+
+// checkCharged compares the cost of releases with the charges of as many.
+func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int) {
+	t.Helper()
+	if n != len(released) {
+		t.Fatalf("%d releases, %d charged", len(released), n)
+	}
+	charged := accountant.Composed{}
+	for k := range n {
+		e, err := p.method.Increment(1, p.study.Privacy.Adjacency, k, k+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		charged = append(charged, e)
+	}
+	for _, order := range []float64{1.5, 8} {
+		spent, err1 := accountant.Renyi(released, order)
+		paid, err2 := accountant.Renyi(charged, order)
+		if err1 != nil || err2 != nil || spent > paid {
+			t.Fatalf("releases with a divergence of %g are charged with %g (%v, %v)", spent, paid, err1, err2)
+		}
+	}
+}
+
+// settleHostile ends a round with a void outcome, or with a sum that nobody computed from answers.
+func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered bool, sites [2]*Site) {
+	t.Helper()
+	o := &Outcome{Protocol: p.digest, Sequence: round, Number: round, Verdict: Void}
+	if r.IntN(4) > 0 {
+		o.Verdict, o.Participants = Accepted, p.Roster()
+		if !answered {
+			o.Participants = o.Participants[1:]
+		}
+		o.Sum = make([]int64, p.messages.Size)
+		most := float64(p.messages.Limit) * float64(len(o.Participants))
+		size := most * math.Exp2(-40*r.Float64())
+		for i := range o.Sum {
+			o.Sum[i] = int64(size * (2*r.Float64() - 1))
+		}
+	}
+	for _, s := range sites {
+		err := s.Settle(o)
+		if err != nil && o.Verdict == Accepted {
+			o.Verdict = Rejected
+			err = s.Settle(o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
