@@ -318,14 +318,26 @@ func TestForecast(t *testing.T) {
 // The test checks that the forecast warns of a result with much noise relative to the signal,
 // and only then.
 func TestForecastDoubts(t *testing.T) {
-	for epsilon, doubtful := range map[string]bool{"4.0": false, "1.0": false, "0.4": true} {
-		st, _ := experiment(t, "demo/blood-pressure.toml", "privacy.epsilon="+epsilon)
+	changes := []string{"study.version=1", "inference.rounds=30"}
+	for _, c := range []struct {
+		epsilon  string
+		settings []string
+		doubtful bool
+	}{
+		{"4.0", nil, false},
+		{"0.4", nil, false},
+		{"0.02", nil, true},
+		{"4.0", changes, false},
+		{"1.0", changes, false},
+		{"0.4", changes, true},
+	} {
+		st, _ := experiment(t, "demo/blood-pressure.toml", append([]string{"privacy.epsilon=" + c.epsilon}, c.settings...)...)
 		p, err := Protocol(st, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := p.Method().Forecast(); f.Doubtful != doubtful {
-			t.Errorf("ε = %s: %+v", epsilon, f)
+		if f := p.Method().Forecast(); f.Doubtful != c.doubtful {
+			t.Errorf("ε = %s, %q: %+v", c.epsilon, c.settings, f)
 		}
 	}
 }

@@ -69,11 +69,7 @@ func linear(f federation) federation {
 // The 90 % intervals contain the truth in about 90 % of cases and are not too wide. The bounds
 // allow for about two standard errors of a coverage of .91 to .92 over 200 intervals.
 func TestCoverage(t *testing.T) {
-	replications := 100
-	if testing.Short() {
-		replications = 25
-	}
-	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, replications, 1)
+	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, 100, 1)
 	if c.quantiles < .86 || c.quantiles > .97 {
 		t.Errorf("90 %% intervals hold the truth in %.3f of cases, want .86 to .97", c.quantiles)
 	}
