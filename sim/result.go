@@ -230,6 +230,8 @@ func (r *Result) notes(st *study.Study) []string {
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
 	case r.NoiseAware != nil:
 		notes = append(notes, "The sds include the privacy noise, by "+r.NoiseAware.Method+".")
+	case st.Inference.Solver == study.Scoring && st.Privacy.Unit == study.Client:
+		notes = append(notes, "The sds include the privacy noise.")
 	case st.Inference.Solver == study.Scoring:
 		notes = append(notes, "The sds include the privacy noise and what clipping may move.")
 	case st.Privacy.Unit != study.None:

@@ -173,6 +173,8 @@ func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:
 		r.Notes = slices.Insert(r.Notes, 0, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case st.Inference.Solver == study.Scoring && st.Privacy.Unit == study.Client:
+		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise.")
 	case st.Inference.Solver == study.Scoring:
 		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise and what clipping may move.")
 	case r.NoiseAware != nil:

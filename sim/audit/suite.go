@@ -56,6 +56,7 @@ func suite() ([]question, error) {
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 		long = append(long, lazily(s.name(), s.attack))
 	}
+	quick = append(quick, aboutNoise(scoresOfClients, scoreMessages))
 	return append(quick, long...), nil
 }
 
