@@ -11,7 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client is charged once for its statistics and reuses them in later rounds.
+// A client is charged once for all rounds if it releases exact statistics and reuses them, and
+// once per round if its factors are published.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
@@ -29,7 +30,7 @@ func TestRecordsPayOnce(t *testing.T) {
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
-		st.Prior.Mean = 1e12 // so large that the numbers of a diagonal factor overflow a message
+		st.Prior.Mean = 1e12 // large enough that a diagonal factor has numbers that overflow a message
 		h := newHouse(t, st, 3, 1)
 		plan, _ := h.server.Next()
 		r := new(Release)
@@ -52,8 +53,8 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// If a solver fails, the site is charged for the solver's releases and for the noise that it
-// drew for the change. A state saved afterwards can be restored.
+// If a solver fails, the site is charged for the solver's releases and for the noise that the
+// site drew for the change. A site restored from a state saved afterwards has the same charges.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
@@ -89,12 +90,12 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that fails the test if no noise has been drawn from its stream before its
-// first problem.
+// drawn is a solver that fails the test if the site calls Propose before it has drawn its own
+// noise from the stream.
 type drawn struct {
 	solver.Solver
 	t      *testing.T
-	before uint64 // first number of the stream
+	before uint64 // first number of the stream, which is part of the site's noise
 }
 
 func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {

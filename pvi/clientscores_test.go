@@ -25,8 +25,8 @@ func scoringHouse(t testing.TB, clients int, privacy, inference, federation stri
 	return newHouse(t, planeStudy(t, privacy, scoringInference+"\n"+inference, "nominal_records = 15\n"+federation), clients, 1)
 }
 
-// All machines have the same λ even if answers are missing, rounds are void, and machines are
-// killed and restored at any time. Every answer is charged.
+// The server and all sites have the same λ even if answers are missing, rounds are void, and
+// machines are killed and restored at any time. Every answer is charged.
 func TestClientScoresMachines(t *testing.T) {
 	const clients = 4
 	rapid.Check(t, func(rt *rapid.T) {
@@ -80,8 +80,9 @@ func TestClientScoresMachines(t *testing.T) {
 	})
 }
 
-// A message is a vector whose norm is at most the round's clip, plus noise. With next to no noise
-// the norm is seen in the message. The clips make the rounds cost shares that grow by 1.3.
+// A message is a vector whose norm is at most the round's clip, plus noise. The noise is close
+// to zero here, so the test can read the norm from the message. The cost share of each round is
+// 1.3 times that of the round before it.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -98,7 +99,7 @@ func TestClientScoresOfARound(t *testing.T) {
 			for _, x := range release.Change {
 				squares += unit * float64(x) * unit * float64(x)
 			}
-			// The noise of d + 2·d(d+1)/2 + 2 = 10 elements has norm some .004.
+			// The noise in the 10 elements of the message has a norm of about .004.
 			if norm := math.Sqrt(squares); norm > clip+.01 || norm < .1*clip {
 				t.Errorf("a vector of round %d has norm %g, and the clip is %g", plan.Number, norm, clip)
 			}
@@ -111,7 +112,8 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// A client's charges compose to the cost of Gaussian releases with μ_t = w_t/σ in every round.
+// A client's charges compose to the cost of Gaussian releases with μ_t = w_t/σ in round t, where
+// w_t is the round's cost share.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
 	var squares float64
@@ -132,8 +134,8 @@ func TestClientScoresCost(t *testing.T) {
 	}
 }
 
-// With next to no noise and clients that are alike q is near the pooled posterior. The clip is at
-// its default, and clients beyond it still move the mean a little.
+// If the noise is close to zero and the clients are alike, q is near the pooled posterior. The
+// clip has its default value. A few messages are clipped, which moves the mean of q a little.
 func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)
@@ -148,8 +150,8 @@ func TestClientScoresNearPooled(t *testing.T) {
 	}
 }
 
-// A client whose numbers are not finite answers noise alone, because an error would reveal
-// private information.
+// A client whose numbers are not finite sends only noise. It does not return an error, because
+// an error would reveal private information.
 func TestClientScoresThatAreNotFinite(t *testing.T) {
 	st := planeStudy(t, scoringPrivacy, scoringInference, "nominal_records = 15")
 	h := newHouse(t, st, 3, 1)
@@ -170,7 +172,7 @@ func TestClientScoresThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// Restore refuses states that the machines cannot reach.
+// Restore refuses states that no server or site can have.
 func TestClientScoresRestoreErrors(t *testing.T) {
 	h := scoringHouse(t, 2, scoringPrivacy, "", "")
 	for range 2 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// ClosedForm returns variances 1/b + τ²/b², where b is a precision and τ is computed from the
-// noise of one step. τ has a factor √2 because two clients add noise, and another factor √2
+// ClosedForm returns variances 1/b + τ²/b², where b is a precision of q and τ is computed from
+// the noise of one step. τ has a factor √2 because two clients add noise, and another factor √2
 // because it is averaged over half of the steps.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))

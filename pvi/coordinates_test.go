@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// If nothing is clipped, one round leads to the same q in raw and in centred coordinates: the q
-// of a study without noise, plus the stated noise in each element. The test adds the noise in
-// the coordinates of the study. The prior's mean, the first centre, is not the origin, so a
-// program that confuses the coordinates moves λ by hundreds of sds. The test allows 6 sds for 18
-// elements. With other seeds it fails for 4 of 10^8 correct programs.
+// If nothing is clipped, one round leads to the same q in raw and in centred coordinates. This q
+// is the q without noise plus the stated noise in each element, which the test adds itself. The
+// prior's mean, around which the first round centres, is not the origin, so a program that
+// confuses the coordinates moves λ by hundreds of sds. The test allows 6 sds for 18 elements.
+// With other seeds it fails for 4 of 10^8 correct programs.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -27,8 +27,8 @@ func TestCoordinates(t *testing.T) {
 			for i, x := range h.server.Posterior() {
 				noise[i] = x - exact[i]
 			}
-			// In centred coordinates, noise in Λ also changes h, by the product of noise and
-			// centre.
+			// In centred coordinates, noise in Λ also changes h, by the product of the noise and
+			// the centre.
 			if d := p.family.Dim(); coordinates == "centred" {
 				for k, at := range p.family.Precision() {
 					noise[at[0]] -= start * noise[d+k]

@@ -11,13 +11,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Releases returns the number of a client's releases that cost privacy: all releases of the
-// rounds, and one release of the last round if there is one. A release is a message, or a noisy
-// sum from which a message is computed.
+// Releases returns the number of a client's releases that cost privacy in a whole study: all
+// releases of the rounds, and one more if the study has a last round. A release is a message, or
+// a noisy sum from which a message is computed.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
-// Views returns the observers for which a study states its cost, the observer of the privacy
-// target first. It returns an empty list for a study without a privacy promise.
+// Views returns the observers for which a study states its cost. The observer that the privacy
+// target refers to comes first. The list is empty for a study without a privacy guarantee.
 func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
@@ -40,15 +40,15 @@ func (p *Protocol) Views() []method.View {
 // adjacency first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost of the given number of a client's releases, and of the scale
-// phase if the study has one, as an event that can be composed with other events. The study must
-// have a privacy promise.
+// Event returns the proved cost of a client's first releases, given their number. It includes
+// the cost of the scale phase if the study has one. The result can be composed with other
+// events. The study must have a privacy guarantee.
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved replaces view.Shares by the number of noise shares for which a proof exists that they
-// hide a client's releases in the rounds from this observer.
+// proved returns the view with a smaller number of noise shares if the method is unsound: the
+// number for which it is proved that they hide a client's releases from this observer.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -56,11 +56,12 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing returns the cost of a client's first releases in the rounds: [method.Method.Event]
-// returns the proved cost, and [method.Claimed] returns the claimed cost.
+// A costing returns the cost of a client's first releases in the rounds, given their number.
+// [method.Method.Event] returns the proved cost, and [method.Claimed] returns the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the costs of the scale phase, the rounds and the last round.
+// eventOf composes the costs of the scale phase, of the given number of releases in the rounds
+// and of the last round. The function rounds returns the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -77,10 +78,10 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 }
 
 // Increment returns the cost of a client's releases from+1 to to in the rounds, for an observer
-// and an adjacency. It is for a ledger that is charged release by release. The scale phase costs
-// [scale.Scaling.EventFor], and the last round costs [lastround.Round.EventFor]. All charges of
-// a study together cost at most [Protocol.Event] of all releases. The study must have a privacy
-// promise and be sound ([Protocol.Sound]).
+// and an adjacency. A ledger uses it to charge each release when it is made. The scale phase
+// costs [scale.Scaling.EventFor], and the last round costs [lastround.Round.EventFor]. All
+// charges of a study together cost at most [Protocol.Event] of all releases. The study must have
+// a privacy guarantee and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	if most := p.method.Releases(); from < 0 || from > to || to > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", from+1, to, most)
@@ -95,7 +96,8 @@ func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releas
 	return c, err
 }
 
-// costOf returns the cost of releases, with an upper bound on ε, and a lower bound on ε.
+// costOf returns the cost of a client's first releases, with an upper bound on ε in the Cost and
+// a lower bound on ε as the second result.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -109,7 +111,7 @@ func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant
 	epsilon, err := profile.Epsilon(delta)
 	c := method.Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
 	if profile.Gaussian() {
-		c.Mu = profile.Mu() // for other profiles, Mu is that of a part of the cost
+		c.Mu = profile.Mu() // for a profile that is not Gaussian, Mu would be the μ of only a part of the cost
 	}
 	return c, epsilon.Lower, err
 }
@@ -130,8 +132,8 @@ func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	return costs, nil
 }
 
-// Published returns the part of the study whose privacy claim does not hold:
-// [method.PublishedFactors], [method.PublishedSampling], or "" if every claim holds.
+// Published returns the setting that makes the study's privacy claim wrong,
+// [method.PublishedFactors] or [method.PublishedSampling], or "" if the claim is right.
 func (p *Protocol) Published() string {
 	if m, ok := p.method.(method.Unsound); ok {
 		return m.Published()
@@ -139,12 +141,12 @@ func (p *Protocol) Published() string {
 	return ""
 }
 
-// Sound reports whether the claimed cost covers the releases.
+// Sound reports whether the releases cost at most the claimed cost.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
-// OutsideCosts returns three costs of the given number of releases to an outsider (to anyone,
-// if the unit is the record), under the study's own adjacency: the claimed cost, the true cost,
-// and the sound cost, which is the proved cost that [Protocol.Cost] returns. The three are
+// OutsideCosts returns three costs of the given number of releases, under the study's own
+// adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns.
+// The observer is an outsider, or anyone if the privacy unit is the record. The three costs are
 // equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
@@ -172,9 +174,9 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 	return claimed, p.method.(method.Unsound).Truth(estimates), sound, nil
 }
 
-// ClosedForm returns the mean and the covariance of q with the given natural parameters. It
-// widens the variances to account for the noise of private steps, whose sd it uses. The method
-// must be a [method.Stepped].
+// ClosedForm returns the mean and the covariance of q with the given natural parameters. The
+// variances are widened, because the noise of the private steps also moves the mean of q. The
+// method must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
 	if err != nil {

@@ -25,9 +25,9 @@ func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
 		name, privacy, federation string
-		shares                    map[string]int // noise shares that each view cannot subtract
+		shares                    map[string]int // number of noise shares that the observer cannot subtract, by name of the view
 		first                     string
-		want                      float64 // noise shares to which the noise multiplier refers
+		want                      float64 // number of noise shares whose sum has the noise multiplier
 	}{
 		{"all", "client", "", map[string]int{"outside": 10, "coordinator": 1}, "outside", 10},
 		{"fewest", "client", "min_clients = 7", map[string]int{"outside": 7, "coordinator": 1}, "outside", 7},
@@ -69,8 +69,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// The cost of a study is at most its privacy target and close to it, against the target's
-// observer and under the target's adjacency.
+// The cost of a study is at most its privacy target and close to it. The test computes the cost
+// for the observer and the adjacency of the target.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -91,8 +91,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Published factors are not sound if the privacy unit is the client, and their claimed, true
-// and proved costs differ. All other studies in this test are sound, and the three costs are
+// If the privacy unit is the client, published factors are not sound: their claimed, true and
+// proved costs differ. All other studies in this test are sound, and their three costs are
 // equal.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
@@ -100,7 +100,7 @@ func TestOutsideCosts(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference, federation string
 		sound                          bool
-		fewest, shares                 int // clients in the smallest sum; noise shares to which σ refers
+		fewest, shares                 int // number of clients in the smallest sum; number of noise shares whose sum has multiplier σ
 		factor                         float64
 	}{
 		{client, "factors = \"tied\"", "", true, 8, 8, 1},
@@ -117,7 +117,7 @@ func TestOutsideCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in clips
+		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in units of the clip
 		want := struct{ claimed, truth, sound float64 }{claimed: c.factor * math.Sqrt(rounds) / total}
 		want.truth, want.sound = want.claimed, want.claimed
 		if !c.sound {
@@ -141,8 +141,8 @@ func TestOutsideCosts(t *testing.T) {
 	}
 }
 
-// NewProtocol refuses a large δ, because a mechanism that publishes one record or client
-// outright would satisfy it.
+// NewProtocol refuses a large δ, because a mechanism that publishes the data of one randomly
+// chosen record or client would have that δ.
 func TestDeltaIsSmall(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	for _, c := range []struct{ privacy, federation, want string }{

@@ -62,7 +62,7 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A client's number of records changes the size of its batches and no other setting.
+// A client's number of records determines the size of its batches and no other setting.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -128,7 +128,8 @@ func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
-	// The model has an intercept and one regressor that is uniform on [−1, 1].
+	// The expected clip is for a model with an intercept and one regressor that is uniform on
+	// [−1, 1].
 	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
@@ -145,15 +146,16 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
-	// With two clients, an intercept and a slope, the signal is μ times the number of records. μ
-	// is 0.268051 at ε = 1.
+	// The expected values are for two clients and a model with an intercept and a slope. The
+	// signal is then μ times the number of records, where μ is 0.268051 at ε = 1.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
 		d = stepsOf(descentProtocol(t, few...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
 			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
 		}
-		// This study gives the same noise as a noise multiplier: σ = √200/μ.
+		// The study now gives the noise multiplier σ = √200/μ instead of a target ε. The noise
+		// is the same.
 		d = stepsOf(descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
@@ -169,7 +171,7 @@ func TestDescentDefaults(t *testing.T) {
 }
 
 // A site that is killed and restored before and after every answer releases the same bytes as a
-// site that runs on. Its state never counts fewer releases than it made.
+// site that is never restored. Its state never counts fewer releases than the site made.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
@@ -276,7 +278,8 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	}
 }
 
-// If a visit fails, its releases are charged, and the site does not answer its plan again.
+// If a solver fails while it works on a plan, its releases are charged, and the site does not
+// answer that plan again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
 	s, err := p.NewSolver(descentShard(p, 50))

@@ -14,15 +14,15 @@ import (
 
 func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// With K draws, each record has K gradients. The mechanism hides them as one vector, which has
-// one clip.
+// If a record's gradient is computed at K draws of θ, its K gradients are clipped together, as
+// one vector. The size of this vector and its clip grow with K.
 func TestDescentOfSeveralDraws(t *testing.T) {
 	one := descentProtocol(t)
 	for _, c := range []struct {
 		gradients string
 		draws     int
 		size      int
-		longer    float64 // norm relative to one gradient
+		longer    float64 // norm of the record's vector, relative to the norm of one gradient
 	}{
 		{"aligned", 4, 8, 2},
 		{"joint", 1, 4, 1},
@@ -43,8 +43,8 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 	}
 }
 
-// fixedBatches returns the protocol of a study with batches of ten of a thousand records,
-// σ = 1 and T = 1000.
+// fixedBatches returns the protocol of a study with 1000 records, batches of 10 records, σ = 1
+// and 1000 steps.
 func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
 	return descentProtocol(t, append([]study.Override{
@@ -55,8 +55,8 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 }
 
 // Batches of a fixed size cost more than the claimed cost, which is for Poisson batches. The
-// expected values are from the notes on d3p. The claim is ε = 1.83 under add-remove and 2.84
-// under replace-one, and the true cost is at least 13.4.
+// expected values are from the project's notes on the program d3p. The claim is ε = 1.83 under
+// add-remove and 2.84 under replace-one, and the true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -84,8 +84,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// Under add-remove, the published batches and the divisor of their sums do not depend on the
-// number of records. NewSite refuses a client with fewer records than the accounted number.
+// Under add-remove, the published sampling uses batches and a divisor of their sums that do not
+// depend on the client's number of records. NewSite refuses a client with fewer records than the
+// number for which the cost was computed.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -108,7 +109,8 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// The cost of batches without replacement is the accountant's cost for this sampling.
+// The cost of batches drawn without replacement is the cost that package accountant computes for
+// this sampling.
 func TestSamplingWithoutReplacement(t *testing.T) {
 	p := fixedBatches(t, "without-replacement", "replace-one")
 	cost, err := p.Cost(p.Views()[0], accountant.ReplaceOne, p.Releases())
@@ -126,13 +128,14 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
-	// The cost depends on the nominal number of records only. Ten of 1,099 records would be a
-	// smaller share.
+	// The cost depends on the nominal number of records and not on the largest. A batch of ten
+	// would be a smaller share of 1,099 records.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// No client puts a larger share of its records in a batch than the share in the accounting.
+	// For no number of records is a batch a larger share of the records than the share for which
+	// the cost was computed.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {
@@ -168,7 +171,8 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, startStudy, overrides...)
 }
 
-// The statistics and all steps together meet the target. The study sets the share of each.
+// The statistics and all steps together cost at most the target. The study sets how the target
+// is divided between them.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))
@@ -206,7 +210,8 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A site that starts from statistics releases and charges them once, also across restarts.
+// A site whose first factor comes from statistics releases and charges them once, even if the
+// site is restored.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {
@@ -269,7 +274,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 	}
 }
 
-// Restore refuses a state without the statistics, or without their charge.
+// Restore refuses a state from which the statistics are missing, or their charge.
 func TestStartStateThatHidesReleases(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {

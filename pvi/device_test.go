@@ -61,7 +61,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 			s := descentShard(p, n)
 			site, err := p.NewSite("a", s)
 			if err != nil {
-				continue // The study needs more than n records.
+				continue // NewSite refuses n records, because the study needs more.
 			}
 			for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
 				if err := site.OnDevice(s, solver.Accelerator{Selection: selection}); err != nil {
@@ -82,7 +82,7 @@ func TestSiteWithoutItsDevice(t *testing.T) {
 			server := NewServer(p)
 			var sites []*Site
 			for m, id := range p.Roster() {
-				s := descentShard(p, 30*m) // The first client has no records.
+				s := descentShard(p, 30*m) // The first client has m = 0, so it has no records.
 				site, err := p.NewSite(id, s)
 				if err != nil {
 					t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// diverging is a solver that fails to converge, panicking one that panics, and still one that
+// The Propose method of diverging fails to converge, that of panicking panics, and that of still
 // proposes no change.
 type (
 	diverging struct{ solver.Solver }
@@ -35,9 +35,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// The convergence of a client's solver is private. If the privacy unit is the client, a client
+// Whether a client's solver converges is private. If the privacy unit is the client, a client
 // whose solver diverges or panics answers as if its factor did not change, and is charged. In a
-// study without a privacy promise Propose returns an error.
+// study without a privacy guarantee Propose returns an error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

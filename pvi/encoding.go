@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// An Encoding is the state of a machine, to be marshalled later. The state may have many
-// megabytes. The caller must write it before the machine changes.
+// An Encoding is the state of a server or a site, which is marshalled when Bytes is called. The
+// state can take many megabytes. The caller must call Bytes before the server or site changes.
 type Encoding struct {
-	Size  int // number of bytes
+	Size  int // number of bytes of the encoded state
 	Write func(io.Writer) error
 }
 

@@ -4,7 +4,7 @@ import "fedpvi/pvi/phase"
 
 // With these methods a client checks a plan or an outcome before it acts on it.
 
-// Check returns the error with which Propose would refuse the plan, or nil. It changes nothing.
+// Check returns the error that Propose would return for the plan, without answering it, or nil.
 func (s *Site) Check(plan *Plan) error { return s.check(plan) }
 
 // Lambda returns λ − λ_prior on the lattice. It is not a copy.
@@ -13,7 +13,7 @@ func (s *Site) Lambda() []Wide { return s.q.lambda }
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Site) Posterior() []float64 { return s.q.natural() }
 
-// Done reports whether the site has settled all outcomes of the study's rounds.
+// Done reports whether the site has applied the outcomes of all the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }
 
 // WaitingFor returns the clients that have not answered an open plan, in order. It returns nil
@@ -26,5 +26,5 @@ func (s *Server) WaitingFor(number int) []ClientID {
 	return phase.Missing(r.Participants, r.Answered)
 }
 
-// Followed returns the number of outcomes that the site has settled.
+// Followed returns the number of outcomes that the site has applied.
 func (s *Site) Followed() int { return s.sequence }

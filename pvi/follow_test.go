@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client refuses an impossible outcome of the last round, and an outcome that counts an answer
-// that the client did not give.
+// In the last round a client refuses an outcome that is impossible, and an outcome that counts
+// an answer that the client did not give.
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)
@@ -60,7 +60,7 @@ func TestOneStepSettle(t *testing.T) {
 	}
 }
 
-// Check returns the same error as Propose, and changes nothing.
+// Check returns the same error as Propose, and does not change the site.
 func TestCheckIsWhatProposeSays(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 2, 1)
 	plan, _ := h.server.Next()

@@ -5,8 +5,8 @@ package pvi
 // of different kinds may compute slightly different plans.
 
 // Foretell returns plan number n, computed from all outcomes before it. The site must have
-// settled these outcomes. Foretell returns false for an asynchronous study, in which the plan
-// depends on the order of answers. Lambda of the plan is not a copy.
+// applied these outcomes. Foretell returns false for an asynchronous study, in which the plan
+// depends on the order of answers. The Lambda of the plan is not a copy.
 func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.participants(n)
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil

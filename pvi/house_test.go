@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house is a server and all of its sites, for tests.
+// A house is a server and all of its sites, in one process for tests.
 type house struct {
 	t        testing.TB
 	protocol *Protocol
@@ -22,7 +22,7 @@ type house struct {
 	seed     uint64
 }
 
-// These are privacy settings of the small study.
+// These are privacy settings for planeStudy.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
@@ -40,7 +40,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string) *study.Stud
 
 func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
 
-// planeRecords draws n records of client m. Each client has its own slope.
+// planeRecords draws n records of client m. Each client has its own true slope.
 func planeRecords(seed uint64, m, n int) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, uint64(m)))
 	records := new(shard.Records)
@@ -78,7 +78,7 @@ func (h *house) newSite(id ClientID, m int) *Site {
 	return site
 }
 
-// propose makes site m answer a plan, and returns the release.
+// propose makes site m answer a plan, and returns the site's release.
 func (h *house) propose(m int, plan *Plan) *Release {
 	h.t.Helper()
 	r := new(Release)
@@ -88,7 +88,7 @@ func (h *house) propose(m int, plan *Plan) *Release {
 	return r
 }
 
-// settle makes all sites settle an outcome.
+// settle makes all sites apply an outcome.
 func (h *house) settle(o *Outcome) {
 	h.t.Helper()
 	for _, s := range h.sites {

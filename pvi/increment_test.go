@@ -9,8 +9,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// The increments of a client's releases compose to the cost of the whole study, for any division
-// of the releases into increments. If some releases are not made, they compose to less.
+// The increments of a client's releases compose to the cost of the whole study, however the
+// releases are divided into increments. If some releases are not made, they compose to less.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

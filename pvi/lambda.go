@@ -12,8 +12,8 @@ import (
 )
 
 // A posterior is λ on the lattice, together with the values that are computed from λ. The server
-// and every site keep one. If the method is exact, all of them have equal λ, but floats computed
-// from λ may differ in the last bit between machines.
+// and every site keep one. If the method computes λ in exact arithmetic, λ is equal on all
+// machines, but floats computed from λ may differ in the last bit.
 type posterior struct {
 	protocol *Protocol
 	lambda   []Wide // λ − λ_prior
@@ -21,19 +21,19 @@ type posterior struct {
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // move of the last call of try; nil after commit
-	then  moments     // moments after the move tried
+	tried method.Move // move that the last call of try computed; nil after commit
+	then  moments     // moments of q after that move
 }
 
 // moments are the natural parameters and the mean of q in floats, computed from λ. If
-// coordinates are independent, there may be a million of them, and computing them is fast. They
+// coordinates are independent, there may be a million of them, and computing each is fast. They
 // are then computed only when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
 }
 
-// newPosterior returns the posterior before any outcome, which is the prior.
+// newPosterior returns the posterior before any outcome. It equals the prior.
 func newPosterior(p *Protocol) *posterior {
 	q := &posterior{protocol: p, meanOf: p.family.Means(), walk: p.method.NewWalk(), lambda: make([]Wide, p.family.Size())}
 	if !q.take(q.walk.Begin()) {
@@ -55,8 +55,8 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes the moments of the present λ, and reports whether λ is a proper
-// distribution.
+// moments computes the natural parameters and the mean of q from λ, and reports whether λ is a
+// proper distribution.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
 	if m.natural == nil {
@@ -84,15 +84,16 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f with q.lambda set to the result of the last try, and then restores q.lambda.
+// there calls f while q.lambda is the λ that the last try computed, and then restores q.lambda.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take makes the first move to a λ that is proper, or that may be proper on another machine
-// because rounding decides. It reports whether it made a move.
+// take commits the first of the moves whose λ is proper. A λ so close to improper that rounding
+// decides also counts, because it may be proper on another machine. take reports whether it
+// committed a move.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -103,11 +104,11 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 	return false
 }
 
-// end makes the final move of λ after the last outcome of the rounds.
+// end moves λ to its final value after the last outcome of the rounds.
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a saved λ, and its walk to the state saved with λ. ended is true
-// if the last outcome has been settled.
+// restore sets the posterior to a saved λ, and its method.Walk to the state saved with λ. ended
+// is true if the site or server has applied the last outcome.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -125,10 +126,10 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether as equals the posterior's λ. If the method is not exact, same allows
-// differences of rounding. These differences do not affect privacy: a client releases only a sum
-// of clipped gradients at some θ. One record adds at most the clip to this sum, for any θ that
-// was chosen without the records.
+// same reports whether as equals the posterior's λ. If λ is computed in floating-point
+// arithmetic, same allows differences of rounding. These differences do not affect privacy: a
+// client releases only a sum of clipped gradients at some θ. One record adds at most the clip to
+// this sum, for any θ that was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -139,7 +140,7 @@ func (q *posterior) same(as []Wide) bool {
 func (q *posterior) near(as []Wide) bool {
 	p, natural := q.protocol, q.natural()
 	d := p.family.Dim()
-	diagonal := make([]float64, d) // of the precision
+	diagonal := make([]float64, d) // diagonal of the precision
 	for k := range p.coordinates.Precisions() {
 		if i, j := p.coordinates.Entry(k); i == j {
 			diagonal[i] = natural[d+k]
@@ -161,7 +162,7 @@ func (q *posterior) near(as []Wide) bool {
 	return true
 }
 
-// proper reports whether the present λ is a proper distribution.
+// proper reports whether λ, with the prior, is a proper distribution.
 func (q *posterior) proper() bool {
 	q.then.known = false
 	if !gaussian.Independent(q.protocol.family) {
@@ -179,8 +180,8 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for the natural parameters of each block of coordinates of the present λ, in
-// order. first is the index of the block's first coordinate. Coordinates must be independent.
+// blocks calls f for the natural parameters of each block of coordinates of q, in order. first
+// is the index of the block's first coordinate. Coordinates must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -199,32 +200,32 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary returns an upper bound on the differences between machines in an element of the
-// precision, relative to the sum of the magnitudes of its terms. A computed Cholesky factor of a
+// boundary returns an upper bound on how far an element of the precision may differ between
+// machines, relative to the sum of the magnitudes of its terms. A computed Cholesky factor of a
 // d×d matrix is the exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether the result of the last try is so close to improper that rounding
-// decides. If so, it computes the mean with a precision that is larger by the possible rounding
-// error.
+// borderline reports whether the λ of the last try is so close to improper that rounding
+// decides. If so, borderline computes the mean with a diagonal that is larger by the possible
+// rounding error.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
-		return false // Precisions of inexact methods are positive unless the descent diverged.
+		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		if so = !q.nudged(-1) && q.nudged(1); so { // Otherwise all machines agree that λ is proper or improper.
+		if so = !q.nudged(-1) && q.nudged(1); so { // Otherwise λ is proper on all machines, or on none.
 			q.then.known = true
 		}
 	})
 	return so
 }
 
-// nudged reports whether the present λ is proper after the diagonal of its precision changes by
-// a multiple of the boundary. It also computes the mean.
+// nudged reports whether q is proper after the diagonal of its precision changes by the given
+// multiple of the boundary. It also computes the mean.
 func (q *posterior) nudged(by float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
@@ -238,7 +239,7 @@ func (q *posterior) nudged(by float64) (proper bool) {
 	return q.meanOf(q.then.mean, moved) == nil
 }
 
-// commit makes the result of the last try the posterior.
+// commit sets λ to the λ of the last try.
 func (q *posterior) commit() {
 	q.lambda = q.tried.To(q.lambda)
 	q.tried.Commit()
@@ -253,7 +254,7 @@ func (q *posterior) centre() []int64 {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if λ is proper only because of rounding
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if λ counts as proper only because of rounding
 		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}

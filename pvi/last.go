@@ -29,8 +29,8 @@ var (
 	errTooEarly    = errors.New("the last round comes after all others, some of which have no outcome yet")
 )
 
-// LastRound returns the server of the last round. The server must have an outcome for every plan
-// of the rounds.
+// LastRound returns the coordinator's state machine for the last round. The server must have an
+// outcome for every plan of the rounds.
 func (s *Server) LastRound() (*lastround.Server, error) {
 	for _, r := range s.protocol.after {
 		if !s.Done() {
@@ -41,8 +41,8 @@ func (s *Server) LastRound() (*lastround.Server, error) {
 	return nil, errNoLastRound
 }
 
-// LastRound returns the site of the last round for the client's records. The site must have
-// settled the outcome of every plan of the rounds.
+// LastRound returns the client's state machine for the last round, with the client's records.
+// The site must have applied the outcome of every plan of the rounds.
 func (s *Site) LastRound(records *shard.Shard) (*lastround.Site, error) {
 	p := s.protocol
 	for _, r := range p.after {

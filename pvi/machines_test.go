@@ -19,7 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings are combinations of privacy settings and inference settings.
+// bookkeepings has combinations of privacy settings and inference settings that differ in how λ
+// and the factors are updated.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -37,9 +38,9 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// After every outcome λ = λ_prior + Σ λ_m (+ λ_noise) holds to the last bit, for every order of
-// messages, with late and missing answers and void rounds. The test computes λ_noise by drawing
-// the noise again outside the mechanism.
+// After every outcome λ = λ_prior + Σ λ_m holds to the last bit, plus λ_noise if factors do not
+// contain the noise. Answers come in any order, late or never, and some rounds are void. The
+// test computes λ_noise by drawing the noise a second time from the same streams.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -49,7 +50,7 @@ func TestInvariant(t *testing.T) {
 				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
 				p := h.protocol
 				noise := make([]Wide, p.family.Size()) // sum of the noise, λ_noise
-				flying := map[int][]*Release{}         // answers that are sent but not collected, by plan
+				flying := map[int][]*Release{}         // answers that the server has not yet collected, by number of the plan
 				for !h.server.Done() {
 					if plan, ok := h.server.Next(); ok {
 						for m, s := range h.sites {
@@ -88,7 +89,7 @@ func TestInvariant(t *testing.T) {
 	}
 }
 
-// addNoise draws the noise of the outcome's releases a second time and adds it to noise.
+// addNoise draws the noise of the releases in an outcome a second time and adds it to noise.
 func addNoise(h *house, noise []Wide, o *Outcome) {
 	p := h.protocol
 	if p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Exact {
@@ -123,14 +124,14 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
-		return // A tied λ_m is λ − λ_prior times a weight. The weights add up to one.
+		return // A tied factor is a weight times λ − λ_prior, and the weights add up to one.
 	}
 	if !slices.Equal(total, h.server.Lambda()) {
 		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
 	}
 }
 
-// Without noise a conjugate model reaches the pooled posterior in one round.
+// Without noise, one round with a conjugate model leads to the pooled posterior.
 func TestOneRoundIsPooled(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
@@ -174,7 +175,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// The result has the same bits for every order of answers and for all names of clients.
+// The final λ has the same bits for every order of answers and for all names of clients.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")
@@ -193,7 +194,8 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// A machine that is saved and restored at any step continues like a machine that never stopped.
+// A server or site that is saved and restored at any step continues like one that is never
+// restored.
 func TestSavedStateContinues(t *testing.T) {
 	for _, b := range bookkeepings {
 		st := planeStudy(t, b.privacy, b.inference, "min_clients = 2")
@@ -215,7 +217,7 @@ func TestSavedStateContinues(t *testing.T) {
 	}
 }
 
-// runRestarting is like run, but saves and restores every machine before every step.
+// runRestarting is like run, but saves and restores the server and all sites before every step.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {
@@ -263,7 +265,7 @@ func (h *house) runRestarting() {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// In each case a new house refuses one message.
+	// In each case the server or a site of a new study refuses one message.
 	for _, c := range []struct {
 		name string
 		want string
@@ -342,7 +344,8 @@ func (h *house) answer(m int, plan *Plan) error {
 	return err
 }
 
-// collect makes the server collect an answer of site 0 after change has edited it.
+// collect makes the server collect an answer of site 0 to the plan, after change has edited the
+// answer.
 func (h *house) collect(plan *Plan, change func(*Release)) error {
 	r := h.propose(0, plan)
 	if change != nil {
@@ -364,7 +367,7 @@ func (h *house) deliver(r *Release) error {
 	return err
 }
 
-// follow makes site 0 settle the plan's outcome after change has edited it.
+// follow makes site 0 apply the plan's outcome, after change has edited the outcome.
 func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	var outcome *Outcome
 	for m := range h.sites {
@@ -384,7 +387,8 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return err
 }
 
-// With fewer than U_min answers no sum is opened, privacy is spent, and the study continues.
+// If fewer than U_min clients answer, no sum is opened, the privacy budget is spent, and the
+// study continues.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -413,8 +417,8 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If λ is so close to improper that rounding decides, a client accepts either verdict. For any
-// other λ it accepts only the right verdict.
+// If λ is so close to improper that rounding decides, a client accepts an outcome with either
+// verdict, proper or improper. For any other λ it accepts only the right verdict.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
 		precision float64 // precision of a coordinate of q after the outcome
@@ -435,7 +439,7 @@ func TestBorderline(t *testing.T) {
 				h.propose(m, &plan)
 			}
 			o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: c.verdict, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
-			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.messages.Lattice.Exponent())) // the prior's precision is 1
+			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.messages.Lattice.Exponent())) // the precision of the prior is 1
 			if back := math.Ldexp(float64(o.Sum[2]), -h.protocol.messages.Lattice.Exponent()); back != c.precision-1 {
 				t.Fatalf("the lattice has %g for %g", back, c.precision-1)
 			}
@@ -466,8 +470,8 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If λ counted as proper only because of rounding, its mean is still the centre of the next
-// plan, also after a restart.
+// If λ counts as proper only because of rounding, its mean is still the centre of the next plan,
+// also after the server is restored.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -477,7 +481,7 @@ func TestBorderlineCentre(t *testing.T) {
 		}
 		o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: Accepted, Centre: plan.Centre, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
 		alpha := float64(h.protocol.damping(1)) / (1 << method.DampingBits)
-		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.messages.Lattice.Exponent())) // the prior's precision is 1
+		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.messages.Lattice.Exponent())) // the precision of the prior is 1
 		s := h.sites[0]
 		if err := s.Settle(o); err != nil {
 			t.Fatalf("%s: %v", q, err)
@@ -500,7 +504,8 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// NewSite refuses more records than the study's largest number, for which the sum is sized.
+// NewSite refuses more records than the largest number that the study allows, because the range
+// of a message is computed from that number.
 func TestMaxRecords(t *testing.T) {
 	for _, privacy := range []string{noPrivacy, recordPrivacy, clientPrivacy} {
 		st := planeStudy(t, privacy, "", "")
@@ -517,8 +522,8 @@ func TestMaxRecords(t *testing.T) {
 	}
 }
 
-// A client makes at most as many releases as the study pays for, even if the coordinator's plans
-// name this client only.
+// A client makes at most as many releases as the study's budget covers, even if the
+// coordinator's plans name only this client.
 //
 //abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
@@ -545,7 +550,7 @@ func TestReleasesAreCapped(t *testing.T) {
 	}
 }
 
-// A client whose change overflows answers and is charged like any other client.
+// A client whose change overflows answers like any other client, and is charged.
 //
 //abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {

@@ -9,7 +9,7 @@ type (
 	Refused = phase.Refused
 )
 
-// These are the verdicts on a plan.
+// These are the verdicts of an outcome.
 const (
 	Accepted = phase.Accepted
 	Rejected = phase.Rejected
@@ -21,7 +21,7 @@ type Plan struct {
 	Protocol     Digest
 	Number       int        // number of the plan, from 1
 	Lambda       []Wide     // λ − λ_prior, in units of the lattice
-	Centre       []int64    // centre of clipping coordinates, in units of 2^-16; nil if they are not centred
+	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if they are not centred
 	Participants []ClientID // clients that must answer, in order
 }
 
@@ -34,14 +34,14 @@ type Release struct {
 	Change   []int64
 }
 
-// An Outcome ends a round. The clients' privacy is spent whatever the verdict is. The slices
-// must not be changed.
+// An Outcome ends a round. The clients' privacy budget is spent whatever the verdict is. The
+// slices must not be changed.
 type Outcome struct {
 	Protocol     Digest
 	Sequence     int // position among the study's outcomes, from 1
 	Number       int // number of the plan
 	Verdict      Verdict
-	Centre       []int64    // centre of the plan
+	Centre       []int64    // centre in the plan
 	Participants []ClientID // clients whose changes are in Sum, in order
 	Sum          []int64    // sum of changes, in lattice steps; nil if void
 }

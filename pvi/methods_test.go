@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// NewProtocol chooses the right method for each kind of release.
+// NewProtocol chooses the right method for studies of every kind.
 func TestMethodOfStudy(t *testing.T) {
 	plane := func(privacy, inference string) *Protocol { return protocolOf(t, 3, privacy, inference, "") }
 	for want, p := range map[string]*Protocol{
@@ -40,7 +40,8 @@ func steppedOf(p *Protocol) method.Stepped { return p.method.(method.Stepped) }
 
 func stepsOf(p *Protocol) *method.Steps { return steppedOf(p).Steps() }
 
-// summed reports whether each round opens a sum of gradients that moves q.
+// summed reports whether the method is gradientsum, in which each round opens one sum of
+// gradients.
 func summed(p *Protocol) bool {
 	_, ok := p.method.(*gradientsum.Method)
 	return ok
@@ -70,13 +71,13 @@ func siteAround(t interface {
 	return site
 }
 
-// memoryOf returns the memory of a site's client. Its slices are not copies.
+// memoryOf returns the saved state of a site's client. Its slices are not copies.
 func memoryOf(s *Site) (m method.Memory) {
 	s.client.Save(&m)
 	return m
 }
 
-// memoryIn returns the client's memory from a site's saved state.
+// memoryIn decodes the saved state of a site and returns the state of its client.
 func memoryIn(t testing.TB, state []byte) method.Memory {
 	t.Helper()
 	var v siteState
@@ -86,14 +87,14 @@ func memoryIn(t testing.TB, state []byte) method.Memory {
 	return method.Memory{Factor: v.Factor, Proposed: v.Proposed, Spent: v.Spent, Solver: v.Solver, Parts: v.Parts}
 }
 
-// partsMemory is the part of a client's memory that has its parts.
+// partsMemory is the saved state of the parts of a client.
 type partsMemory struct {
 	Of       []byte
 	Factors  [][]Wide
 	Proposed [][]int64
 }
 
-// of returns the part of record i.
+// of returns the index of the part of record i.
 func (m *partsMemory) of(i int) uint16 { return binary.LittleEndian.Uint16(m.Of[2*i:]) }
 
 func partsOf(t testing.TB, s *Site) *partsMemory {

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// shift converts natural parameters from coordinates around a centre c to coordinates
-// around c − by. If by is c, the result is around the origin.
+// shift converts natural parameters, in place, from coordinates around a centre c to coordinates
+// around c − by. If by equals c, the result is around the origin. entries has the row and column
+// of each element of the precision.
 func shift(natural, by []float64, entries [][2]int) {
 	d := len(by)
 	for k, at := range entries {
@@ -23,7 +24,8 @@ func shift(natural, by []float64, entries [][2]int) {
 	}
 }
 
-// A cavity is a [solver.Approximation] that can be set many times without allocating memory.
+// A cavity is a [solver.Approximation] with its workspace: a new cavity can be set without
+// allocating memory.
 type cavity struct {
 	solver.Approximation
 	symmetric blas64.Symmetric // shares its data with Covariance

@@ -9,30 +9,31 @@ import (
 
 // Clusters is a mixture of K normal clusters with independent variables, whose weights, means
 // and sds are learned. θ has K − 1 sticks u_j, and then for each variable K means and K log sds.
-// From j = 0 on, cluster j has the share σ(u_j − log(K−1−j)) of the weight that the clusters
-// before it leave, so that u = 0 stands for equal weights.
+// Cluster 0 has the share σ(u_0 − log(K−1)) of the weight, where σ is the logistic function.
+// Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after clusters 0 to
+// j−1. So u = 0 means equal weights.
 //
 // Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
-// μ_kv, s_kv²)]. Given k, coordinates are independent. The likelihood of a stick is the share
-// that the stick takes or leaves. The likelihood of a mean and a log sd is the density of one
-// variable of the record. So each moment of the tilted distribution is a mixture, over k, of
-// integrals over one log sd or one stick, which a Gauss–Hermite rule approximates.
+// μ_kv, s_kv²)]. Given k, coordinates are independent. The likelihood of stick j is its share if
+// k = j, and one minus its share if k > j. The likelihood of a mean and a log sd is the density
+// of one variable of the record. So each moment of the tilted distribution is a mixture, over k,
+// of integrals over one log sd or one stick, which a Gauss–Hermite rule approximates.
 type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of variables, record after record
-	share               float64   // power to which this client takes the prior of the weights
+	share               float64   // power to which this client raises the ratio of the two priors of the weights
 
-	spreads []*spreadRule // rules of log sds, by variable and cluster
+	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
 	sticks  []stick
 	weights []float64 // log E[w_k], by cluster
 	chance  []float64 // probability r_k, by cluster
-	beyond  []float64 // probability of the clusters after each stick
+	beyond  []float64 // probability that the record's cluster comes after each stick
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
 // number of variables. Precisions are multiplied by weight. The weights of the clusters have a
-// uniform prior, but q begins with normal sticks of mean 0 and the given sd. So the client
+// uniform prior, but the prior in q has normal sticks with mean 0 and sd stickSD. So the client
 // multiplies its likelihood by the ratio of the uniform and the normal prior, to the power
 // share. If the shares of all clients add up to 1, the posterior has the uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
@@ -111,8 +112,8 @@ func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign computes the record's probability of each cluster, and of the clusters after each
-// stick.
+// assign computes the probability that the record is of each cluster, and the probability that
+// its cluster comes after each stick.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {
@@ -128,7 +129,8 @@ func (t *Clusters) assign(x []float64) {
 	}
 }
 
-// AddPublic implements [Public]. It adds the client's share of the prior of the weights.
+// AddPublic implements [Public]. It adds the client's part of the ratio of the uniform and the
+// normal prior of the weights.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

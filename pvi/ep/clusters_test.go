@@ -123,8 +123,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// Under a narrow cavity, the precisions times means of a site are the gradient of the record's
-// log likelihood. The test has three clusters of two variables.
+// If the cavity is narrow, the precisions times means of a record's site are the gradient of its
+// log likelihood. The test has three clusters and two variables.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -179,7 +179,7 @@ func TestClustersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	posterior := func(theta []float64) float64 {
-		share := special.InvLogit(theta[0]) // density of the weight: uniform prior times Jacobian
+		share := special.InvLogit(theta[0]) // density of the weight, which is uniform, times the Jacobian of the stick
 		log := math.Log(share) + math.Log(1-share)
 		for i, m := range prior.Mean[1:] {
 			log -= (theta[1+i] - m) * (theta[1+i] - m) / (2 * prior.Variance[1+i])

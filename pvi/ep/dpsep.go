@@ -12,15 +12,16 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// DPSEP is private stochastic expectation propagation (Vinaroz and Park, "Differentially Private
-// Stochastic Expectation Propagation", 2022, made sound). A visit consists of steps. Each step
-// computes the sites of a random batch of records and releases the noisy sum of the clipped
-// sites through a [dpmech.SampledSum]. The client's factor is an average of those sums (see
-// [SEPOptions]).
+// DPSEP is private stochastic expectation propagation. It follows Vinaroz and Park,
+// "Differentially Private Stochastic Expectation Propagation", 2022, but unlike that paper's
+// algorithm it has a valid privacy proof. A visit, which is one call of Propose, consists of
+// steps. Each step computes the sites of a random batch of records and releases the noisy sum of
+// the clipped sites through a [dpmech.SampledSum]. The client's factor is an average of those
+// sums (see [SEPOptions]).
 //
-// All numbers that DPSEP keeps or proposes are functions of released sums. The factor is
-// repaired after the noise is added, so a step that leads to an improper factor has noise and a
-// charge like every other step.
+// All numbers that DPSEP keeps or proposes are functions of released sums. If a noisy sum leads
+// to an improper factor, the factor is repaired after the noise is added, and the step is
+// charged like every other step.
 //
 // DPSEP is not safe for concurrent use.
 type DPSEP struct {
@@ -28,7 +29,7 @@ type DPSEP struct {
 	options   SEPOptions
 	steps     int                 // number of steps in a visit
 	cost      accountant.Event    // cost of one epoch of batches
-	free      accountant.Composed // cost of each step of an epoch after its first
+	free      accountant.Composed // cost of the second and later steps of an epoch, which is zero
 	epoch     int
 
 	factor  *tied
@@ -39,12 +40,13 @@ type DPSEP struct {
 	outer []float64 // natural parameters of the prior times the other clients' factors
 	noisy []int64
 	total []float64
-	sites []float64           // sites of a group of records
+	sites []float64           // sites of the records that are computed together
 	query dpmech.SampledQuery // kept here so that a step allocates no memory
 }
 
-// NewDPSEP returns a solver for the records of t. A visit takes the given number of steps. The
-// mechanism must be for the number of records of t and for vectors of t.Size() numbers.
+// NewDPSEP returns a solver for the records of t. Each call of Propose takes the given number of
+// steps. The mechanism must be for the number of records of t and for vectors of t.Size()
+// numbers.
 func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {
 	switch err := o.check(t.Family().Dim()); {
 	case err != nil:
@@ -72,15 +74,15 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	return s, nil
 }
 
-// Taken returns the number of steps that DPSEP has taken and charged.
+// Taken returns the number of steps that the solver has taken and charged.
 func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
 // Releases returns the number of released sums.
 func (s *DPSEP) Releases() int { return s.Taken() }
 
-// Propose implements [solver.Solver] with one visit. It returns an event for each release.
-// If the sampling draws batches for a whole epoch, the event of the first release covers
-// the whole epoch.
+// Propose implements [solver.Solver]. It takes the steps of one visit and returns an event for
+// each release. If the sampling draws the batches of a whole epoch at once, the event of the
+// epoch's first release has the cost of the whole epoch.
 func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -125,9 +127,9 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases a sum of sites and moves the factor by it. Before the release, step checks
-// that the cavity is proper. The check uses only released numbers, so an error reveals
-// nothing about the records.
+// step releases a sum of sites and updates the factor with it. Before the release, step checks
+// that the cavity is proper. The check uses only released numbers, so an error reveals nothing
+// about the records.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)
@@ -143,7 +145,7 @@ func (s *DPSEP) step() error {
 	return nil
 }
 
-// sum adds up the sites of a batch.
+// sum adds the sites of a batch to the accumulator.
 func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	size := s.factor.tilted.Size()
 	for some := range slices.Chunk(batch, together) {

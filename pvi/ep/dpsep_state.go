@@ -9,15 +9,15 @@ import (
 
 // dpsepState is the state of a [DPSEP]. Vectors are little-endian float64s.
 type dpsepState struct {
-	Taken, Since     int // number of steps in total; number of steps in the average
+	Taken, Since     int // number of steps taken; number of steps since the average began
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 
-	Velocity, Average []byte // velocity and average of the mean of q
+	Velocity, Average []byte // velocity of q's mean; average of q's means
 }
 
-// State implements [solver.Solver]. The state holds the number of charged steps and the
-// average of the released sums.
+// State implements [solver.Solver]. The state has the number of charged steps and the average of
+// the released sums.
 func (s *DPSEP) State() []byte {
 	if s.Taken() == 0 {
 		return nil

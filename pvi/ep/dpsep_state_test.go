@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A solver that is saved and restored between two visits gives the same bits as a solver that
-// does not stop. It charges every step once, and takes no step beyond the planned number.
+// A solver that is saved and restored between two visits gives the same bits as a solver that is
+// never restored. It charges every step once, and takes no more than the planned number of
+// steps.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -89,8 +90,8 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The composed events cost as much as all steps together by the accountant's formula for the
-// sampling.
+// The events that Propose returns compose to the cost of all steps together. The reference is
+// the accountant's formula for the sampling.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -18,7 +18,8 @@ func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms caches mechanisms, because the accounting of random allocation is slow.
+// mechanisms has the mechanisms of earlier tests, because computing the cost of random
+// allocation is slow.
 var mechanisms = map[dpmech.SampledConfig]*dpmech.SampledSum{}
 
 // private returns a DPSEP for the records of r in the named family.
@@ -42,15 +43,16 @@ func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledCo
 	return s
 }
 
-// asked returns the problem of a first visit, with a standard normal prior.
+// asked returns the problem that the solver gets in its first visit, with a standard normal
+// prior.
 func asked(s *DPSEP) solver.Problem {
 	family := s.factor.tilted.Family()
 	natural := unit(family)
 	return solver.Problem{Family: family, Mean: make([]float64, family.Dim()), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// probitSite returns the site of a probit record, in coordinates around the cavity's mean,
-// from finite differences of log Φ.
+// probitSite returns the site of a probit record, in coordinates around the cavity's mean. The
+// reference uses finite differences of log Φ.
 func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	d := len(x)
 	logZ := func(mean []float64) float64 {
@@ -81,7 +83,8 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 
 // A step releases only the lattice sum of the clipped sites in the batch plus the noise. The
 // test draws the batch from the sampling stream and the noise from the noise stream, and
-// computes the sum by other code. The factor must move by the sum divided by the rate.
+// computes the sum by other code. The factor must change by the released sum divided by the
+// sampling rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -159,9 +162,9 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// A record changes a sum by at most the clip, for any values of the record. A record whose site
-// is not finite does not change the sum. The test compares sums with and without the record
-// under the same noise.
+// A record changes a sum by at most the clip, whatever its values are. A record whose site is
+// not finite does not change the sum. The test compares sums with and without the record under
+// the same noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}
@@ -277,8 +280,8 @@ func checkNear(t *testing.T, name string, got, want []float64, family gaussian.F
 	}
 }
 
-// With sites as contributions, the fixed point does not depend on the public number of records.
-// With deviations it is proportional to that number.
+// If records contribute their sites, the factor to which DPSEP converges does not depend on the
+// public number of records. If they contribute deviations, it is proportional to that number.
 func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	const n, d = 400, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -308,7 +311,7 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 // An improper factor is repaired after the noise is added. The step has noise and a charge as
 // usual, the average includes the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
-	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is many times larger than the sites.
+	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is set to be many times larger than the sites.
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
 		for _, name := range []string{"diagonal", "full"} {
 			const steps = 40
@@ -369,7 +372,7 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// The start determines the q of the first sites. The final factor does not depend on it.
+// The start affects only the sites of the first steps. The final factor does not depend on it.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -404,8 +407,8 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 	}
 }
 
-// A step allocates no memory, and the allocations of a visit do not depend on its number of
-// steps and records.
+// A step allocates no memory. The memory that a visit allocates does not depend on its number of
+// steps or on the number of records.
 func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full", "gliding"} {
@@ -433,8 +436,8 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectationStep measures a whole step: sampling, sites, clipping, noise and update of
-// the factor.
+// BenchmarkExpectationStep measures one step: sampling, sites, clipping, noise and update of the
+// factor.
 func BenchmarkExpectationStep(b *testing.B) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {

@@ -16,13 +16,13 @@ type tied struct {
 	cavity  *cavity
 	proper  *proper
 
-	taken int       // number of steps
+	taken int       // number of steps taken
 	since int       // number of steps since the average began
 	used  []float64 // natural parameters of the factor in use
-	raw   []float64 // average precisions of start and sums, perhaps improper; if Published, average natural parameters
+	raw   []float64 // average of start and the released sums: precisions, perhaps improper; if Published, all natural parameters
 	start []float64 // factor at which the average began; nil before the first step
 	rest  float64   // weight of start in raw
-	noise float64   // variance of the noise in raw, relative to that in a sum
+	noise float64   // variance of the noise in raw, relative to the variance of the noise in a sum
 
 	around []float64 // mean of the prior times the other clients' factors
 	glide  glide
@@ -30,9 +30,9 @@ type tied struct {
 	outer     []float64 // natural parameters of the prior times the other clients' factors
 	deviation []float64 // vector that is subtracted from each record's site
 	sum       []float64
-	own       []float64 // the factor, in coordinates around the cavity's mean
+	own       []float64 // the factor, in natural parameters around the cavity's mean
 	raised    []float64 // amount by which the floor raises each precision
-	gap       []float64 // difference between around and the cavity's mean
+	gap       []float64 // around minus the cavity's mean
 	zero      []float64
 }
 
@@ -49,9 +49,9 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 // ErrImproper is returned when the cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
-// begin computes the mean of outer, the product of the prior and the other clients' factors.
-// Before the first step it also sets f.start, the factor that gives q the mean StartMean and the
-// sds StartSD.
+// begin computes around, the mean of outer. outer is the product of the prior and the other
+// clients' factors. Before the first step begin also sets f.start to the factor for which q has
+// the mean StartMean and the sds StartSD.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -84,8 +84,9 @@ func (f *tied) place(outer []float64, d int) {
 			f.start[d+k] = max(0, 1/(f.options.StartSD*f.options.StartSD)-1/f.cavity.Variance[at[0]])
 		}
 	}
-	// Let Λ and h be the precision and precision times mean of outer, and S the precision of
-	// start. The precision times mean of start is (Λ + S)·mean − h.
+	// Let Λ and h be the precision and the precision times mean of outer, and S the precision of
+	// start. Then q has the mean StartMean if start has the precision times mean (Λ +
+	// S)·StartMean − h.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
 		f.start[i] += precision * f.options.StartMean[j]
@@ -98,8 +99,8 @@ func (f *tied) place(outer []float64, d int) {
 	}
 }
 
-// prepare sets the cavity of a record to outer times the factor without the record's share.
-// outer is the prior times the other clients' factors.
+// prepare sets the cavity of a record: outer times the factor, without the record's share of the
+// factor. outer is the product of the prior and the other clients' factors.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (f *tied) centre(natural []float64, sign float64) {
 	}
 }
 
-// sites writes the contributions of the records to dst, record by record.
+// sites writes the contributions of the records to dst, one record after another.
 func (f *tied) sites(dst []float64, records []uint32) {
 	size := f.tilted.Size()
 	if all, ok := f.tilted.(Batcher); ok {
@@ -159,7 +160,8 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate converts a site, in place, to the contribution that the options select.
+// relate replaces a site by the record's contribution to a sum, as the options Deviation and Raw
+// require.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -173,11 +175,11 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move moves the factor by total, the sum of a batch's contributions, and overwrites total.
+// move updates the factor with total, the sum of a batch's contributions, and overwrites total.
 // It reports whether the average of precisions is proper.
 //
-// In coordinates around the mean of the cavity, precisions times means are gradients. These
-// gradients move towards the sum. Precisions are averaged separately, so that noise in them
+// In coordinates around the mean of the cavity, precisions times means are gradients. They take
+// a step towards the sum. Precisions are averaged separately, so that noise in the precisions
 // does not move q's mean.
 func (f *tied) move(total []float64) bool {
 	for i := range total {
@@ -227,10 +229,10 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull adds to the sum the precision by which the floor raised the factor, centred at the mean
-// of the prior and the other clients' factors. Thus a client whose records have no information
-// does not move q's mean. If the precision matrix is full, pull does nothing, because the floor
-// is so high that it would outweigh the records' information.
+// pull gives the precision that floor adds to the factor a mean: that of the prior times the
+// other clients' factors. Thus a client whose records have no information does not move q's
+// mean. If the precision matrix is full, pull does nothing, because the floor is then so high
+// that it would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -251,8 +253,8 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished moves the factor towards the site of the batch's record, and clips the factor,
-// as the DP-SEP paper does.
+// moveAsPublished moves the factor towards the site of the batch's only record, and clips the
+// factor, as the DP-SEP paper does. It reports whether the factor was proper before the repair.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -270,9 +272,9 @@ func (f *tied) moveAsPublished(share float64) bool {
 	return was
 }
 
-// floor returns the sd of the noise that remains in a precision of the factor. For a full
-// covariance it is √d times larger, because the noise of a d×d matrix adds up along some
-// direction.
+// floor returns the least precision that the factor keeps: the sd of the noise that remains in
+// the average of precisions. For a full covariance it is √d times larger, because the noise of a
+// d×d matrix adds up along some direction.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {
@@ -281,7 +283,7 @@ func (f *tied) floor() float64 {
 	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
-// reseat restarts the average if the Reseater moved the factor.
+// reseat lets the Reseater, if there is one, move a stuck factor. It then restarts the average.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
 	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
@@ -304,14 +306,14 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is the least divisor that propose uses. The divisor is the share of the average
-// that comes from sums and not from the start. The share is about 0.6 after one pass of whole
-// steps.
+// leastMoved is a lower bound on the divisor by which propose removes the start from the
+// average. The divisor is the share of the average that comes from released sums and not from
+// the start. The share is about 0.6 after one pass of whole steps.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. Its precision is the average of sums without the
-// contribution of the start, raised above the noise. Its mean is such that q keeps its mean or,
-// if q's mean glides, has the averaged mean.
+// propose writes the factor to dst. Its precision is the average of the released sums, without
+// the start, and at least the noise floor. Its precision times mean is such that q keeps its
+// mean or, if q's mean glides, has the averaged mean.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

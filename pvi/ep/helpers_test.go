@@ -44,7 +44,7 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-// cholesky returns the lower Cholesky root of a covariance, by rows.
+// cholesky returns the lower Cholesky root of a d×d covariance. Both are stored row by row.
 func cholesky(covariance []float64, d int) []float64 {
 	var c mat.Cholesky
 	if !c.Factorize(mat.NewSymDense(d, covariance)) {

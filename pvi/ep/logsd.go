@@ -11,16 +11,17 @@ import (
 // give six digits of both moments if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule computes averages over u, the log sd of an outcome N(centre, e^2u), where u and
-// centre are normal. With a power, it uses the power of the outcome's density. A spreadRule
-// keeps its workspace and is not safe for concurrent use.
+// A spreadRule computes averages over u, the log sd of a normal outcome, for normal u. The
+// outcome is N(centre, e^2u), and its centre is also normal and independent of u. With a power,
+// the rule uses the power of the outcome's density. A spreadRule keeps its workspace and is not
+// safe for concurrent use.
 type spreadRule struct {
 	power     float64
-	moves     []float64 // difference of each node from the mean of u
-	variances []float64 // e^2u divided by the power, by node
+	moves     []float64 // distance of each node from the mean of u
+	variances []float64 // e^2u divided by the power, at each node
 	weights   []float64 // log weights of the nodes
-	spreads   []float64 // variances of the outcome, including that of its centre
-	logs      []float64 // log weight minus half the log variance, by node
+	spreads   []float64 // variance of the outcome, including the variance of its centre, at each node
+	logs      []float64 // log weight minus half the log of the outcome's variance, at each node
 	shares    []float64 // posterior weights of the nodes given the outcome
 	uncertain float64
 }
@@ -54,8 +55,8 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome sets the distance of the outcome from the mean of its centre. It returns the log
-// density of the outcome, without its constant if the power is not 1.
+// outcome computes the shares of the nodes for an outcome at distance gap from the mean of its
+// centre. It returns the log density of the outcome, without its constant if the power is not 1.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {
@@ -76,7 +77,7 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns the first and second moment of u around its mean, given the outcome.
+// spread returns the first and second moment of u around its prior mean, given the outcome.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -85,7 +86,7 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns the first and second moment of the centre around its mean, given the
+// centre returns the first and second moment of the centre around its prior mean, given the
 // outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {

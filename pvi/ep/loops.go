@@ -1,7 +1,7 @@
 package ep
 
-// This file has loops over several records at a time. Conversions to float64 prevent fused
-// multiply-adds, so every processor computes the same bits.
+// The functions of this file loop over several records at a time. Conversions to float64 prevent
+// fused multiply-adds, so every processor computes the same bits.
 
 // project writes the mean and variance of xᵀθ for each record. The covariates of record r are
 // row r of x. Each sum is computed as four partial sums, because independent additions run in
@@ -19,15 +19,15 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 	}
 }
 
-// match writes to dst the site, in a diagonal family, of a record with covariates x. g is the
-// slope of the record's log Z, and h is minus its curvature. Precisions are multiplied by
-// weight.
+// match writes to dst the site, in a diagonal family, of a record with covariates x. Z is the
+// normalising constant of the tilted distribution as a function of the predictor's mean: g is
+// the slope of log Z, and h is minus its curvature. Precisions are multiplied by weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]
 	for j, e := range x {
 		bend := float64(float64(h*e) * e)
-		stretch := 1 / (1 - float64(variances[j]*bend)) // factor by which the precision grows: 1 + site/cavity
+		stretch := 1 / (1 - float64(variances[j]*bend)) // tilted precision divided by cavity precision: 1 + site/cavity
 		shifts[j] = float64(g*e) * stretch
 		precisions[j] = float64(bend*stretch) * weight
 	}

@@ -6,10 +6,10 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Mixture is a mixture of normal clusters of equal weight and one known sd. θ has the means:
-// coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the probability r_k that a
-// record is of cluster k has a closed form. The tilted distribution of a mean is a mixture of
-// the cavity and the conjugate update of the cavity.
+// A Mixture is a mixture of K normal clusters that have the same weight and the same known sd. θ
+// has the means: coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the
+// probability r_k that a record is of cluster k has a closed form. The tilted distribution of a
+// mean is a mixture of two normals: the cavity, and the cavity updated with the record.
 type Mixture struct {
 	weighted
 	clusters, variables int
@@ -25,8 +25,8 @@ type Mixture struct {
 //
 // If tied, the site of a record for a cluster is the normal likelihood to the power r_k rather
 // than the site that matches the moments. Its precision is the same in every variable, so a site
-// has only one precision for each cluster. Both kinds of sites are equal if the cluster of each
-// record is certain.
+// has only one precision for each cluster. If the cluster of each record is certain, both kinds
+// of sites are equal.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
@@ -125,10 +125,10 @@ func (t *Mixture) Compress(dst, natural []float64) {
 
 // Reseat implements [Reseater]. The precision of a cluster shows how many records it has. As all
 // clusters have the same weight, a cluster with many records covers two true clusters, and a
-// cluster with few records is empty or shares its records with another cluster. In each variable
-// Reseat moves the cluster with the most records by at most one sd, and places the cluster with
-// the fewest records on the opposite side of the same centre. The next step separates the two
-// clusters.
+// cluster with few records is empty or shares its records with another cluster. Reseat moves the
+// cluster with the most records by at most one sd in each variable, and places the cluster with
+// the fewest records opposite to it, at the same distance from its old mean. Later steps
+// separate the two clusters.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1

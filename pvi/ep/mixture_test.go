@@ -41,8 +41,8 @@ func paperData(seed uint64) (x, truth []float64) {
 }
 
 // gibbs returns the posterior mean and variance of every cluster's mean. It runs a Gibbs chain
-// over means and assignments that begins at the truth, and averages the conditional moments
-// given the assignments, because these vary little.
+// over means and assignments that begins at the truth. It averages the conditional moments given
+// the assignments, because these vary less than the draws.
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -84,9 +84,9 @@ func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float6
 	return mean, variance
 }
 
-// matched returns the distance between the means of q and the posterior, averaged over clusters,
-// and the divergence of q from the posterior's Gaussian. Both are for the best permutation of
-// the clusters.
+// matched compares q with the Gaussian that has the posterior's mean and variance. It returns
+// the distance between the means, averaged over clusters, and the divergence of q. Both are for
+// the best permutation of the clusters.
 func matched(q *solver.Approximation, mean, variance []float64) (distance, divergence float64) {
 	distance = math.Inf(1)
 	var try func(names []int, used int)
@@ -119,21 +119,21 @@ func matched(q *solver.Approximation, mean, variance []float64) (distance, diver
 	return distance, divergence
 }
 
-// A paperRun has the settings of one fit of the mixture.
+// A paperRun has the settings with which SEP or DPSEP is fitted to the mixture once.
 type paperRun struct {
 	name    string
-	public  bool    // the start is near the clusters, not a draw from the prior
+	public  bool    // whether the start is a public point near the clusters, and not a draw from the prior
 	steps   int     // number of passes
-	epsilon float64 // provable ε under add-remove; 0 without privacy
-	sites   bool    // sites match moments instead of being tied
+	epsilon float64 // ε under add-remove that the accountant proves; 0 without privacy
+	sites   bool    // whether sites match moments and are not tied
 
-	published float64 // noise multiplier of the paper's own steps; 0 for other steps
+	published float64 // noise multiplier of the steps of the paper; 0 for the steps of DPSEP
 }
 
 const paperDelta = 1e-5
 
-// multiplier returns the noise multiplier for the given number of releases over all
-// records.
+// multiplier returns the noise multiplier with which the given number of releases, each of all
+// records, cost epsilon.
 func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	t.Helper()
 	c, err := accountant.CalibrateNoise(accountant.Target{Epsilon: epsilon, Delta: paperDelta}, func(sigma float64) (accountant.Event, error) {
@@ -153,7 +153,7 @@ func (c paperRun) provable() float64 {
 	return c.epsilon
 }
 
-// fit runs SEP or DPSEP and returns q.
+// fit runs SEP if epsilon is 0 and DPSEP otherwise, and returns q.
 func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint64) *solver.Approximation {
 	t.Helper()
 	const clip, weight, startSD = 8, 1, 1
@@ -201,7 +201,7 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 	return q
 }
 
-// fitPublished takes the paper's steps, with γ = C = 1 and batches of one record.
+// fitPublished takes steps as in the paper, with γ = C = 1 and batches of one record.
 func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mixture, o SEPOptions, seed uint64) error {
 	t.Helper()
 	o.Rate, o.Published, o.Raw, o.Clip, o.Reseat = 1.0/paperRecords, true, true, 1, 0
@@ -218,10 +218,10 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// On the paper's mixture, at a provable ε, the means of q are far nearer to the posterior's
-// means than in the paper. The paper prints distances of 4.27 and 1.62, for runs whose provable
-// ε is above 20 and 140. The test uses two starts: a public start, and a draw from the prior.
-// With FEDPVI_LONG=1 it prints a table for twenty data sets, with rows for the paper's own
+// On the paper's mixture, at a proved ε, the means of q are far nearer to the posterior's means
+// than in the paper. The paper reports distances of 4.27 and 1.62, for runs whose proved ε is
+// above 20 and 140. The test uses two starts: a public start, and a draw from the prior. With
+// FEDPVI_LONG=1 it prints a table for twenty data sets, which also has rows for the paper's
 // steps.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
@@ -235,7 +235,7 @@ func TestMixtureOfThePaper(t *testing.T) {
 	const passes = 30
 	type line struct {
 		paperRun
-		most float64 // largest distance allowed
+		most float64 // upper bound on the distance of the means
 	}
 	lines := []line{
 		{paperRun{name: "SEP", public: true, steps: 60}, 2e-3},
@@ -335,8 +335,8 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// A record's site matches the moments of the tilted distribution of a mean, which the test finds
-// by integration. If the record's cluster is certain, the tied site equals that site.
+// A record's site has the moments of the tilted distribution of a mean, which the test finds by
+// numerical integration. If the record's cluster is certain, the tied site equals that site.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

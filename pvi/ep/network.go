@@ -8,46 +8,47 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c. Its sites are
-// found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the units are
-// independent normals, so the mean and variance of η are sums of integrals over one unit each.
-// The filter assumes that η is normal. Then log Z of the outcome is a function of the cavity's
-// means m and variances s. A coordinate's tilted mean is m + s·∂log Z/∂m and its tilted variance
-// s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic
-// Backpropagation for Scalable Learning of Bayesian Neural Networks", 2015, equations 5 and 6,
-// there for rectified linear units).
+// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c, and its records.
+// Sites are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
+// units are independent normals, so the mean and variance of η are sums of integrals over one
+// unit each. The filter assumes that η is normal. Let m be the cavity's means, s its variances,
+// and Z(m, s) the expected likelihood of the record. A coordinate's tilted mean is m + s·∂log
+// Z/∂m and its tilted variance s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato
+// and Adams, "Probabilistic Backpropagation for Scalable Learning of Bayesian Neural Networks",
+// 2015, equations 5 and 6, there for rectified linear units).
 //
 // θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 type Network struct {
 	weighted
 	hidden, inputs int
-	x, y           []float64 // inputs, record after record; outcomes
+	x, y           []float64 // inputs of the network, record after record; outcomes
 	power          float64
 	outcome        networkOutcome
 
 	units []*hiddenUnit
-	moves []float64 // derivatives of log Z with respect to the cavity's means
-	bends []float64 // derivatives of log Z with respect to the cavity's variances
+	moves []float64 // derivative of log Z with respect to the mean of each coordinate
+	bends []float64 // derivative of log Z with respect to the variance of each coordinate
 }
 
-// A networkOutcome has the distribution of an outcome given η.
+// A networkOutcome computes the likelihood of an outcome given η.
 type networkOutcome interface {
-	// set sets the cavity for the calls of slopes that follow.
+	// set sets the cavity for later calls of slopes.
 	set(cavity *solver.Approximation)
 
-	// slopes returns the derivatives of log Z in the mean and variance of η.
+	// slopes returns the derivatives of log Z with respect to the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside returns the index i of a coordinate of θ on which the outcome depends directly, as
-	// opposed to through η, or −1 if there is none. first and second are the moments of that
-	// coordinate around its mean, given the outcome of the last call of slopes.
+	// beside returns the index i of a coordinate of θ on which the outcome depends directly and
+	// not through η, such as a log sd, or −1 if there is none. first and second are the moments
+	// of that coordinate around its mean, given the outcome of the last call of slopes.
 	beside() (i int, first, second float64)
 }
 
 // NewNetwork returns a Network in a diagonal family. The rows of x are the inputs of the
-// records, and y has their outcomes. Sites are computed for the likelihood to a power in (0, 1],
-// and are raised to the inverse power. Precisions are multiplied by weight. A binary outcome, 0
-// or 1, has log odds η. A real outcome is normal with mean η.
+// records, and y has their outcomes. The likelihood is raised to a power in (0, 1] before
+// moments are matched, and the natural parameters of sites are divided by that power. Precisions
+// are multiplied by weight. A binary outcome, 0 or 1, has log odds η. A real outcome is normal
+// with mean η.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
@@ -94,13 +95,13 @@ func (t *Network) Site(dst []float64, record int) {
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		variance = math.NaN() // The normal approximation of η fails for this record.
+		variance = math.NaN() // The normal approximation of η gives no positive variance for this record.
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// w and the methods below it return indices in θ.
+// w and the methods below it return the indices in θ of weights and biases.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
@@ -123,8 +124,9 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends, the derivatives of log Z in the mean and variance of each
-// coordinate. inMean and inVariance are its derivatives in the mean and variance of η.
+// backward sets moves and bends to the derivatives of log Z with respect to the mean and
+// variance of each coordinate. inMean and inVariance are the derivatives with respect to the
+// mean and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

@@ -33,7 +33,7 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// Under a narrow cavity, the precisions times means of a site are the gradient of the record's
+// If the cavity is narrow, the precisions times means of a site are the gradient of the record's
 // log likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
@@ -70,8 +70,8 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 }
 
 // The cavity times a site has the moments of the tilted distribution, up to the error of the
-// normal approximation of η. The test finds the moments by brute force over all coordinates. The
-// error is far smaller at small sds than at sds of a half.
+// normal approximation of η. The test finds the moments by numerical integration over all
+// coordinates. The error is far smaller if the cavity's sds are small than if they are 0.5.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool
@@ -100,8 +100,8 @@ func TestNetworkSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// The moments of a hidden unit agree with a fine quadrature rule, and their derivatives with
-// finite differences, for narrow and wide inputs.
+// The moments of tanh z agree with a fine quadrature rule, and their derivatives with finite
+// differences, for inputs z with small and large sds.
 func TestMomentsOfHiddenUnits(t *testing.T) {
 	u := newHiddenUnit()
 	moment := func(mean, sd, power float64) float64 {
@@ -135,7 +135,7 @@ func TestMomentsOfHiddenUnits(t *testing.T) {
 	}
 }
 
-// Set, Site and Expand allocate no memory in mixtures and networks.
+// Set, Site and Expand of mixtures and networks allocate no memory.
 func TestMatchesAllocateNothing(t *testing.T) {
 	x, y := []float64{0.3, -0.8}, []float64{1}
 	for name, tilted := range map[string]Tilted{

@@ -7,23 +7,24 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A hiddenUnit computes two moments of tanh z for a normal input z, and their derivatives. It
-// uses the trapezoid rule over the real line, which converges fast for smooth functions, even if
-// the sd of the input is many times the width of the step of tanh.
+// A hiddenUnit computes the mean of tanh z and of tanh² z for a normal input z, and their
+// derivatives. It uses the trapezoid rule over the real line, which converges fast for smooth
+// functions, even if tanh rises from −1 to 1 within a small part of the sd of z.
 type hiddenUnit struct {
 	first, second unitMoment // moments of tanh z and of its square
 	nodes, values []float64
 }
 
-// A unitMoment is an expectation over z and its derivatives in the mean and the variance of
-// z: E f′ and E f″/2 (theorems of Bonnet and Price).
+// A unitMoment is the expectation of a function f of the normal input z, with its derivatives
+// with respect to the mean and the variance of z: E f′ and E f″/2 (theorems of Bonnet and
+// Price).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// The rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds. It gives
-// five digits for inputs with sds up to five.
+// The trapezoid rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds.
+// It gives five digits for inputs with sds up to five.
 const unitNodes, unitReach = 48, 6.5
 
-// unitRule has the nodes of the rule, in sds of z, and their weights.
+// unitRule has the nodes of the trapezoid rule, in sds of z, and their weights.
 var unitRule = func() (rule struct{ points, weights [2*unitNodes + 1]float64 }) {
 	var total float64
 	for n := range rule.points {
@@ -71,7 +72,8 @@ type binaryOutcome struct{ *tilt }
 
 func (binaryOutcome) set(*solver.Approximation) {}
 
-// slopes implements networkOutcome. Gaussian smoothing is diffusion, so ∂Z/∂s = ½∂²Z/∂m².
+// slopes implements networkOutcome. Let m and s be the mean and variance of η. Smoothing with a
+// Gaussian is diffusion, so ∂Z/∂s = ½∂²Z/∂m².
 func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance float64) {
 	g, h := o.tilt.slopes(y, mean, variance)
 	return g, (g*g - h) / 2

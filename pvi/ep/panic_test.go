@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A broken is a Tilted of which one record has no finite site, or panics.
+// broken is a Tilted in which one record has a site that is not finite, or panics.
 type broken struct {
 	Tilted
 	record int
@@ -27,8 +27,8 @@ func (b broken) Site(dst []float64, record int) {
 	}
 }
 
-// A record whose site panics adds zero. The charge, the noise and the contributions of the other
-// records stay.
+// A record whose site panics counts as zero in the sum. The charge, the noise and the
+// contributions of the other records do not change.
 //
 //abuse:case A13 a record whose computation panics counts as zero; nobody can tell
 func TestDPSEPWithARecordThatPanics(t *testing.T) {
@@ -48,8 +48,9 @@ func TestDPSEPWithARecordThatPanics(t *testing.T) {
 	}
 }
 
-// The site of a count is a number, finite or not, for any cavity. Newton steps to the mode pass
-// points at which the dispersion φ underflows.
+// Tilted moments of a negative binomial outcome are computed without a panic for any count and
+// any cavity, and are finite for moderate ones. Newton's method passes points at which the
+// dispersion φ underflows.
 func TestSitesOfLargeCounts(t *testing.T) {
 	tilted := newTilts(solver.Outcome{Family: study.NegativeBinomial}.Response(), 1)
 	for _, y := range []float64{33, 400, 1e4, 1e6, 1 << 53} {

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tilt finds the mean and variance of N(z; 0, 1)·p(y | η = mean + sd·z)^power, the tilted
-// distribution for a record that depends on θ through one predictor. A tilt keeps its
-// workspace and is not safe for concurrent use.
+// A tilt computes the tilted distribution for a record that depends on θ through one predictor
+// η. With η = mean + sd·z, it finds the mean and variance of z under the density proportional to
+// N(z; 0, 1)·p(y | η)^power. A tilt keeps its workspace and is not safe for concurrent use.
 type tilt struct {
 	outcome  solver.Outcome
 	response solver.Response
@@ -26,16 +26,17 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 	return &tilt{outcome: o, response: o.Response(), power: power, nodes: hermite.Points, weights: hermite.Weights, logs: make([]float64, len(hermite.Weights))}
 }
 
-// slopes returns g, the first derivative, and h, minus the second derivative, with respect to
-// the mean, of log Z(mean, variance) = log ∫ N(η; mean, variance)·p(y|η)^power dη. The tilted
-// mean is mean + variance·g, and the tilted variance is variance·(1 − variance·h).
+// slopes returns derivatives of log Z with respect to the mean, where Z(mean, variance) = ∫ N(η;
+// mean, variance)·p(y|η)^power dη: the first derivative g, and minus the second derivative h.
+// The tilted mean of η is mean + variance·g, and its tilted variance is variance·(1 −
+// variance·h).
 //
 // For probit Z = Φ(mean/√(1 + variance)) (Rasmussen and Williams, "Gaussian Processes for
 // Machine Learning", 2006, equation 3.82). For a normal outcome Z is normal. Otherwise both
 // derivatives come from a Gauss–Hermite rule around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
-	case t.outcome.Family == study.Linear: // With one predictor the sd of the noise is known.
+	case t.outcome.Family == study.Linear: // If a record has one predictor, the sd of the noise is known.
 		h = 1 / (t.outcome.NoiseSD*t.outcome.NoiseSD/t.power + variance)
 		return (y - mean) * h, h
 	case t.outcome.Family == study.Probit && t.power == 1:
@@ -51,7 +52,7 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	return first / sd, (1 - second) / variance
 }
 
-// slopesAll calls slopes for several records. It writes the results to g and h.
+// slopesAll writes the results of slopes for several records to g and h.
 func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	if t.outcome.Family == study.Probit && t.power == 1 {
 		probitSlopes(g, h, y, mean, variance)
@@ -62,7 +63,7 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes computes slopesAll for a probit outcome, P(y = 1) = Φ(η).
+// probitSlopes is slopesAll for a probit outcome, P(y = 1) = Φ(η).
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {
@@ -108,15 +109,16 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted z, and an sd computed from the curvature at the mode.
+// mode returns the mode of the tilted z, and the sd of the normal with the curvature at the
+// mode.
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {
 		_, g, h := t.at(y, mean+sd*z)
 		bend := 1 + sd*sd*max(h, 0)
 		move := (sd*g - z) / bend
-		// Longer moves are shortened, because the slope can change by a large factor within one
-		// sd, for example if the likelihood contains an exponential.
+		// Longer Newton steps are shortened, because the slope can change by a large factor
+		// within one sd, for example if the likelihood contains an exponential.
 		move = max(-longestMove, min(longestMove, move))
 		z += move
 		width = 1 / math.Sqrt(bend)

@@ -12,16 +12,17 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// tilts is like [tilt], for a record that depends on θ through k predictors. It finds the mean
-// and covariance of N(z; 0, I)·p(y | η = mean + Rz)^power, where R is the lower root of the
-// predictors' covariance. A tilts keeps its workspace and is not safe for concurrent use.
+// tilts is like [tilt], for a record that depends on θ through k predictors. With η = mean + Rz,
+// where RRᵀ is the covariance of the predictors and R is lower triangular, it finds the mean and
+// covariance of z under the density proportional to N(z; 0, I)·p(y | η)^power. A tilts keeps its
+// workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
 	rule     *quadrature.Rule
 
-	mode, try, slope []float64 // points and gradient, in coordinates of z
-	bend             []float64 // minus the Hessian in z, or the lower root of that matrix
+	mode, try, slope []float64 // mode, trial point and gradient, in coordinates of z
+	bend             []float64 // minus the Hessian with respect to z, or the lower Cholesky root of that matrix
 	logs             []float64
 	points           []float64
 
@@ -42,7 +43,8 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log density at z up to a constant. It sets g and h to its derivatives in η.
+// log returns the log density at z up to a constant. It sets t.g and t.h to the derivatives with
+// respect to η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -57,7 +59,8 @@ func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	return t.power*t.response.Eval(y, t.eta, t.g, t.h) - squares/2
 }
 
-// match computes first and second. It reports whether they are finite.
+// match computes the tilted mean and covariance of z in t.first and t.second. It reports whether
+// they are finite.
 func (t *tilts) match(y float64, mean, root []float64) bool {
 	if !t.climb(y, mean, root) {
 		return false
@@ -93,7 +96,8 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread computes second from the weights in logs. total is the sum of the weights.
+// spread computes the tilted covariance t.second from the weights in t.logs. total is the sum of
+// the weights.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)
@@ -112,8 +116,8 @@ func (t *tilts) spread(total float64) {
 	}
 }
 
-// climb finds the mode by Newton steps, and halves a step until the density rises. It sets bend
-// to the lower root of minus the Hessian at the mode. At points where the Hessian is not
+// climb finds the mode of z by Newton steps, and halves a step until the density rises. It sets
+// bend to the lower root of minus the Hessian at the mode. At points where the Hessian is not
 // negative definite, climb uses only the part of the Hessian that comes from the cavity.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
@@ -133,7 +137,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			return rise >= 0 // false if rise is NaN
 		}
 		t.back(t.try)
-		copy(t.slope, t.try) // the whole step, without halving
+		copy(t.slope, t.try) // the whole Newton step, without halving
 		share, next := 1.0, math.Inf(-1)
 		for range halvings {
 			for a, x := range t.slope {
@@ -154,7 +158,8 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 	return t.curve(root)
 }
 
-// curve computes slope and bend from the derivatives in η at the last point.
+// curve computes the gradient slope and the matrix bend with respect to z from the derivatives
+// with respect to η at the last point.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {
@@ -183,7 +188,8 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, and back overwrites it with L⁻ᵀx. L is the root in bend.
+// forth overwrites x with L⁻¹x, and back overwrites it with L⁻ᵀx. L is the Cholesky root in
+// bend.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

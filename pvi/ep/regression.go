@@ -6,33 +6,35 @@ import (
 )
 
 // A Regression computes sites for a [solver.Regression], whose records depend on θ through one
-// predictor or a few. Let g be the slope and H minus the curvature of log Z in the predictors'
-// means, and A the rows of the design that belong to the record. The tilted mean is m + VAᵀg and
-// the tilted covariance is V − VAᵀHAV (Minka 2001, section 3.3; Seeger, "Expectation propagation
-// for exponential families", 2005). A diagonal family matches means and variances.
+// or more predictors. Let m and V be the mean and covariance of the cavity, A the rows of the
+// design that belong to the record, and Z the normalising constant of the tilted distribution.
+// Let g be the gradient and H minus the Hessian of log Z with respect to the predictors' means.
+// The tilted mean is m + VAᵀg and the tilted covariance is V − VAᵀHAV (Minka 2001, section 3.3;
+// Seeger, "Expectation propagation for exponential families", 2005). A diagonal family matches
+// means and variances.
 type Regression struct {
 	weighted
 	of     *solver.Regression
 	y      []float64
-	values []float64 // values of the design
+	values []float64 // elements of the design
 	power  float64
 	one    *tilt  // set if a record has one predictor
 	many   *tilts // set if a record has several predictors
 
-	dense bool // every row of the design has all coordinates
+	dense bool // whether every row of the design has all coordinates
 
-	touched float64 // a sum that keeps the reads of Fetch from being optimised away
+	touched float64 // sum of elements that Fetch reads; without it the compiler would remove the reads
 	alone   [1]uint32
 	beside  *beside
 
-	mean, root  []float64 // mean and covariance root of the predictors
-	g, h        []float64 // slope and minus the curvature of log Z, for several predictors
+	mean, root  []float64 // cavity mean of the predictors, and the root of their covariance
+	g, h        []float64 // gradient and minus the Hessian of log Z, for several predictors
 	inner, twin []float64
 }
 
-// NewRegression returns a Regression for the records of r and the given family. Sites are
-// computed for the likelihood to a power in (0, 1], and are raised to the inverse power (Minka,
-// "Power EP", 2004). Precisions are multiplied by weight.
+// NewRegression returns a Regression for the records of r and the given family. The likelihood
+// is raised to a power in (0, 1] before moments are matched, and the natural parameters of sites
+// are divided by that power (Minka, "Power EP", 2004). Precisions are multiplied by weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
 	k := response.Size()

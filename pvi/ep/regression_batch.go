@@ -1,7 +1,7 @@
 package ep
 
 // together is the number of records whose sites are computed at a time. It is small enough that
-// the records stay in the processor's caches between the passes over them.
+// these records stay in the CPU's caches.
 const together = 32
 
 // beside is the workspace for records whose sites are computed together.

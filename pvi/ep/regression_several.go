@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// slopes sets g and h to the slope and minus the curvature of log Z in the predictors'
-// means: R⁻ᵀE[z] and R⁻ᵀ(I − Cov[z])R⁻¹.
+// slopes sets g and h to the gradient and minus the Hessian of log Z with respect to the
+// predictors' means, computed from the tilted z: R⁻ᵀE[z] and R⁻ᵀ(I − Cov[z])R⁻¹.
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)
@@ -22,8 +22,9 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the natural parameters that the record adds to the predictors, around
-// their means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// natural sets g and h to the precision times mean and the precision that the record's site has
+// for the predictors, in coordinates around their means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ −
+// I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)
@@ -54,14 +55,15 @@ func (t *Regression) natural() {
 	t.unscale()
 }
 
-// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. It ignores a predictor that, under
-// the cavity, is a function of the predictors before it.
+// unscale converts from coordinates of z to predictors: it multiplies g by R⁻ᵀ, and sets h to
+// R⁻ᵀ·inner·R⁻¹. It skips a predictor that, under the cavity, is a linear function of the
+// predictors before it.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)
 	for a := range k {
 		row := t.inner[a*k : (a+1)*k]
-		t.transposed(row) // row is row a of inner·R⁻¹
+		t.transposed(row) // row is now row a of inner·R⁻¹
 	}
 	for a := range k {
 		for b := range k {
@@ -94,8 +96,8 @@ func (t *Regression) transposed(x []float64) {
 }
 
 // scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place returns
-// the index in dst of element (i, j), j ≤ i, of the precision. The index is negative if dst does
-// not have the element.
+// the index in dst of element (i, j), j ≤ i, of the precision, or a negative number if dst lacks
+// that element.
 func (t *Regression) scatter(dst []float64, record int, place func(i, j int) int) {
 	k := len(t.mean)
 	for a := range k {

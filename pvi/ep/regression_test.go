@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// along integrates f over an interval by the trapezoid rule.
+// along integrates f from from to to by the trapezoid rule.
 func along(from, to float64, f func(x float64) float64) (sum float64) {
 	const n = 1000
 	width := (to - from) / n
@@ -31,7 +31,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 		r := o.Response()
 		tolerance := 2e-5
 		if family == study.Poisson {
-			tolerance = 5e-4 // With a wide cavity and a count of 0, the likelihood cuts off half of the cavity.
+			tolerance = 5e-4 // With a wide cavity and a count of 0, the tilted density falls steeply in the middle of the cavity.
 		}
 		for _, power := range []float64{1, 0.4} {
 			tilted := newTilt(o, power)
@@ -73,8 +73,9 @@ func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression 
 	return r
 }
 
-// tiltedMoments returns the mean and covariance of N(mean, cov) times a likelihood over R², by
-// the trapezoid rule along the axes of the cavity.
+// tiltedMoments returns the mean and covariance of the distribution over R² whose density is
+// proportional to the cavity times the likelihood of r to the given power. It uses the trapezoid
+// rule along the axes of the cavity. root is the root of the cavity's covariance.
 func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
 	const n, reach = 120, 9.0
 	slope := make([]float64, 2)
@@ -106,13 +107,13 @@ func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power 
 }
 
 // The cavity times a record's site has the moments of the tilted distribution, which the test
-// finds by brute force over the plane. It covers one and two predictors, both families, and
-// powers of the likelihood.
+// finds by numerical integration over the plane. It covers one and two predictors, both
+// families, and powers of the likelihood.
 func TestSitesMatchMoments(t *testing.T) {
 	type kase struct {
 		name string
 		r    *solver.Regression
-		off  float64 // tolerance, in sds
+		off  float64 // tolerance of the moments, in sds
 	}
 	cases := []kase{
 		{"probit", record(solver.Outcome{Family: study.Probit}, 1, [2]float64{0.8, -1.3}), 1e-4},
@@ -160,8 +161,8 @@ type naturals struct {
 	values []float64
 }
 
-// siteOf returns the cavity times the site of the only record, with the likelihood raised to
-// power.
+// siteOf returns the natural parameters of the cavity times the site of the only record, for the
+// likelihood to the given power.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
 	family, err := gaussian.New(name, 2)
@@ -198,8 +199,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// raise with floor 0 gives the same factor as RepairLikelihood. It does not change a proper
-// factor.
+// raise with floor 0 gives the same factor as gaussian.RepairLikelihood. It does not change a
+// proper factor.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -217,7 +218,7 @@ func TestProperIsTheNearestLikelihood(t *testing.T) {
 		for k, at := range family.Precision() {
 			precision.SetSym(at[0], at[1], factor[d+k])
 		}
-		var eigen mat.EigenSym // Vectors are needed: for values alone gonum 0.17 panics on matrices below 1e-122.
+		var eigen mat.EigenSym // The test computes eigenvectors too: gonum 0.17 panics on matrices below 1e-122 if only eigenvalues are wanted.
 		if !eigen.Factorize(precision, true) {
 			t.Fatal("no eigenvalues")
 		}

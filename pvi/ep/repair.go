@@ -8,12 +8,12 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A proper changes improper factors to factors that a likelihood could have. Its methods do not
-// allocate memory.
+// proper is the workspace for changing improper factors to factors that a likelihood could have.
+// Its methods do not allocate memory.
 type proper struct {
 	dim     int
 	entries [][2]int
-	vectors blas64.Symmetric // has no data for a diagonal family
+	vectors blas64.Symmetric // the precision, or its eigenvectors; no data for a diagonal family
 	values  []float64
 	along   []float64
 	zero    []float64
@@ -38,10 +38,10 @@ func newProper(family gaussian.Family) *proper {
 // [gaussian.RepairLikelihood] does. It returns true if there is no such direction.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
-// raise raises the precision to floor along every direction in which the precision is less
-// than floor. The precision times mean around centre does not change, so the mean comes
-// closer to centre. If floor is zero, the precision times mean also becomes zero along the
-// raised directions. raise reports whether the precision was positive semidefinite.
+// raise raises the precision to floor along every direction in which the precision is less than
+// floor. The precision times mean around centre does not change, so the mean comes closer to
+// centre. If floor is zero, the precision times mean also becomes zero along the raised
+// directions. raise reports whether the precision was positive semidefinite before.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)

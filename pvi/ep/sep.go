@@ -10,19 +10,19 @@ import (
 
 // SEPOptions are the options of [SEP] and [DPSEP].
 type SEPOptions struct {
-	// Power is the power of the likelihood in tilted distributions, in (0, 1]. Power 1 is
-	// expectation propagation. Small powers approach variational inference.
+	// Power is the power of the likelihood in tilted distributions, in (0, 1]. With power 1 the
+	// method is expectation propagation. With small powers it approaches variational inference.
 	Power float64
 
 	// Rate is the probability that a record is in a batch. Sums over a batch are divided by
 	// Rate.
 	Rate float64
 
-	// StepSize and Recency determine how far one pass over the records, that is 1/Rate steps,
-	// moves the factor towards the sum of the records' sites. The share of the way is at most
-	// StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p). The factor is thus
-	// an average of sums. The weight of sum n is proportional to n to the power Recency, so
-	// Recency 0 gives the plain average.
+	// StepSize and Recency determine the share of the way from the factor to the sum of the
+	// records' sites that one pass over the records, that is 1/Rate steps, covers. The share is
+	// at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p). The factor
+	// is thus an average of sums. The weight of sum n is proportional to n to the power Recency,
+	// so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
 	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0
@@ -31,27 +31,28 @@ type SEPOptions struct {
 	// of the cavity, by at most the share StepSize/Overlap of the way.
 	Overlap float64
 
-	// Glide moves q's mean with momentum (see glide). It needs an Overlap above 1 and a
+	// Glide selects momentum for q's mean (see glide). It needs an Overlap above 1 and a
 	// diagonal family. The factors of the other clients must not change during the steps,
 	// because the averaged means depend on these factors.
 	Glide bool
 
-	// Least is a lower bound, for each coordinate, on the divisor of the gradient when the mean
-	// glides. The divisor is a precision, and nil stands for the precision of q. Least limits
-	// the noise in directions in which the records have little information. After steps of total
-	// length a, the mean has covered the share 1 − exp(−ha) of its way along a direction of
-	// curvature h, but the sd of the noise grows with a.
+	// Least is a lower bound, for each coordinate, on the precision by which the gradient is
+	// divided when the mean glides. If Least is nil, the divisor is the precision of q. Least
+	// limits the noise in directions in which the records have little information. After steps
+	// of total length a, the mean has covered the share 1 − exp(−ha) of its way along a
+	// direction of curvature h, but the sd of the noise grows with a.
 	Least []float64
 
-	// Nominal is a public number that replaces the number of records. The cavity of a record is
-	// q without 1/Nominal of the factor. If Nominal is 0, the cavity includes the whole factor.
+	// Nominal is a public number that is used instead of the number of records. The cavity of a
+	// record is q without 1/Nominal of the client's factor. If Nominal is 0, the cavity is q
+	// with the whole factor.
 	Nominal float64
 
-	// Deviation changes the contribution of a record from its site to the difference between its
-	// site and 1/Nominal of the factor.
+	// Deviation makes a record contribute the difference between its site and 1/Nominal of the
+	// factor. Without Deviation a record contributes its site.
 	Deviation bool
 
-	// Improper selects the treatment of a factor that no likelihood could have.
+	// Improper selects what happens to a factor that no likelihood could have.
 	Improper study.Improper
 
 	// Raw computes contributions in coordinates around the origin. The default is
@@ -61,18 +62,19 @@ type SEPOptions struct {
 	// Published selects the step of the DP-SEP paper. The factor moves by StepSize/Nominal
 	// towards the site of the batch's only record, as if that site were 1/Nominal of the factor.
 	// So it moves by the share StepSize/Nominal² of the way to the sum of all sites. After the
-	// step, 1/Nominal of the factor is clipped to norm Clip.
+	// step, the share 1/Nominal of the factor is clipped to norm Clip, and the factor is the
+	// clipped share times Nominal.
 	Published bool
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by the
-	// rate. A precision of the factor is raised to the sd of the noise left in the average if it
-	// is smaller. Otherwise the noise would determine the mean of q and the cavities of later
-	// sites.
+	// rate. It determines the sd of the noise in the average of precisions, to which smaller
+	// precisions of the factor are raised. Otherwise the noise would determine the mean of q and
+	// the cavities of later sites.
 	PrecisionNoise float64
 
-	// Reseat is the last step, counted from 1, after which a [Reseater] may move a stuck
-	// factor.
+	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a
+	// stuck factor.
 	Reseat int
 
 	// StartMean is the mean of q in the first pass, unless it is nil. Every sd of q is at most
@@ -104,14 +106,14 @@ func (o *SEPOptions) check(d int) error {
 }
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved
-// the factor. It may use the factor, the sd noise of the noise in its precisions, the cavity
-// outer of the client, and number, which differs between calls.
+// the factor. outer is the product of the prior and the other clients' factors, noise is the sd
+// of the noise in the factor's precisions, and number differs between calls.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns the share of the way by which step t moves the factor towards a batch's sum of
-// sites divided by the rate. Steps count from 0.
+// share returns the share of the way from the factor to a batch's estimate, its sum of sites
+// divided by the rate, that step t covers. Steps count from 0.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)
@@ -123,12 +125,12 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving is like share, but for precisions times means instead of precisions. In a diagonal
-// family the step of each coordinate ignores the steps of the other coordinates. Let D be the
-// diagonal of the precision H. Steps of share β by D⁻¹ converge if β < 2/λ, where λ is the
-// largest eigenvalue of D^−½ H D^−½. λ is at most ω, the number of coordinates on which a record
-// depends: H is a sum of positive semidefinite matrices, and each is at most ω times its own
-// diagonal. If q's mean glides, ω passes count as one.
+// moving is the share of step t like share, but for precisions times means instead of
+// precisions. In a diagonal family the step of each coordinate ignores the steps of the other
+// coordinates. Let D be the diagonal of the precision H. Steps of share β by D⁻¹ converge if β <
+// 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. λ is at most ω, the number of
+// coordinates on which a record depends, because H is a sum of positive semidefinite matrices
+// that are each at most ω times their own diagonal. If q's mean glides, ω passes count as one.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -137,8 +139,8 @@ func (o *SEPOptions) moving(t int) float64 {
 	return o.Rate * min(o.StepSize/o.Overlap, (1+o.Recency)/(1+o.Recency+passes))
 }
 
-// momentum returns the share of step t−1 that step t repeats. With this share, ω short steps in
-// one direction add up to one whole step.
+// momentum returns the factor by which step t multiplies the velocity of step t−1. With this
+// factor, ω short steps in one direction add up to one whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0
@@ -146,10 +148,10 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling returns the share of the way by which the average of q's means moves towards the
-// mean after step t. With this share, the weight of mean t in the average is proportional
-// to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth Optimization", 2013,
-// equation 4, with η = 1).
+// settling returns the weight of the mean after step t in the update of the average of q's
+// means. With it, mean t has a weight in the average that is proportional to t (Shamir and
+// Zhang, "Stochastic Gradient Descent for Non-smooth Optimization", 2013, equation 4, with η =
+// 1).
 func (o *SEPOptions) settling(t int) float64 {
 	if !o.glides() {
 		return 1
@@ -203,8 +205,9 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 }
 
 // SEP writes the tied factor of all records to dst, after the given number of passes. outer has
-// the natural parameters of the cavity or prior. SEP uses all records in each pass and adds no
-// noise, so it is not private. It is the reference for [DPSEP].
+// the natural parameters of the product of the prior and the other clients' factors. SEP uses
+// all records in each pass and adds no noise, so it is not private. It is the reference for
+// [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

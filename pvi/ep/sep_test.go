@@ -54,7 +54,7 @@ func unit(family gaussian.Family) []float64 {
 	return natural
 }
 
-// ways are the algorithms without noise, by name.
+// ways has the algorithms without noise, by name. Each writes a factor to dst.
 var ways = map[string]func(dst, prior []float64, tilted Tilted) error{
 	"ep": func(dst, prior []float64, tilted Tilted) error {
 		if _, settled := EP(dst, prior, tilted, Options{Power: 1, Damping: 1, Passes: 200, Tolerance: 1e-10}); !settled {
@@ -86,7 +86,7 @@ func posteriorOf(t *testing.T, way string, family gaussian.Family, r *solver.Reg
 	return q
 }
 
-// If the likelihood is normal, every algorithm finds the exact posterior.
+// If the likelihood is normal, every algorithm without noise finds the exact posterior.
 func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	const n, d = 60, 4
 	r := outcomes(t, study.Linear, n, d, 1)
@@ -111,9 +111,9 @@ func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	}
 }
 
-// On probit regressions with one and two coefficients, means agree with the posterior to three
-// digits, in units of sds. Variances agree up to the error of expectation propagation, which is
-// of the order of one over the number of records.
+// On probit regressions with one and two coefficients, the means of q agree with the posterior
+// to three digits, in units of sds. Variances agree up to the error of expectation propagation,
+// which is of the order of one over the number of records. The reference is the trapezoid rule.
 func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	const n = 400
 	for _, d := range []int{1, 2} {

@@ -6,20 +6,20 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is the normal coordinate u of one step of stick breaking. Its cluster takes the share
-// σ(u − log n) of the weight that the clusters before it leave. The n clusters after it have the
-// remaining weight.
+// A stick is a normal coordinate u that determines the weight of one cluster. The cluster takes
+// the share σ(u − log n) of the weight that the clusters before it leave, where σ is the
+// logistic function. The n clusters after it have the remaining weight.
 type stick struct {
 	after int
-	sd    float64 // sd of the normal prior with which q begins
+	sd    float64 // sd of the normal prior of u in q
 
 	mean, spread float64 // mean and sd of u
 	taken, left  tiltedStick
 	logs         []float64
 }
 
-// A tiltedStick describes u weighted by the share of its cluster, or by the share of the
-// clusters after it. It has the expectation of the share, and two moments of u around its mean.
+// A tiltedStick has moments of u weighted by its cluster's share of the weight, or by one minus
+// that share: the expectation of the weighting function, and two moments of u around its mean.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {

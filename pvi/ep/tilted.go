@@ -6,13 +6,13 @@ import (
 )
 
 // Tilted computes the sites of a client's records. The tilted distribution of a record is the
-// cavity times the record's likelihood. The record's site is the factor whose product with the
-// cavity is the Gaussian with the moments of the tilted distribution (Minka, "A family of
-// algorithms for approximate Bayesian inference", 2001).
+// cavity times the record's likelihood. The record's site is the Gaussian factor that
+// approximates this likelihood: the cavity times the site has the same moments as the tilted
+// distribution (Minka, "A family of algorithms for approximate Bayesian inference", 2001).
 //
 // A site is a vector of Size numbers: for every coordinate of θ the precision times the mean, in
-// coordinates around the cavity's mean, and then the precision times a public weight. It is a
-// function of the cavity and of one record alone.
+// coordinates around the cavity's mean, and then precisions multiplied by a public weight. It is
+// a function of the cavity and of one record alone.
 type Tilted interface {
 	// Family returns the family of the cavity.
 	Family() gaussian.Family
@@ -23,11 +23,11 @@ type Tilted interface {
 	// Size returns the length of a site.
 	Size() int
 
-	// Set sets the cavity for later calls of Site. Tilted keeps the pointer.
+	// Set sets the cavity for later calls of Site. The Tilted keeps the pointer.
 	Set(cavity *solver.Approximation)
 
-	// Site writes the site of a record to dst. If no site matches the moments, dst has elements
-	// that are not finite.
+	// Site writes the site of a record to dst. If no Gaussian factor gives the cavity the tilted
+	// moments, dst has elements that are not finite.
 	Site(dst []float64, record int)
 
 	// Expand converts a sum of sites to natural parameters around the cavity's mean.
@@ -36,8 +36,8 @@ type Tilted interface {
 	Compress(dst, natural []float64)
 }
 
-// A Fetcher loads records into the processor's caches before they are used. The records of a
-// batch are scattered in memory, and loading several at once takes as long as loading one.
+// A Fetcher loads records into the CPU's caches before they are used. The records of a batch are
+// scattered in memory, and loading several at once takes as long as loading one.
 type Fetcher interface {
 	Fetch(records []uint32)
 }
@@ -49,17 +49,17 @@ type Batcher interface {
 	Sites(dst []float64, records []uint32)
 }
 
-// A Public has an additional factor that does not depend on records, such as the part of a prior
-// that is not Gaussian. Its site is computed like that of a record, but it is neither clipped
-// nor hidden by noise.
+// A Public is a Tilted with an additional factor that does not depend on records, such as the
+// part of a prior that is not Gaussian. The site of this factor is neither clipped nor hidden by
+// noise.
 type Public interface {
-	// AddPublic adds the site of the factor to natural, in natural parameters around the
-	// cavity's mean.
+	// AddPublic adds the site of the additional factor to natural. Natural parameters are around
+	// the cavity's mean.
 	AddPublic(natural []float64)
 }
 
 // weighted implements part of [Tilted] for sites that are natural parameters of the family,
-// with precisions multiplied by a weight.
+// except that precisions are multiplied by a weight.
 type weighted struct {
 	family gaussian.Family
 	dim    int

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// kernels has the families of regression that the kernels of package cuda support.
+// kernels maps the regression families that package cuda supports to the cuda names of the
+// families.
 var kernels = map[study.Family]cuda.Family{
 	study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
 	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
@@ -27,8 +28,8 @@ func (m *Model) OnDevice() error {
 	return nil
 }
 
-// OnDeviceRecords returns a shard's records in the form for a device, for one of the given
-// number of clients.
+// OnDeviceRecords returns a shard's records in the form that package cuda needs. The study has
+// the given number of clients.
 func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, error) {
 	if err := m.OnDevice(); err != nil {
 		return nil, err
@@ -55,7 +56,8 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	}, nil
 }
 
-// onDeviceEffects returns the effects of all group terms.
+// onDeviceEffects returns the random effects of all group terms, in the form that package cuda
+// needs.
 func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	for g, w := range m.layout.groups {
 		c, _ := m.Study.Column(m.Study.Model.Groups[g].By)
@@ -74,8 +76,8 @@ func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	return effects
 }
 
-// onDeviceMixture returns a mixture for the device. Its coordinates have the order of
-// [Model.mixture]: the sticks, then means and log sds, variable by variable.
+// onDeviceMixture returns a mixture in the form that package cuda needs. Its coordinates have
+// the order of [Model.mixture]: the sticks, then means and log sds, variable by variable.
 func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 	model := &m.Study.Model
 	k, known := model.Components, model.ClusterSD > 0

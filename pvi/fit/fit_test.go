@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// models are [model] tables by name, for studies with the columns below.
+// models has one [model] table of a study file for every kind of model, by name.
 var models = map[string]string{
 	"linear":            `{ family = "linear", outcome = "y", terms = ["u*v", "c"], noise_sd = "learned" }`,
 	"known noise":       `{ family = "linear", outcome = "y", terms = ["u", "v"], noise_sd = 0.7, groups = ["c"] }`,
@@ -156,8 +156,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The parameters of a regression and of its program have the same order. Their names agree,
-// except for text that the program adds.
+// The parameters of a regression and of its record program have the same order and the same
+// names, except for text that the program adds to a name.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -171,8 +171,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expectation of a program agrees with that of the regression, up to the error of the
-// program's quasi-random points.
+// The expected log likelihood of a program agrees with that of the regression, up to the error
+// of the program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -206,9 +206,9 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// Clients that share a prior that is not Gaussian count it exactly once together. The test
-// checks that the likelihoods and the base add up to the log posterior, and that the Hessian is
-// the derivative of the gradient.
+// If a prior is not Gaussian, all clients together count it exactly once. The test checks that
+// the clients' likelihoods and the Gaussian base add up to the log posterior, and that the
+// Hessian is the derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -267,7 +267,7 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// NaturalPrior and CheckPrior give the same numbers and errors as Prior.
+// NaturalPrior and CheckPrior return the same numbers and errors as Prior.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -306,7 +306,7 @@ func parametersOf(all []Parameter) (p Parameters) {
 }
 
 // The digest of a study's program does not change between versions of this package. The test has
-// the first bytes of some digests, in version 1 of the canonical form. It uses programs without
+// the first bytes of some digests, for version 1 of the canonical form. The programs have no
 // logarithms, because the last bit of a logarithm differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{

@@ -13,7 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the sd of the Gaussian base of a coordinate whose prior is not normal.
+// stickSD is the sd of the Gaussian base of a coordinate whose prior is not normal. The base is
+// the Gaussian that q has as its prior.
 const stickSD = 1.5
 
 // takeParameters sets the parameters of a model that is not a regression to the coordinates of
@@ -49,8 +50,8 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
 }
 
-// keptProgram is the largest dimension of θ for which a regression keeps its record program. The
-// program stores a name for every coordinate. A coordinator does not use it.
+// keptProgram is the largest dimension of θ for which a regression keeps its record program in
+// memory. The program stores a name for every coordinate, and a coordinator does not use it.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.
@@ -65,7 +66,7 @@ func (m *Model) Program() *model.Model {
 	return program
 }
 
-// Load returns a shard as a table for the program.
+// Load returns a shard as the table of columns that the record program reads.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	n := s.Len()
 	var columns [][]float64
@@ -123,7 +124,8 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	return solver.NewProgram(m.Program(), table, base, m.beyond, 1/float64(clients))
 }
 
-// draws is the number of quasi-random points of the posterior in a program's prediction.
+// draws is the number of quasi-random points of the posterior over which a program's predictions
+// are averaged.
 const draws = 256
 
 // predictGeneral averages a program's predictions over quasi-random points of the posterior.
@@ -148,7 +150,7 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 			program.Predict(means, theta, table)
 		}
 		for i, log := range logs {
-			// This is a running log-sum-exp. Totals are relative to the largest term so far.
+			// This is a running log-sum-exp. The sum is relative to the largest term so far.
 			if log > out[i].LogDensity {
 				totals[i] *= math.Exp(out[i].LogDensity - log)
 				out[i].LogDensity = log

@@ -7,9 +7,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// InformationBound returns a public bound on the Frobenius norm of a record's information. It is
-// the bound for the outcome, in the predictors, times the bound on the squared norm of the
-// regressors. InformationBound returns an error with the reason if there is no bound.
+// InformationBound returns a public bound on the Frobenius norm of a record's information
+// matrix. It is the bound on the curvature in the predictors, times the bound on the squared
+// norm of the regressors. InformationBound returns an error with the reason if there is no
+// bound.
 func (m *Model) InformationBound() (float64, error) {
 	if m.General() {
 		return 0, errors.New("the curvature of a model that is not a regression has no public bound")
@@ -22,5 +23,5 @@ func (m *Model) InformationBound() (float64, error) {
 	return most * squares, nil
 }
 
-// Regression returns a shard's records as a solver.Regression. The model must be a regression.
+// Regression returns the likelihood of a shard's records. The model must be a regression.
 func (m *Model) Regression(s *shard.Shard) *solver.Regression { return m.regression(s) }

@@ -16,12 +16,11 @@ type Model struct {
 
 	layout  layout
 	linear  *model.Linear
-	program *model.Model // nil if it is too long to keep; then Program builds it at each call
-	beyond  bool         // whether the program's prior differs from the parameters' Gaussian prior
+	program *model.Model // nil if it would need much memory; then the method Program builds it at each call
+	beyond  bool         // whether a prior is not Gaussian
 }
 
-// General reports whether the model exists only as a record program, and not as a
-// regression.
+// General reports whether the model is not a regression, so that only its record program exists.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
 	return f == study.Mixture || f == study.NeuralNetwork
@@ -55,7 +54,7 @@ func (m *Model) regression(s *shard.Shard) *solver.Regression {
 	return b
 }
 
-// Outcome returns the distribution of the outcome given its predictors. The model must be a
+// Outcome returns the distribution of the outcome given the predictors. The model must be a
 // regression.
 func (m *Model) Outcome() solver.Outcome {
 	st := m.Study
@@ -66,9 +65,9 @@ func (m *Model) Outcome() solver.Outcome {
 	return o
 }
 
-// addRecord adds record i of s to b. The predictors of a record are, in this order, one for each
-// class, the scale if the model learns it, and for each effect of each group term the log sd and
-// the standardised effect.
+// addRecord adds record i of s to b. A record has one predictor for each class, one for the
+// scale if the model learns it, and for each effect of each group term one for the log sd and
+// one for the standardised effect, in this order.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {
@@ -97,7 +96,7 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// Back returns the value of the parameter for a value of its coordinate.
+// Back returns the parameter's value at the given value of its coordinate.
 func (p Parameter) Back(coordinate float64) float64 {
 	if p.Log {
 		return math.Exp(coordinate)

@@ -17,9 +17,9 @@ import (
 // transforms of the columns, and to the raw outcome. A coordinate that is the logarithm of a
 // parameter remains a logarithm.
 //
-// The predictor of a record is not that of its raw values in two cases: if model.max_norm
-// shortens the record's regressors, and if a value is beyond bounds that a standardisation
-// found.
+// In two cases the predictor that is computed from raw values differs from the model's: if
+// model.max_norm shortens the record's regressors, and if a value is beyond bounds that a
+// standardisation found.
 type Units []Row
 
 // A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
@@ -30,8 +30,8 @@ type Row struct {
 	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
 
 	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if it
-	// has none. Ratio is the unit of exp(parameter) if this is a ratio of odds or rates, and ""
-	// otherwise.
+	// has none. Ratio names the ratio of odds or rates that exp(parameter) is, or is "" if it is
+	// none.
 	Unit  string `json:"-"`
 	Ratio string `json:"-"`
 }
@@ -152,14 +152,14 @@ func (m *Model) coefficientUnits(rows Units) {
 	}
 }
 
-// A product is a product of raw columns and indicators, times a factor.
+// A product is a product of raw columns and indicators, times a constant factor.
 type product struct {
 	parts  []study.Part
 	factor float64
 }
 
-// expand returns the products of raw columns that add up to the product of the scaled columns.
-// The first has all parts.
+// expand returns the products of raw columns whose sum is the product of the scaled columns. The
+// first product has all parts, and the others have fewer.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
 	for _, p := range parts {
@@ -178,14 +178,14 @@ func (m *Model) expand(parts []study.Part) []product {
 	return sum
 }
 
-// key returns a text that is the same for the same parts in any order.
+// key returns a map key that does not depend on the order of the parts.
 func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }
 
-// spreadUnits sets the rows of the learned scale of the outcome and of the groups. The effect of
-// a group's slope is a multiple of its column's distance from the zero of the model's scale. The
-// reported spread of the group's intercepts is that at this zero.
+// spreadUnits sets the rows of the learned scale of the outcome and of the groups' log sds. A
+// group's slope multiplies the distance of its column from the zero of the model's scale, so the
+// reported sd of the group's intercepts is the sd at this zero.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, _ := m.predictorUnit()
@@ -221,8 +221,8 @@ func (m *Model) spreadUnits(rows Units) {
 	}
 }
 
-// predictorUnit returns the unit of the predictor, and the name of a ratio of exponentials of
-// predictors, or "" if there is no such ratio.
+// predictorUnit returns the unit of the predictor, and the name of the ratio that the
+// exponential of a difference of predictors is, or "" if there is no such ratio.
 func (m *Model) predictorUnit() (unit, ratio string) {
 	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
 		c, _ := m.Study.Column(m.Study.Model.Outcome)
@@ -256,12 +256,12 @@ func (u Units) Identity() bool {
 	return true
 }
 
-// Ratios reports whether the exponential of a parameter is a ratio of odds or rates.
+// Ratios reports whether, for some parameter, its exponential is a ratio of odds or rates.
 func (u Units) Ratios() bool {
 	return slices.ContainsFunc(u, func(row Row) bool { return row.Ratio != "" })
 }
 
-// Map writes the coordinates in natural units of θ to out.
+// Map writes the coordinates of θ in natural units to out.
 func (u Units) Map(out, theta []float64) {
 	for i, row := range u {
 		out[i] = row.Shift

@@ -54,8 +54,8 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// The predictor of a record is the same for raw columns with coefficients in natural units as
-// for scaled columns with θ.
+// A record has the same predictor if it is computed from raw columns with coefficients in
+// natural units and if it is computed from scaled columns with θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")
@@ -172,7 +172,8 @@ column = [ %s
 	})
 }
 
-// sizeOf returns an upper bound on the terms of a sum of products of x with the coefficients.
+// sizeOf returns an upper bound on the absolute terms in a sum of products of x with the
+// coefficients.
 func sizeOf(x []float64) (size float64) {
 	for _, v := range x {
 		size += 1e3 * math.Abs(v)
@@ -180,8 +181,8 @@ func sizeOf(x []float64) (size float64) {
 	return size
 }
 
-// checkMoments compares the covariance with AΣAᵀ, where the images of unit vectors give A, and
-// the marginals with that covariance.
+// checkMoments compares Units.Covariance with AΣAᵀ, where the columns of A are the images of
+// unit vectors, and the variances of Marginals with that covariance.
 func checkMoments(t *rapid.T, units Units) {
 	d := len(units)
 	zero, shift, image, one := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)

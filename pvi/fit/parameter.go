@@ -11,18 +11,18 @@ import (
 
 // A layout has the indices in θ at which each kind of parameter begins.
 type layout struct {
-	regressors   ir.Names // names of the regressors, term after term
+	regressors   ir.Names // names of the regressors, in the order of the terms
 	coefficients int      // number of coefficients of one predictor; their indices begin at 0
-	classes      int      // number of predictors, each with its own coefficients; their indices follow each other
+	classes      int      // number of predictors; each has its own coefficients, in consecutive blocks
 	scale        int      // index of the log sd of the noise or of the log dispersion; −1 if there is none
 	groups       []way    // indices of each group term
 }
 
 // A way has the indices in θ of the parameters of a group term.
 type way struct {
-	spread []int // index of the log sd, by effect
-	first  []int // index of the first level's standardised effect, by effect; other levels follow
-	slopes []int // index among the slopes of a record, by effect; −1 for the intercept
+	spread []int // index of the log sd of each effect
+	first  []int // index of the first level's standardised effect, for each effect; the other levels follow
+	slopes []int // index of each effect's column among a record's slopes; −1 for the intercept
 }
 
 // New returns the model of a study.
@@ -66,8 +66,8 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients, up to the first name that is too long
-// for a program. Package model refuses a program with that name, so the remaining names,
-// possibly millions, are never built.
+// for a program. Package model refuses that name, so the remaining names, possibly millions, are
+// never built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -98,8 +98,8 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors returns a function for the priors of coefficients, class after class. names has the
-// names of one class.
+// priors returns a function that returns the prior of coefficient k, where the coefficients of
+// one class follow those of the class before it. names has the names for one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -119,7 +119,8 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf separates a class from the name of a coefficient of its log odds.
+// oddsOf separates the name of a class from the name of a coefficient in the log odds of that
+// class.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {

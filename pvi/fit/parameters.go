@@ -13,13 +13,13 @@ import (
 // A Parameter is one coordinate of θ.
 type Parameter struct {
 	Name  string
-	Log   bool         // the coordinate is the logarithm of the parameter
+	Log   bool         // whether the coordinate is the logarithm of the parameter
 	Prior study.Normal // prior of the coordinate
-	About string       // description in words; if Beyond, the distribution
+	About string       // description in words; if Beyond, description of the prior's distribution
 
-	// Beyond is true if the prior is not normal. Prior is then only the base, the normal
-	// distribution with which q begins. Each client adds a share of the log ratio of the prior
-	// and the base.
+	// Beyond is true if the prior is not normal. Prior is then only the base, which is the
+	// normal distribution that q has as its prior. Each client multiplies its likelihood by a
+	// share of the ratio of the prior and the base.
 	Beyond bool
 }
 
@@ -28,15 +28,15 @@ func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters are the coordinates of θ, in order. There may be a million of them, so a Parameter
-// is built only on request.
+// Parameters are the coordinates of θ, in order. A model may have a million of them, so a
+// Parameter is built only on request.
 type Parameters struct{ blocks []block }
 
-// A block is a run of similar coordinates.
+// A block is a range of consecutive coordinates whose parameters are built by the same function.
 type block struct {
-	first, behind int                      // index of the first coordinate, and of the coordinate after the last
+	first, behind int                      // index of the first coordinate; index after the last coordinate
 	parameter     func(k int) Parameter    // returns the parameter at first + k
-	prior         func(k int) study.Normal // returns the prior of that parameter
+	prior         func(k int) study.Normal // returns the prior of parameter first + k
 }
 
 // Len returns the dimension of θ.
@@ -47,13 +47,13 @@ func (p *Parameters) Len() int {
 	return p.blocks[len(p.blocks)-1].behind
 }
 
-// At returns parameter i, from 0. It panics if there is none.
+// At returns parameter i, counted from 0. It panics if i is out of range.
 func (p *Parameters) At(i int) Parameter {
 	b := p.block(i)
 	return b.parameter(i - b.first)
 }
 
-// Prior returns the prior of coordinate i, from 0. It panics if there is none.
+// Prior returns the prior of coordinate i, counted from 0. It panics if i is out of range.
 func (p *Parameters) Prior(i int) study.Normal {
 	b := p.block(i)
 	return b.prior(i - b.first)
@@ -83,7 +83,7 @@ func (p *Parameters) add(one Parameter) int {
 }
 
 // addAll adds n parameters and returns the index of the first. The functions build parameter k
-// and its prior on request.
+// of the n, counted from 0, and its prior on request.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

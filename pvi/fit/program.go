@@ -25,7 +25,7 @@ func (m *Model) build() (*model.Model, error) {
 // regressors declares the column of regressors.
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // no regressor is larger than the norm of the record
+	bound := rounded * math.Sqrt(squares) // the norm of a record bounds each of its regressors
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
@@ -93,12 +93,13 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded widens the bounds of a program's columns, because scaling a value on its public
-// bound may round it upwards. Load must not refuse a shard because of a private value
-// within the bounds.
+// rounded is the factor by which the bounds of a program's columns are widened. Scaling may
+// round a value on its public bound to a value beyond the scaled bound, and Load must not refuse
+// such a record.
 const rounded = 1 + 1e-9
 
-// varying declares the parameters of a group term, and returns the sum that the term adds to η.
+// varying declares the parameters of a group term, and returns the sum of its effects in the
+// predictor η.
 func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	c, _ := m.Study.Column(g.By)
 	index := b.Integer("level of "+g.By, 0, float64(len(c.Levels)-1))

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns the sites of a shard's records for expectation propagation in the given family,
-// for one of the given number of clients.
+// Tilted returns the computation of sites for a shard's records, for expectation propagation in
+// the given family. The study has the given number of clients.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
@@ -33,7 +33,7 @@ func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.T
 	}
 }
 
-// SiteSize returns the length of a record's contribution to a sum of sites.
+// SiteSize returns the number of elements of a record's site in the given family.
 func (m *Model) SiteSize(family gaussian.Family) int {
 	if m.Study.Model.Family == study.Mixture && m.Study.Inference.Propagation.Sites == study.TiedSites {
 		return m.Dim() + m.Study.Model.Components
@@ -41,8 +41,8 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns the point at which the parameters named in at have the given values and the
-// other parameters have their prior means.
+// Start returns the θ at which the parameters named in at have the given values and the other
+// parameters have their prior means.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
 	for _, p := range m.Parameters.All() {
@@ -61,8 +61,8 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 }
 
 // Touched returns an upper bound on the number of coordinates of θ on which one record depends.
-// A record has only one level of a categorical column. For a mixture the bound is 1, because each
-// cluster is counted separately.
+// It is less than the dimension of θ because a record has only one level of a categorical
+// column. For a mixture the bound is 1, because each cluster is counted separately.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {
 	case study.Mixture:

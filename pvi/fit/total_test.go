@@ -16,14 +16,14 @@ import (
 // mostCount is the largest count in FuzzRecord.
 const mostCount = 2_000_000_000
 
-// A one is a sink for one record.
+// one is a sink that receives the contribution of one record, and counts the calls.
 type one struct{ handed int }
 
 func (s *one) AddRecord([]int32, []float64) error { s.handed++; return nil }
 
-// What every solver computes from one record is a number, finite or not, for any record within the
-// public bounds and at any point. A panic would tell the others about the record. mean and spread
-// are those of all coordinates of the cavity or of q, in units of the prior.
+// No solver panics on a record within the public bounds, at any point: it computes numbers,
+// which need not be finite. A panic would tell the others about the record. mean and spread are
+// the mean and the sd of all coordinates of the cavity or of q, in units of the prior.
 func FuzzRecord(f *testing.F) {
 	names := slices.Sorted(maps.Keys(models))
 	for k := range names {
@@ -83,7 +83,7 @@ func FuzzRecord(f *testing.F) {
 				m.Regression(s).AddExpected(solver.NewExpected(family), q)
 			}
 			if m.General() && family.Name() == "full" {
-				continue // has no sites
+				continue // this model has no sites
 			}
 			tilted := m.Tilted(s, family, 1)
 			tilted.Set(q)
@@ -92,7 +92,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// within brings x into an interval.
+// within clamps x to the interval from low to high. It maps NaN to low.
 func within(x, low, high float64) float64 {
 	if x != x {
 		return low
@@ -100,7 +100,7 @@ func within(x, low, high float64) float64 {
 	return min(max(x, low), high)
 }
 
-// eachOf returns the number of gradients that the engine hands over.
+// eachOf returns the number of gradients that the engine computes for a shard.
 func eachOf(t *testing.T, m *Model, s *shard.Shard, theta []float64) int {
 	t.Helper()
 	engine, err := gpu.CPU{}.Compile(m.Program(), loaded(t, m, s))

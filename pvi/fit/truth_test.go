@@ -14,7 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fitted returns the mean and sds of the Gaussian fitted to a shard, as one pooled client.
+// fitted returns the mean and sds of the Gaussian fitted to a shard, as if one client had all
+// records.
 func fitted(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, point bool) (mean []float64, sd []float64) {
 	t.Helper()
 	natural := fitNatural(t, m, s, family, point)
@@ -163,8 +164,8 @@ func TestLaplaceIsAtTheMode(t *testing.T) {
 	}
 }
 
-// Stochastic variational inference comes close to the maximum of the free energy, which the test
-// finds without sampling.
+// The q of stochastic variational inference comes close to the q that maximises the free energy,
+// which the test finds without sampling.
 func TestSVINearsTheFit(t *testing.T) {
 	for _, of := range []string{"full", "diagonal"} {
 		m := newModel(t, "logistic")
@@ -199,10 +200,10 @@ func TestSVINearsTheFit(t *testing.T) {
 	}
 }
 
-// The posterior is proper even if the maximum-likelihood estimate is infinite or does not
-// exist. The cases are one class only, classes that a line separates, a constant column, no
-// event, and counts at their bound. (If the records make a learned noise zero, or groups
-// differ in everything, the fit may return an error.)
+// The posterior is proper even if the maximum-likelihood estimate is infinite or does not exist.
+// The cases are an outcome with one class only, classes that a line separates, a constant
+// column, no event, and counts at their bound. (If the records make a learned noise zero, or if
+// groups differ in every column, the fit may return an error.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },

@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrImproper is returned for natural parameters that are not those of a distribution: the
-// precision is not positive definite, or an element is not finite.
+// ErrImproper is returned for natural parameters of no distribution: the precision is not
+// positive definite, or an element is not finite.
 var ErrImproper = errors.New("not a proper Gaussian")
 
-// A Family is the set of Gaussians over R^d with one shape of precision. It defines the
-// meaning of a vector of natural parameters.
+// A Family is the set of Gaussians over R^d whose precision is full, or of those whose precision
+// is diagonal. It defines the meaning of a vector of natural parameters.
 type Family interface {
 	// Name returns "diagonal" or "full".
 	Name() string
@@ -27,18 +27,18 @@ type Family interface {
 	// in the order of a vector of natural parameters.
 	Precision() [][2]int
 
-	// Check returns nil if nat is a proper Gaussian. Otherwise it returns an error that wraps
-	// ErrImproper.
+	// Check returns nil if nat are the natural parameters of a proper Gaussian. Otherwise it
+	// returns an error that wraps ErrImproper.
 	Check(nat []float64) error
 
 	// FromMoments writes the natural parameters of N(mean, cov) to dst. A diagonal family
 	// uses the diagonal of cov only.
 	FromMoments(dst, mean []float64, cov mat.Symmetric) error
 
-	// Mean writes the mean of nat to dst, which must have length d.
+	// Mean writes the mean of the Gaussian nat to dst, which must have length d.
 	Mean(dst, nat []float64) error
 
-	// Means returns a function that is like Mean, but keeps its workspace between calls. The
+	// Means returns a function that does the same as Mean, but reuses its workspace. The
 	// function is not safe for concurrent use.
 	Means() func(dst, nat []float64) error
 
@@ -60,16 +60,16 @@ type Family interface {
 	// Sampler returns a function that draws from nat.
 	Sampler(nat []float64) (Sampler, error)
 
-	// ProjectLikelihood writes the factor of this family for a likelihood exp(sᵀθ − θᵀSθ/2) to
-	// dst. The likelihood is in the layout of Full(d), and q has the given mean m. The factor is
-	// the gradient of the expected log likelihood in the mean parameters of q. For a full family
-	// the factor is the likelihood itself. For a diagonal family the factor's precision is
-	// diag(S), and its precision times mean is diag(S)m + s − Sm (Khan and Lin,
+	// ProjectLikelihood writes to dst the factor of this family that approximates a likelihood
+	// exp(sᵀθ − θᵀSθ/2), when q has the given mean m. The likelihood is in the layout of
+	// Full(d). The factor is the gradient of the expected log likelihood with respect to the
+	// mean parameters of q. For a full family it is the likelihood itself. For a diagonal family
+	// its precision is diag(S), and its precision times mean is diag(S)m + s − Sm (Khan and Lin,
 	// "Conjugate-Computation Variational Inference", 2017).
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 
-// A Sampler writes one draw to dst. normal must return independent standard normal
+// A Sampler writes one draw to dst. The function normal must return independent standard normal
 // variates.
 type Sampler func(dst []float64, normal func() float64)
 

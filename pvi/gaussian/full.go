@@ -47,7 +47,7 @@ func newRoot(d int) *root {
 	}}
 }
 
-// factor computes the root of the precision of nat.
+// factor computes the Cholesky root of the precision of nat.
 func (r *root) factor(nat []float64) error {
 	mustHave(len(nat), full(r.d).Size(), "natural parameters")
 	for i, x := range nat {
@@ -74,7 +74,7 @@ func (r *root) halfT(x []float64) {
 	blas64.Trsv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
 
-// mean writes the mean of nat, which has root r, to dst.
+// mean writes the mean of nat to dst. r is the root of nat's precision.
 func (r *root) mean(dst, nat []float64) error {
 	mustHave(len(dst), r.d, "mean")
 	copy(dst, nat)
@@ -104,7 +104,7 @@ func (r *root) quadratic(x []float64) float64 {
 	return floats.Dot(scaled, scaled)
 }
 
-// solve returns the root and the mean of nat.
+// solve returns the Cholesky root of the precision of nat, and the mean of nat.
 func (f full) solve(nat []float64) (*root, []float64, error) {
 	r := newRoot(int(f))
 	if err := r.factor(nat); err != nil {

@@ -87,7 +87,8 @@ func TestMomentsRoundTrip(t *testing.T) {
 	})
 }
 
-// textbook returns the density by the textbook formula, with a dense inverse and determinant.
+// textbook returns the Gaussian density at theta by the textbook formula, with a dense inverse
+// and determinant.
 func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	d := len(mean)
 	var inverse mat.Dense
@@ -309,9 +310,10 @@ func expectedLog(d int, likelihood, mean, variance []float64) float64 {
 	return sum
 }
 
-// ProjectLikelihood returns the gradient of the expected log likelihood in the mean parameters
-// (m, m² + v). The test computes it by finite differences: dE/dm − 2m·dE/dv for the precision
-// times mean, and −2·dE/dv for the precision.
+// ProjectLikelihood returns the gradient of the expected log likelihood E with respect to the
+// mean parameters (m, m² + v), where m and v are the means and variances of q. The test computes
+// it by finite differences: dE/dm − 2m·dE/dv for the precision times mean, and −2·dE/dv for the
+// precision.
 func TestProjectLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 4).Draw(t, "d")
@@ -373,8 +375,8 @@ func rotation(t *rapid.T, d int) *mat.Dense {
 	return q
 }
 
-// compose returns the factor with the given eigenvectors, eigenvalues and
-// precision times mean along each eigenvector.
+// compose returns the factor whose precision has the given eigenvectors q and eigenvalues. along
+// is the precision times mean along each eigenvector.
 func compose(q *mat.Dense, values, along []float64) []float64 {
 	d := len(values)
 	factor := make([]float64, gaussian.Full(d).Size())

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RepairLikelihood replaces a Gaussian factor over R^d, in the layout of [Full], by the
-// nearest factor that a likelihood could have. Along eigenvectors with negative eigenvalues
-// of the precision, the precision and the precision times mean become zero. A noisy factor
-// has such directions where the records have little information.
+// RepairLikelihood replaces a Gaussian factor over R^d, in the layout of [Full], by the nearest
+// factor that a likelihood could have. Along eigenvectors of the precision with negative
+// eigenvalues, it sets the precision and the precision times mean to zero. A noisy factor has
+// such directions where the records have little information.
 func RepairLikelihood(d int, factor []float64) error {
 	mustHave(len(factor), full(d).Size(), "factor")
 	entries := full(d).Precision()

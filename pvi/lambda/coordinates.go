@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// CentreBits is the precision of a centre: its elements are in units of 2^-CentreBits.
+	// CentreBits is the number of binary digits after the point in a centre, whose elements are
+	// multiples of 2^-CentreBits.
 	CentreBits = 16
 
 	// CentreLimit limits the absolute values of a centre's elements to 2^CentreLimit. On a
@@ -49,8 +50,8 @@ func (c *Coordinates) CentreSize() int {
 }
 
 // CheckCentre returns an error if the centre has a wrong length or an element beyond
-// [MaxCentre]. All other centres are valid, because a centre is public and only sets the
-// coordinates in which a change is clipped.
+// [MaxCentre]. All other centres are valid. A wrong centre does not affect privacy, because the
+// centre is public and only sets the coordinates in which a change is clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {
 		return fmt.Errorf("the centre has %d elements, want %d", len(centre), want)
@@ -73,7 +74,7 @@ func RoundCentre(dst []int64, mean []float64) {
 // Precisions returns the number of elements of the precision.
 func (c *Coordinates) Precisions() int { return c.family.Size() - c.family.Dim() }
 
-// Entry returns row and column of element k of the precision.
+// Entry returns the row i and the column j of element k of the precision.
 func (c *Coordinates) Entry(k int) (i, j int) {
 	if c.entries == nil {
 		return k, k
@@ -82,9 +83,9 @@ func (c *Coordinates) Entry(k int) (i, j int) {
 }
 
 // FromNatural converts natural parameters (h, Λ) to these coordinates: around a centre c, h
-// becomes h − Λc. If a client's factor is a Gaussian likelihood, its h is small in coordinates
-// around the posterior's mean, however large the mean is. So a smaller clip is enough, and noise
-// on Λ no longer moves the mean.
+// becomes h − Λc. In coordinates around the posterior's mean, the h of a client's Gaussian
+// likelihood is small, however large the mean is. So a smaller clip is enough, and noise on Λ
+// does not move the mean.
 func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	if !c.centred {
 		return
@@ -100,9 +101,9 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	}
 }
 
-// Move adds alpha times the change to lambda. The change is a vector of lattice steps in the
-// coordinates around centre. The conversion from centred coordinates adds Λc to h. It is exact,
-// because c is a multiple of 2^-CentreBits.
+// Move adds alpha times the change to lambda. The change is in lattice steps, in the coordinates
+// around centre. The conversion from centred coordinates adds Λc to h. It is exact, because c is
+// a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

@@ -52,7 +52,7 @@ func (w Wide) Float(exponent int) float64 {
 	if negative {
 		w = w.Neg()
 	}
-	// At most three operations round, each to nearest: the conversions of the two words, and the
+	// At most three operations round, each to the nearest float64: the two conversions, and the
 	// addition. The product is exact.
 	x := float64(uint64(w.Hi))*0x1p64 + float64(w.Lo)
 	if negative {
@@ -61,15 +61,15 @@ func (w Wide) Float(exponent int) float64 {
 	return math.Ldexp(x, -exponent)
 }
 
-// Round returns x·2^exponent, rounded to nearest. It returns false if the result
-// does not fit, or if x is not a number.
+// Round returns x·2^exponent, rounded to the nearest integer. It returns false if the result
+// does not fit into a Wide, or if x is NaN.
 func Round(x float64, exponent int) (w Wide, ok bool) {
 	y := math.RoundToEven(math.Ldexp(math.Abs(x), exponent))
 	if !(y < 0x1p126) {
 		return Wide{}, false
 	}
 	high := math.Floor(y * 0x1p-64)
-	w = Wide{int64(high), uint64(y - high*0x1p64)} // exact, because y has 53 bits
+	w = Wide{int64(high), uint64(y - high*0x1p64)} // exact, because y has 53 significant bits
 	if x < 0 {
 		w = w.Neg()
 	}

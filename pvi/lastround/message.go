@@ -5,8 +5,8 @@ import "fedpvi/pvi/phase"
 // A Plan is the coordinator's request for the releases of the last round. Its slices must not be
 // changed.
 type Plan struct {
-	Round phase.Digest // digest of the protocol and, if it is exact, the final λ
-	Point []float64    // θ̃, the mean of the final q
+	Round phase.Digest // digest of the protocol and, if λ is equal on all machines, of the final λ
+	Point []float64    // θ̃, the mean of the final q, at which clients compute gradient and curvature
 }
 
 // A Release is a client's noisy gradient and curvature, in lattice steps. The observers that the
@@ -15,11 +15,11 @@ type Release struct {
 	Round     phase.Digest
 	Client    phase.ClientID
 	Gradient  []int64
-	Curvature []int64 // packed matrix
+	Curvature []int64 // sum of the records' information matrices, packed
 }
 
 // An Outcome ends the last round. Its verdict is [phase.Accepted] or [phase.Void]. The clients'
-// privacy is spent in both cases.
+// privacy budget is spent in both cases.
 type Outcome struct {
 	Round        phase.Digest     `json:"-"`
 	Verdict      phase.Verdict    `json:"verdict"`

@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Posterior returns the mean and covariance of the one-step posterior of an outcome. It is a
+// Posterior returns the mean and covariance of the one-step posterior for an outcome. It is a
 // function of the opened sums and of public numbers. pointSD is the sd of the noise in every
-// element of the sums of gradients from which the point was computed. The posterior is for
+// element of the sums of gradients from which the rounds computed θ̃. The posterior is for
 // reports only: q already contains the records, so a factor computed from the posterior would
 // count them twice.
 func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat.SymDense, err error) {
@@ -47,7 +47,7 @@ func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root
 }
 
-// key returns the key of the public random numbers for the outcome.
+// key returns the key of the public random numbers that Posterior uses for the outcome.
 func (o *Outcome) key() [32]byte {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/one-step/v1")

@@ -22,14 +22,15 @@ import (
 // # The release
 //
 //   - the sum over records of gradients, each clipped to the norm C of the descent;
-//   - the sum over records of informations w·x xᵀ, packed so that the L2 norm is the
-//     Frobenius norm. The norm is at most sup w times the public bound on ‖x‖², and each
-//     information is clipped to this product.
+//   - the sum over records of information matrices w·x xᵀ, packed so that the L2 norm is
+//     the Frobenius norm. The norm is at most sup w times the public bound on ‖x‖², and
+//     each matrix is clipped to this product.
 //
-// A record that is added or removed changes each sum by at most its clip. Both releases are
-// Gaussian. Their point is a function of earlier releases, so they compose with the rounds.
+// A record that is added or removed changes each sum by at most its clip. Both sums are released
+// with Gaussian noise. They are computed at a point that is a function of earlier releases, so
+// their privacy cost composes with the cost of the rounds.
 type Round struct {
-	Shares    [3]float64 // shares of the budget for the rounds, the gradient and the curvature
+	Shares    [3]float64 // shares of the privacy budget: rounds, gradient and curvature
 	Gradient  *dpmech.GaussianSum
 	Curvature *dpmech.GaussianSum
 
@@ -44,15 +45,15 @@ type Setting struct {
 	Model       *fit.Model
 	NoiseShares int // number of clients whose noise shares together hide a record
 
-	// These numbers describe the steps in the rounds: the number of steps of a client, the
-	// sampling rate of the batches, and the clip of a record's gradient.
+	// Steps, Rate and Clip describe the private steps of the rounds: the number of steps of a
+	// client, the sampling rate of the batches, and the clip of a record's gradient.
 	Steps int
 	Rate  float64
 	Clip  float64
 }
 
-// These are the default shares of the budget for rounds, gradient and curvature. largeShares are
-// for an ε above largeEpsilon, at which the noise of the curvature matters less.
+// These are default shares of the budget for rounds, gradient and curvature. largeShares are
+// used if ε is above largeEpsilon, where the noise in the curvature matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -60,7 +61,7 @@ var (
 
 const largeEpsilon = 1
 
-// sharesOfBudget returns the study's shares of the budget, or default shares if it has none.
+// sharesOfBudget returns the shares that the study gives, or default shares if it gives none.
 func sharesOfBudget(st *study.Study) [3]float64 {
 	shares := st.Inference.NoiseAwareShares
 	switch {
@@ -72,9 +73,10 @@ func sharesOfBudget(st *study.Study) [3]float64 {
 	return defaultShares
 }
 
-// New derives the last round of a study whose steps have the given noise multiplier. Its noise
-// follows from the multiplier and the shares of the budget. Steps over batches of rate q hide a
-// record about as well as steps over all records with multiplier σ/q.
+// New derives the last round of a study whose steps have the given noise multiplier σ. The noise
+// of the last round is such that rounds, gradient and curvature cost their shares of the budget.
+// For this, steps over batches with sampling rate q count as steps over all records with
+// multiplier σ/q.
 func New(s Setting, multiplier float64) (*Round, error) {
 	bound, err := s.Model.InformationBound()
 	if err != nil {
@@ -103,7 +105,8 @@ func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
 
-// check returns an error for sums that the given number of answers cannot have.
+// check returns an error if the two sums are larger than the sums of the given number of answers
+// can be.
 func (r *Round) check(gradient, curvature []int64, answers int) error {
 	for _, part := range []struct {
 		name string
@@ -123,19 +126,19 @@ func (r *Round) check(gradient, curvature []int64, answers int) error {
 	return nil
 }
 
-// A Start is the state in which the rounds end and the last round begins. A machine computes it
-// from the outcomes of the rounds.
+// A Start is the state at the end of the rounds, from which the last round begins. Server and
+// sites compute it from the outcomes of the rounds.
 type Start struct {
 	Protocol phase.Digest
 	Lambda   []lambda.Wide
 	Point    []float64 // θ̃, the mean of the final q
-	// Exact is true if all machines compute the same bits of λ and the point. If false, their
+	// Exact is true if all machines compute the same bits of λ and Point. If it is false, their
 	// values may differ by rounding.
 	Exact bool
 }
 
-// digest returns the identity of the last round. It includes λ only if Exact, because otherwise
-// λ may differ between machines.
+// digest returns the identity of the last round. It depends on λ only if s.Exact is true,
+// because otherwise λ may differ between machines.
 func (s *Start) digest() phase.Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")

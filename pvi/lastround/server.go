@@ -6,8 +6,9 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A Server adds up the releases of clients in the last round. The caller calls Next, and then
-// Collect for each answer or Close. The outcome determines the posterior.
+// A Server adds up the releases of clients in the last round. The caller calls Next, then
+// Collect for each answer, and Close if answers are missing. The posterior is computed from the
+// outcome.
 type Server struct {
 	round  *Round
 	digest phase.Digest
@@ -20,7 +21,7 @@ type Server struct {
 	curvature []int64
 }
 
-// NewServer returns the server of the last round r that begins at a Start.
+// NewServer returns the server of the last round r, which begins at the given Start.
 func NewServer(r *Round, at Start) *Server {
 	return &Server{
 		round: r, digest: at.digest(), point: slices.Clone(at.Point),
@@ -28,7 +29,7 @@ func NewServer(r *Round, at Start) *Server {
 	}
 }
 
-// Next returns the plan. It returns false if it has returned the plan before.
+// Next returns the plan the first time, and false after that.
 func (s *Server) Next() (Plan, bool) {
 	if s.planned {
 		return Plan{}, false
@@ -37,8 +38,9 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{s.digest, s.point}, true
 }
 
-// Collect adds a release to the sums. It returns the outcome if no answer is missing any more.
-// An invalid release is [phase.Refused] and changes nothing.
+// Collect adds a release to the sums. It returns the outcome if this was the last missing
+// answer, and nil otherwise. For an invalid release it returns an error that is [phase.Refused],
+// and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	round := s.round
 	if r.Round != s.digest {
@@ -108,7 +110,7 @@ func (s *Server) Outcomes() int {
 }
 
 // Replay ends the round with the sums of o, an outcome from a transcript, and returns the
-// resulting outcome. If it differs from o, the transcript is wrong.
+// outcome that the server computes. If it differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")

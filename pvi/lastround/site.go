@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Site owns one client's records in the last round. It answers one plan. It computes the point
-// of this plan from the outcomes of the rounds.
+// A Site owns one client's records in the last round and answers the round's only plan. It
+// computes the plan's point from the outcomes of the rounds.
 //
 // A release changes the site's state. The caller must save the state before it sends a byte of
 // the release. If the release is lost, the caller must send the same bytes again.
@@ -39,10 +39,10 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 // ID returns the name of the client.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns the number of releases whose cost the client has to pay because of the last
-// round: none before the answer, and then one plus the releases that the client missed in the
-// rounds. Missed releases count because costs are computed for a client's first releases, and
-// the last round's release, which costs most, comes after all of them.
+// Releases returns the number of releases that the client must be charged for because of the
+// last round: none before the answer, and then one plus the releases that the client missed in
+// the rounds. Missed releases count because costs are computed for a client's first releases,
+// and the last round's release, which costs most, comes after all of them.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -51,8 +51,9 @@ func (s *Site) Releases() int {
 }
 
 // Propose answers the plan with noise from src. The answer is charged, and the noise of a sum is
-// drawn, before the records are read. A plan that is out of place is [phase.Refused], and nothing is
-// computed. Any other error leaves r without numbers, and is charged.
+// drawn, before the records are read. For a plan that the site must not answer the error is
+// [phase.Refused], and nothing is computed. After any other error r has no numbers, and the
+// answer is charged.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	*r = Release{}
 	if err := s.Check(plan); err != nil {
@@ -71,7 +72,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error with which Propose would refuse the plan, or nil. It changes nothing.
+// Check returns the error that Propose would return for the plan, without answering it, or nil.
 func (s *Site) Check(plan *Plan) error {
 	switch {
 	case plan.Round != s.digest:
@@ -85,8 +86,9 @@ func (s *Site) Check(plan *Plan) error {
 }
 
 // knows reports whether point equals the point that the site computed from the outcomes. If the
-// method is not exact, it allows differences of rounding. Privacy does not depend on the point,
-// because a record moves the sums by at most the clips at any point.
+// point is computed in floating-point arithmetic, knows allows differences of rounding. Privacy
+// does not depend on the point, because a record changes the sums by at most the clips at any
+// point.
 func (s *Site) knows(point []float64) bool {
 	if s.exact {
 		return slices.Equal(point, s.point)
@@ -103,9 +105,10 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the noisy sum of what each passes for the records, at the point.
+// released returns the noisy sum of the records' vectors. The function each computes the vector
+// of every record at the given θ and passes it to add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
-	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // the latter stays here
+	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // exact is the sum without noise, which never leaves the client
 	err := m.Release(noisy, exact, src, func(add func([]float64) error) error { return each(s.point, add) })
 	if err != nil {
 		return nil, fmt.Errorf("client %s: last round: %w", s.id, err)
@@ -122,8 +125,8 @@ const tolerance = 0x1p-24
 // rounds.
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
-// Settle checks the outcome of the last round. It changes nothing. An outcome that contradicts
-// the site's state is [phase.Refused].
+// Settle checks the outcome of the last round. It does not change the site. If the outcome
+// contradicts the site's state, the error is [phase.Refused].
 func (s *Site) Settle(o *Outcome) error {
 	_, took := slices.BinarySearch(o.Participants, s.id)
 	switch {

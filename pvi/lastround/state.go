@@ -76,7 +76,8 @@ func (s *Site) Restore(state []byte) error {
 	return nil
 }
 
-// elements returns an upper bound on the number of commas in a state of a Server or a Site.
+// elements returns an upper bound on the number of commas in the JSON state of a Server or a
+// Site.
 func (r *Round) elements() int {
 	return phase.StateFields + 2*phase.NamesElements(r.roster.Clients) + r.Gradient.Dim() + r.Curvature.Dim()
 }

@@ -5,11 +5,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A View is an observer. Shares is the number of noise shares of a sum that the observer does
-// not have, and so cannot subtract.
+// A View is an observer of a study, for whom a privacy cost is stated. Shares is the number of
+// noise shares of a sum that the observer does not have, and so cannot subtract.
 type View struct {
 	Name   string // name: "coalition", "outside", "coordinator" or "anyone"
-	Who    string // the observer in words
+	Who    string // description of the observer in words
 	Shares int
 }
 
@@ -17,17 +17,17 @@ type View struct {
 type Cost struct {
 	View      View
 	Adjacency accountant.Adjacency
-	Mu        float64 // μ of an equivalent Gaussian release; 0 if there is none, as for random batches
-	Epsilon   float64 // ε at Delta
+	Mu        float64 // μ of an equivalent Gaussian release; 0 if there is none, for example with random batches
+	Epsilon   float64 // ε at the given Delta
 	Delta     float64
-	Method    string // method that computed ε
+	Method    string // name of the numerical method that computed ε
 }
 
-// These are the parts of a study that may follow a publication although the publication's
+// These are the settings for which a study may follow a publication although the publication's
 // privacy claim does not hold.
 const (
-	PublishedFactors  = "factors"  // factors under a sum that alone is opened; see [study.Published]
-	PublishedSampling = "sampling" // sampling of batches; see [study.PublishedSampling]
+	PublishedFactors  = "factors"  // factors that contain the client's own noise, although only sums over clients hide it; see [study.Published]
+	PublishedSampling = "sampling" // batches of a fixed size, accounted as Poisson batches; see [study.PublishedSampling]
 )
 
 // An Unsound method follows a publication although its releases cost more than the publication
@@ -41,23 +41,23 @@ type Unsound interface {
 	// Claim returns the cost that the publication claims. Event returns the proved cost.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns the number of noise shares that provably hide a release from an observer.
-	// shares is the number of noise shares that the observer cannot subtract.
+	// Proved returns the number of noise shares for which it is proved that they hide a release
+	// from an observer. shares is the number of noise shares that the observer cannot subtract.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.
 	Truth(Estimates) Cost
 }
 
-// Estimates has the numbers from which the method Truth of [Unsound] computes the true cost.
+// Estimates has the numbers from which [Unsound].Truth computes the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
-	Lower           float64 // lower bound on ε for the event whose upper bound is in Proved
+	Lower           float64 // lower bound on ε for the releases whose upper bound is Proved.Epsilon
 	Scale           float64 // μ of the scale phase; 0 if there is none
 	Releases        int
 }
 
-// Claimed returns the claimed cost of a method. It is the proved cost unless the method is
+// Claimed returns the cost that a method claims. It is the proved cost unless the method is
 // [Unsound].
 func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if u, ok := m.(Unsound); ok {

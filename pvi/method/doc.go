@@ -17,7 +17,8 @@
 // A method's package has all code that is specific to its kind of release:
 //
 //   - the mechanism: the function New derives it from a [Setting] and a noise multiplier;
-//   - the cost: Event is the cost of all releases, Increment of some of them;
+//   - the cost: Event returns the cost of a client's first releases, and Increment the cost
+//     of a range of releases;
 //   - the client's half: a [Client] makes releases from the client's records;
 //   - the coordinator's half: a [Walk] computes λ from the opened sums. Clients compute
 //     λ by themselves too, with the same code.
@@ -28,8 +29,8 @@
 // Method.Increment returns the cost of the next releases as an event of package accountant.
 // costOfRounds in pvi/session/spent.go collects the events for all observers, and Site.Answer
 // puts them into the answer. The client writes them to its ledger in the transaction that saves
-// the answer: Store.Charge in client/ledger/change.go. The scale phase and the last round state
-// their cost in session/scale.go and session/last.go.
+// the answer: Store.Charge in client/ledger/change.go. The scale phase and the last round
+// compute their cost in session/scale.go and session/last.go.
 //
 // # How to add a method
 //

@@ -14,15 +14,15 @@ import (
 // A Factor is a client's factor λ_m, together with the change that the client proposed in its
 // last answer.
 type Factor struct {
-	Proposed []int64 // proposed change; the method decides whether it includes the noise
+	Proposed []int64 // change proposed in the last answer; the method decides whether it includes the noise
 
 	setting  *Setting
 	exponent int
 	own      []lambda.Wide // λ_m in lattice steps; nil for tied factors, which are λ/M
 }
 
-// NewFactor returns the factor of a client at the beginning, when q is the prior. The client
-// stores the factor unless the study's factors are tied.
+// NewFactor returns the factor of a client before the first round, when q is the prior. The
+// client stores the factor unless the study's factors are tied.
 func (s *Setting) NewFactor(exponent int) *Factor {
 	f := &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 	if s.Study.Inference.Factors != study.Tied {
@@ -31,7 +31,8 @@ func (s *Setting) NewFactor(exponent int) *Factor {
 	return f
 }
 
-// NewTiedFactor returns a tied factor for any study. The client does not store a tied factor.
+// NewTiedFactor returns a tied factor even if the study's factors are not tied. The client does
+// not store a tied factor.
 func (s *Setting) NewTiedFactor(exponent int) *Factor {
 	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 }
@@ -42,8 +43,8 @@ func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes the natural parameters of the factor to dst. all is λ, from which a tied factor
-// is computed.
+// Natural writes the natural parameters of the factor to dst. A tied factor is computed from
+// all, which is λ.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {
@@ -57,7 +58,8 @@ func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	}
 }
 
-// Follow moves the factor by alpha times the last proposed change.
+// Follow moves the factor by alpha times the last proposed change, which is in coordinates
+// around centre.
 func (f *Factor) Follow(alpha int64, centre []int64) {
 	if f.own != nil {
 		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)
@@ -67,8 +69,7 @@ func (f *Factor) Follow(alpha int64, centre []int64) {
 // Save writes the factor to m.
 func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
 
-// Check returns an error if the factor in m does not have the length of f. For a nil f the
-// length is 0.
+// Check returns an error if the factor in m has a different length than f. A nil f has length 0.
 func (f *Factor) Check(m *Memory) error {
 	if f == nil {
 		f = new(Factor)
@@ -85,7 +86,7 @@ func (f *Factor) Restore(m *Memory) {
 	copy(f.Proposed, m.Proposed)
 }
 
-// A Refiner is the part of a [Client] that refines the client's factor with a solver.
+// A Refiner is the part of a [Client] that computes new factors with a solver.
 type Refiner struct {
 	*Factor
 	Solver solver.Solver
@@ -125,7 +126,7 @@ func (r *Refiner) problem(t *Task) solver.Problem {
 	return solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
 }
 
-// change turns the proposed factor into the change from the present factor.
+// change replaces the proposed factor in r.target by its difference from the present factor.
 func (r *Refiner) change(err error) ([]float64, error) {
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (r *Refiner) change(err error) ([]float64, error) {
 	return r.target, nil
 }
 
-// SendFactor writes a change to dst that needs no further noise, and stores it in Proposed. It
+// SendFactor writes a change that needs no further noise to dst, and stores it in Proposed. It
 // returns an error if the change does not fit into a message.
 func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	if err := m.Lattice.Truncate(dst, change, m.Limit); err != nil {
@@ -146,7 +147,7 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error for a state with parts.
+// CheckNoParts returns an error for a saved state that has parts.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")
@@ -175,7 +176,8 @@ func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
 }
 
 // CheckRefined returns an error if the factor has a wrong length or the state has parts. It
-// joins the error with rest, the error of the other checks of the state.
+// joins this error with the error rest, in which the caller passes the result of its other
+// checks.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }

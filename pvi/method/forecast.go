@@ -11,14 +11,14 @@ import (
 type Forecast struct {
 	Noise   float64 `json:"noise_sd"`       // final noise sd of every natural parameter, or of the average of all gradient sums
 	Round   float64 `json:"round_noise_sd"` // noise sd of one round's sum, before damping
-	Largest float64 `json:"largest_signal"` // norm of the signal if every contribution saturates the clip
-	// Doubtful is true if the signal is so small compared to the noise that the new λ of many
-	// rounds may not be a proper distribution.
+	Largest float64 `json:"largest_signal"` // norm of the signal if every contribution has the norm of the clip
+	// Doubtful is true if the noise is so large compared to the signal that many rounds may lead
+	// to a λ that is not a proper distribution.
 	Doubtful bool `json:"doubtful"`
 }
 
-// NewForecast returns the forecast of one round. Noise is the noise of the round's sum, and
-// Largest is the clip of one release.
+// NewForecast returns the forecast of one round. Its Noise is the noise of the round's sum, and
+// its Largest is the clip of one release.
 func (s *Setting) NewForecast(n Noise) Forecast {
 	round := n.SD * math.Sqrt(float64(s.Clients))
 	return Forecast{Noise: round, Round: round, Largest: n.Clip}
@@ -26,10 +26,10 @@ func (s *Setting) NewForecast(n Noise) Forecast {
 
 // Settled returns the sd of λ after the last round if every round's sum has noise of sd 1 and
 // nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain the
-// noise of earlier rounds and remove the share α_t of that noise, so that the sd tends to
-// √(α/(2−α)) for a constant α and is 1/√T for α = 1/t. The formula also holds for a client that
-// averages over parts, because the client stores the noisy sum that it sent. With other exact
-// factors the noise is never removed, and its sd grows to α√T.
+// noise of earlier rounds, and round t removes the share α_t of that noise, so that the sd tends
+// to √(α/(2−α)) for a constant α and is 1/√T for α = 1/t and T rounds. The formula also holds
+// for a client that averages over parts, because the client stores the noisy sum that it sent.
+// With other exact factors the noise is never removed, and its sd grows to α√T.
 func Settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {

@@ -12,32 +12,32 @@ import (
 
 // A Method is the kind of release that clients make in the rounds. It is immutable.
 type Method interface {
-	// Messages describes the numbers that clients send.
+	// Messages returns the size, lattice and range of the numbers that clients send.
 	Messages() Messages
 
 	// Releases returns the number of a client's releases in the rounds that cost privacy.
-	// ReleasesAfter returns the number of these releases after the client has answered the given
-	// number of rounds.
+	// ReleasesAfter returns the number of those that the client has made after it has answered
+	// the given number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
 	// Event returns the cost of a client's first releases under an adjacency. shares is the
 	// number of noise shares of an opened sum that the observer cannot subtract. The study must
-	// have a privacy promise.
+	// have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of the releases from+1 to to. It is for a ledger that is
-	// charged release by release. The increments of a study compose to its Event.
+	// Increment returns the cost of the releases from+1 to to. A ledger uses it to charge each
+	// release when it is made. The increments of a study compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
 	// adjacency first.
 	Adjacencies() []accountant.Adjacency
 
-	// Noise returns the noise of a release. It is zero if the study has no privacy promise.
+	// Noise returns the noise of a release. It is zero if the study has no privacy guarantee.
 	Noise() Noise
 
-	// Forecast compares the noise with the signal. The study must have a privacy promise.
+	// Forecast compares the noise with the signal. The study must have a privacy guarantee.
 	Forecast() Forecast
 
 	// CheckShard returns an error for records that this method cannot use. It does not check
@@ -49,11 +49,11 @@ type Method interface {
 	NewClient(*shard.Shard) (Client, error)
 
 	// NewWalk returns the half of the method that computes λ from opened sums. It starts at the
-	// prior.
+	// prior, where λ is zero.
 	NewWalk() Walk
 
-	// Exact reports whether all machines compute the same λ to the bit. Otherwise λ is computed
-	// in floating-point arithmetic, and machines may differ by rounding, up to [Tolerance].
+	// Exact reports whether all machines compute the same bits of λ. Otherwise λ is computed in
+	// floating-point arithmetic, and may differ between machines by rounding, up to [Tolerance].
 	Exact() bool
 }
 
@@ -62,24 +62,25 @@ type Method interface {
 type Client interface {
 	// Release writes the numbers that answer a task to dst, with noise from src. It draws the
 	// noise before it reads the records, and counts the release in Spent. It reports whether it
-	// drew noise for this task. If so, the client must not answer the task again. Counting and
-	// reporting do not depend on errors. After an error dst must not be sent.
+	// drew noise for this task, in which case the client must not answer the task again. The
+	// count and the result drawn are right even if Release returns an error. After an error dst
+	// must not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
-	// Follow moves the client's factor after the outcome of the last task. It is called if the
-	// outcome was accepted and includes this client's answer. The outcome moves λ by
+	// Follow moves the client's factor after the outcome of the last task. The caller calls it
+	// if the outcome was accepted and includes this client's answer. The outcome moves λ by
 	// alpha·2^-DampingBits times the answer, in coordinates with the given centre.
 	Follow(alpha int64, centre []int64)
 
 	// Spent returns the numbers of releases so far.
 	Spent() Spent
 
-	// Ahead returns the number of releases that the next answer makes, if the study pays for all
-	// of them.
+	// Ahead returns the number of releases that the next answer makes if the study's budget
+	// covers them.
 	Ahead() int
 
 	// Reuses reports whether the next answer costs nothing, because it is a function of earlier
-	// releases or because the study has no privacy promise.
+	// releases or because the study has no privacy guarantee.
 	Reuses() bool
 
 	// Save writes the client's state to m. Check returns an error for a state that cannot occur
@@ -90,16 +91,16 @@ type Client interface {
 	Restore(m *Memory) error
 }
 
-// A Task is a plan together with the client's own λ and q.
+// A Task is a plan that a client answers, together with the client's own λ and q.
 type Task struct {
 	Number        int // number of the plan
 	Lambda        []lambda.Wide
 	Natural, Mean []float64 // natural parameters and mean of q
-	Centre        []int64   // centre of clipping coordinates
-	Walk          Walk      // walk of the client
+	Centre        []int64   // centre of the coordinates in which changes are clipped
+	Walk          Walk      // the client's own Walk
 
-	// Weight is the distance that λ moves, in units of one client's change, if all clients of
-	// the plan answer with the same change. It is α times the number of clients.
+	// Weight is α times the number of clients of the plan. If all of them answer with the same
+	// change, λ moves by Weight times that change.
 	Weight float64
 }
 
@@ -119,20 +120,20 @@ type Memory struct {
 }
 
 // A Walk is the half of a method that computes λ from opened sums. The server and every client
-// have a Walk.
+// have a Walk of their own.
 type Walk interface {
-	// Step returns the move of λ after plan number n, for the opened sum of the given number of
-	// answers. The damping is alpha·2^-DampingBits, and the sum is in coordinates around centre.
-	// Step returns nil if the result is not finite or does not fit on the lattice.
+	// Step returns the Move to the λ after plan number n. sum is the opened sum of the given
+	// number of answers, in coordinates around centre. The damping is alpha·2^-DampingBits. Step
+	// returns nil if the result is not finite or does not fit on the lattice.
 	Step(n, answers int, alpha int64, sum, centre []int64) Move
 
 	// Begin returns candidate moves from zero to the λ before the first outcome. End returns
-	// candidate moves from the λ after the last outcome to the final λ. The caller makes the
-	// first move that leads to a proper distribution.
+	// candidate moves from the λ after the last outcome to the final λ. The caller commits the
+	// first candidate that leads to a proper distribution.
 	Begin() []Move
 	End() []Move
 
-	// Save returns the state that the walk has in addition to λ, or nil if it has none. Restore
+	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
 	// returns candidate moves to a saved λ and state. ended is true if the last outcome has been
 	// applied.
 	Save() []byte
@@ -151,20 +152,20 @@ type Move interface {
 }
 
 // Tolerance is the largest allowed difference between the λ of two machines if λ is computed in
-// floating-point arithmetic. The unit is an element's own scale: the precision for an element of
-// the precision, and the absolute value plus the root of the precision for an element of the
-// precision times the mean. After a thousand steps the rounding difference is about 2^-45.
+// floating-point arithmetic. The unit is the precision for an element of the precision, and the
+// absolute value plus the root of the precision for an element of the precision times the mean.
+// After a thousand steps the rounding difference is about 2^-45.
 const Tolerance = 0x1p-24
 
-// A Refining method has a solver that refines the factor of a client.
+// A Refining method has a solver that computes the clients' factors.
 type Refining interface {
 	Method
 
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the half of a client whose factor is refined by s. s is the
-	// method's own solver, or a solver that wraps it.
+	// NewSolverClient returns the client's half of the method, with the factor computed by s. s
+	// is the method's own solver, or a solver that wraps it.
 	NewSolverClient(s solver.Solver) Client
 }
 
@@ -176,13 +177,13 @@ type Single interface {
 	Mechanism() *dpmech.GaussianSum
 }
 
-// A Signalled method computes the posterior from sums over clients. The width of its intervals
-// follows from one public number.
+// A Signalled method computes the posterior from sums over clients. One public number determines
+// how wide its intervals are.
 type Signalled interface {
 	Method
 
-	// Signal returns S = Mμ/√d for M clients and d coordinates. A client's releases cost as much
-	// as one Gaussian release of parameter μ, under the noise of M clients.
+	// Signal returns S = Mμ/√d for M clients and d coordinates. μ is the parameter of the
+	// Gaussian release that costs as much as all releases of a client, if M clients add noise.
 	Signal() float64
 }
 
@@ -211,8 +212,8 @@ type Stepped interface {
 	// Steps describes the private steps of clients.
 	Steps() *Steps
 
-	// Sampled returns the mechanism of every step, for the number of records for which the
-	// method states its cost. For a client with another number of records the batches differ,
+	// Sampled returns the mechanism of every step. It is for the number of records for which the
+	// method computes its cost. For a client with another number of records the batches differ,
 	// but the clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
 
@@ -220,12 +221,12 @@ type Stepped interface {
 	// false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
-	// AveragedNoise returns the sd of a client's noise on the sum of its clipped gradients,
-	// averaged over all steps and their draws of θ.
+	// AveragedNoise returns the sd of the average of a client's noise on its sums of clipped
+	// gradients, over all steps and their draws of θ.
 	AveragedNoise() float64
 
-	// ClosedFormNoise returns τ, the sd of the noise of all clients on the sum of clipped
-	// gradients, averaged over the last steps. Clients propose the average of q over these
+	// ClosedFormNoise returns τ, the sd of the average over the last steps of the noise of all
+	// clients on their sums of clipped gradients. Clients propose the average of q over the same
 	// steps.
 	ClosedFormNoise() float64
 }
@@ -242,7 +243,7 @@ func StepsOf(m Method) (*Steps, bool) {
 // Steps describes private steps over batches. All of its fields are computed from public
 // numbers.
 type Steps struct {
-	Round    int // number of steps of a client in one round
+	Round    int // number of steps of a client in each round
 	Total    int // number of steps of a client in the whole study
 	Rate     float64
 	StepSize float64 // size of the first step; it falls linearly to this size times the study's Decay
@@ -263,7 +264,7 @@ type Device interface {
 	OnDevice() error
 }
 
-// A DeviceClient is a [Client] whose steps a device may take.
+// A DeviceClient is a [Client] that may take its steps on a device.
 type DeviceClient interface {
 	Client
 
@@ -275,14 +276,14 @@ type DeviceClient interface {
 
 // Noise describes the noise of a release.
 type Noise struct {
-	Clip       float64 // clip C
+	Clip       float64 // clip C of a release
 	Multiplier float64 // noise multiplier σ
 	SD         float64 // sd of a client's noise in one release
 	Sigma      int64   // sd of a client's noise, in steps of the lattice
 	Lattice    dpmech.Lattice
 }
 
-// noisy is the part of a mechanism's interface that NoiseOf needs.
+// noisy is implemented by the mechanisms that NoiseOf describes.
 type noisy interface {
 	Clip() float64
 	NoiseMultiplier() float64
@@ -295,5 +296,6 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft returns the complete method for a noise multiplier.
+// A Draft is a method whose noise multiplier is not yet known. It returns the method for a noise
+// multiplier.
 type Draft func(multiplier float64) (Method, error)

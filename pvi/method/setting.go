@@ -15,14 +15,17 @@ import (
 )
 
 const (
-	// DampingBits is the precision of the damping: α is a multiple of 2^-DampingBits.
+	// DampingBits is the number of binary digits of the damping: α is a multiple of
+	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits lets a change be 2^headroomBits times as large as the largest factor that the
-	// records could need. Changes can be that large before the factors converge.
+	// headroomBits is the room that a message has for large changes: 2^headroomBits times the
+	// largest factor that the records could need. Changes can be that large before the factors
+	// converge.
 	headroomBits = 6
 
-	// wideBits is the number of bits that an element of λ may need.
+	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has
+	// 128.
 	wideBits = 126
 
 	// keptPrior is the largest number of natural parameters of a prior with independent
@@ -38,13 +41,13 @@ type Setting struct {
 	Family      gaussian.Family // family of q
 	Coordinates *lambda.Coordinates
 	Clients     int          // number of clients in the roster
-	MinClients  int          // U_min, the smallest number of answers for which a sum is opened
-	Digest      phase.Digest // identity of the protocol
+	MinClients  int          // U_min, the smallest number of answers for which the coordinator opens a sum
+	Digest      phase.Digest // identity of the protocol, which every message carries
 
 	prior []float64 // natural parameters of the prior; nil if the prior is long
 }
 
-// NewSetting returns the setting of a study for a roster. The study must have the scale of each
+// NewSetting returns the setting of a study for a roster. The study must state the scale of each
 // of its columns.
 func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Setting, error) {
 	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Digest: digest}
@@ -89,7 +92,7 @@ func (s *Setting) PriorAt(i int) float64 {
 }
 
 // Shares returns the number of clients' noise shares that together hide a client or record from
-// the observer against whom the study states its privacy target.
+// the observer that the study's privacy target refers to.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
 		return s.MinClients - s.Study.Federation.Colluders
@@ -108,9 +111,9 @@ func (s *Setting) Plans() int {
 }
 
 // ChangeClip returns the clip C of a change of natural parameters. If the study gives no clip, C
-// is half of the precision that a client adds that has the nominal number of records of unit
-// length. If clients divide their records into parts, C is the clip of one part, computed from
-// the number of records of one part.
+// is half of the precision that the nominal number of records, each of unit length, adds to a
+// coefficient. If clients divide their records into parts, C is the clip of one part, computed
+// from the number of records of one part.
 func (s *Setting) ChangeClip() float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -120,8 +123,8 @@ func (s *Setting) ChangeClip() float64 {
 }
 
 // RecordBound returns an upper bound on the norm of a record's natural parameters. For a
-// conjugate model the bound is that on the record's statistics. For other models the bound is
-// rough.
+// conjugate model it is the bound on the record's statistics. For other models it is a rough
+// bound.
 func (s *Setting) RecordBound() float64 {
 	squares, fourths := s.Study.RegressorBounds()
 	if linear := s.Model.Linear(); linear != nil {
@@ -130,8 +133,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns the given solver. If the study splits the prior among clients, it returns a
-// wrapper of the solver that uses the client's share of the prior.
+// SplitPrior returns the solver of. If the study splits the prior among clients, it returns a
+// wrapper of this solver that uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -139,7 +142,7 @@ func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	return of
 }
 
-// NewSolver returns the study's solver without noise for a client's records.
+// NewSolver returns the solver that the study names, without noise, for a client's records.
 func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	in := s.Study.Inference
 	if in.Solver == study.Conjugate {
@@ -156,7 +159,7 @@ func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	return s.SplitPrior(refine), nil
 }
 
-// Messages describes the numbers that clients send in the rounds.
+// Messages describes the vectors that clients send in the rounds.
 type Messages struct {
 	Size     int            // number of elements of a release, and of an opened sum
 	Lattice  dpmech.Lattice // lattice of the elements
@@ -164,15 +167,15 @@ type Messages struct {
 	Exponent int            // element n of λ stands for n·2^-Exponent
 }
 
-// HiddenMessages describes the messages of changes of λ that a mechanism hides.
+// HiddenMessages describes messages that are changes of λ plus the noise of the mechanism m.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	limit := m.MaxTotal() / int64(s.Clients)
 	return s.changes(m.Lattice(), limit, float64(m.MaxTotal()))
 }
 
-// FactorMessages describes the messages of changes of factors without a mechanism. An element of
-// a factor is at most the bound on a record times the largest number of records of a client,
-// plus noise.
+// FactorMessages describes messages that are changes of factors and are not hidden by a
+// mechanism. An element of a factor is at most the bound on a record times the largest number of
+// records of a client, plus noise.
 func (s *Setting) FactorMessages(noise float64) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
 	largest += noise

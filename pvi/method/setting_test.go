@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// TestPriorThatIsNotKept checks the elements of a prior that is too long to keep in memory. They
-// must equal the elements that the family computes.
+// TestPriorThatIsNotKept checks that PriorAt returns the elements that the family computes, for
+// a prior that is too long to keep in memory.
 func TestPriorThatIsNotKept(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60", Inference: "rounds = 6\nq = \"diagonal\"",

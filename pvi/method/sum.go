@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods that hide all releases by one [dpmech.GaussianSum]. It computes
-// their cost.
+// A Sum is the base of methods that hide all releases with the same [dpmech.GaussianSum]. It
+// computes the cost of the releases.
 type Sum struct {
 	*Setting
 	mechanism *dpmech.GaussianSum
@@ -28,7 +28,8 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages, which completes the base. It returns err.
+// SetMessages sets the description of the messages, without which the base is incomplete. It
+// returns err.
 func (s *Sum) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err

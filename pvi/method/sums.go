@@ -13,14 +13,14 @@ import (
 )
 
 // Sums is the base of methods that make one release in each round. Each release is hidden by its
-// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. A round whose
-// clip is w and whose noise multiplier is σ/w has the same noise as every other round. It costs
-// w² times as much as a round of clip 1, in units of the squared parameter of a Gaussian
-// release. Sums computes the cost of all rounds.
+// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. If a round has
+// clip w and noise multiplier σ/w, its noise is the same for every w, and it costs w² times as
+// much as a round of clip 1. Costs are squared parameters μ² of Gaussian releases. Sums computes
+// the cost of all rounds.
 type Sums struct {
 	*Setting
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
-	dearest    []*dpmech.GaussianSum // the same mechanisms, by decreasing cost
+	dearest    []*dpmech.GaussianSum // the same mechanisms, the most expensive round first
 	messages   Messages
 }
 
@@ -39,7 +39,7 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
 			return nil, errDifferent
 		}
-		// A product that is rounded to below a power of two would have another lattice.
+		// A product that rounding made smaller than a power of two would have another lattice.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}
@@ -67,7 +67,7 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 	return b, nil
 }
 
-// Mechanism returns the mechanism of a round, from 1.
+// Mechanism returns the mechanism of a round, counted from 1.
 func (s *Sums) Mechanism(round int) *dpmech.GaussianSum { return s.mechanisms[round-1] }
 
 // Messages implements [Method].
@@ -89,8 +89,8 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 // ReleasesAfter implements [Method].
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
-// Event implements [Method]. It returns the cost of the most expensive rounds, which covers a
-// client that missed any of the others.
+// Event implements [Method]. It returns the cost of the most expensive rounds, which is an upper
+// bound for a client that answered other rounds.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }

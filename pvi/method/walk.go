@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/lambda"
 )
 
-// Moves implements the walk of methods whose opened sums are changes of λ. Such methods embed
-// it. All machines have the same bits of λ, because λ is a sum of integers.
+// Moves implements [Walk] for methods whose opened sums are changes of λ. Such methods embed it.
+// All machines compute the same bits of λ, because λ is a sum of integers.
 type Moves struct {
 	Coordinates *lambda.Coordinates
 }
@@ -40,8 +40,8 @@ func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
 	return []Move{&replacement{to: to}}, nil
 }
 
-// A change is a move that adds alpha times a sum to λ. Back subtracts it again, which is exact,
-// so a change needs no copy of the old λ.
+// A change is a [Move] that adds alpha times a sum to λ. Back subtracts it again, which is
+// exact, so a change needs no copy of the old λ.
 type change struct {
 	in          *lambda.Coordinates
 	sum, centre []int64
@@ -60,14 +60,14 @@ func (c *change) Back(at []lambda.Wide) []lambda.Wide {
 
 func (*change) Commit() {}
 
-// stay is the move that leaves λ unchanged.
+// stay is the [Move] that leaves λ unchanged.
 type stay struct{}
 
 func (stay) To(at []lambda.Wide) []lambda.Wide   { return at }
 func (stay) Back(at []lambda.Wide) []lambda.Wide { return at }
 func (stay) Commit()                             {}
 
-// A replacement is a move that replaces λ by another vector.
+// A replacement is a [Move] that replaces λ by another vector.
 type replacement struct{ to, from []lambda.Wide }
 
 func (r *replacement) To(at []lambda.Wide) []lambda.Wide {

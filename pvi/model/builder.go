@@ -14,24 +14,24 @@ import (
 // Builder builds a record program. Its methods return expressions, which can be nested without
 // checks: a builder keeps the first mistake, and [Builder.Build] returns it as an error.
 //
-// A builder derives the phase of an expression from its arguments. The phase says whether the
+// A builder derives the [ir.Phase] of an expression from its arguments. It is one of three: the
 // expression is computed once, once in a step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
-	known   map[string]int // index of each node by its canonical form; equal expressions share a node
+	known   map[string]int // index of each node, by its canonical form; equal expressions share a node
 	err     error
 }
 
-// Expr is an expression that a builder made.
+// Expr is an expression of a program that a Builder builds.
 type Expr struct{ node int }
 
-// NewBuilder starts a program with the name of its family.
+// NewBuilder starts a program for the named family of models.
 func NewBuilder(name string) *Builder {
 	return &Builder{program: ir.Program{Name: name}, known: map[string]int{}}
 }
 
-// fail stores the error unless an earlier one is stored.
+// fail stores the error unless an earlier error is stored.
 func (b *Builder) fail(format string, args ...any) Expr {
 	if b.err == nil {
 		b.err = fmt.Errorf("building %s: "+format, append([]any{b.program.Name}, args...)...)
@@ -44,7 +44,8 @@ func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column with several real numbers in a row. entries has their names.
+// Reals declares a column that has several real numbers in each row. entries has the names of
+// these numbers.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -81,8 +82,8 @@ type Distribution struct {
 	Args    []Expr
 }
 
-// Of returns a distribution. Its arguments are constants or expressions of parameters that were
-// declared before.
+// Of returns a distribution. Its arguments are constants, or expressions of parameters that are
+// already declared.
 func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
 
 // Normal returns the distribution N(Mean, SD²) with constant arguments.
@@ -144,7 +145,8 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node, or returns an equal node that exists.
+// node adds a node to the program. If the program has an equal node, it returns that node
+// instead.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {

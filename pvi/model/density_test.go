@@ -26,13 +26,13 @@ var (
 // A row is one record: the values of each column by the column's name.
 type row map[string][]float64
 
-// A truth is a program with a second implementation of its log density: plain code for the
-// constrained parameters by name, with functions of package math only.
+// A truth is a program with a second, independent implementation of its log density: plain Go
+// with package math, which takes the constrained parameters by name.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest count in a sum over outcomes; 0 for real outcomes, −1 for models
-	// without a one-dimensional outcome.
+	// top is the largest count over which probabilities are summed; 0 for real outcomes, −1 for
+	// models whose outcome is not one number.
 	top int
 }
 
@@ -186,7 +186,7 @@ func (f truth) model(t *testing.T) *model.Model {
 	return m
 }
 
-// record draws a random row within the bounds of the columns.
+// record draws a row at random within the bounds of the columns.
 func record(m *model.Model, rng *rand.Rand) row {
 	r := row{}
 	for _, c := range m.Columns() {
@@ -256,8 +256,8 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// Densities of one-dimensional outcomes add up to 1, and predictions are the means and
-// probabilities under those densities.
+// For one-dimensional outcomes, densities add up to 1, and predictions are the means and
+// probabilities that follow from the densities.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -19,7 +19,7 @@ type Description struct {
 	Record string
 	// Columns describes the columns that the model reads, with their public bounds.
 	Columns []string
-	// Prediction describes the prediction; empty if there is none.
+	// Prediction describes the prediction of the outcome; empty if there is none.
 	Prediction string
 }
 
@@ -82,7 +82,7 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words prints expressions. Its output has a bounded length for any program.
+// words turns expressions into text of bounded length.
 type words struct {
 	p       *ir.Program
 	written int
@@ -174,8 +174,8 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of a node. A sum that is multiplied or subtracted is in
-// brackets.
+// operand returns the text of argument k of a node. It puts a sum in brackets if the sum is
+// multiplied or subtracted.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -197,8 +197,8 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the name of an element. It is the name of an entry of the column or parameter,
-// if entries have names.
+// element returns the text for one element of a column or parameter: the name of the entry, if
+// entries have names.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// The example builds a model that a study file cannot express: a share of the counts is always
-// zero.
+// This example builds a model that a study file cannot express: a mixture of a count that is
+// always zero and a Poisson count.
 func ExampleBuilder() {
 	b := model.NewBuilder("zero-inflated counts")
 	y, zero := b.Integer("y", 0, 1000), b.Integer("is_zero", 0, 1)
@@ -18,8 +18,7 @@ func ExampleBuilder() {
 	beta := b.Vector("beta", []string{"age", "dose"}, model.Free, b.Normal(model.Normal{SD: 1}))
 	share := b.Scalar("share", ir.Constraint{Kind: ir.Both, Upper: 1}, b.Of(ir.Beta, b.Number(1), b.Number(4)))
 
-	// A count that is always zero has log density 0 at zero and a very low log density at other
-	// values.
+	// The first component has log density 0 at zero and a very low log density at other counts.
 	never := b.Mul(b.Apply(ir.Sub, b.Number(1), zero), b.Number(-1e6))
 	m, err := b.Build(b.LogMix(share, never, b.LogDensity(ir.PoissonLog, y, b.Linear(x, beta))))
 	if err != nil {

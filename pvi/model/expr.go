@@ -60,9 +60,9 @@ func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatV
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
 // Gather returns table[index]. If the table is the result of elementwise operations, Gather
-// gathers their arguments first, and applies the operations to the record's element only. The
-// record then depends on parameters directly, so the norm of its gradient is exact and cheap to
-// compute.
+// gathers the arguments of these operations, and applies the operations to the gathered
+// elements. The record then depends on parameters directly, so the norm of its gradient is exact
+// and cheap to compute.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -80,12 +80,12 @@ func (b *Builder) Gather(table, index Expr) Expr {
 	return b.bridge(ir.Gather, []Expr{table, index}, 0)
 }
 
-// GatherRow returns the row of a matrix whose number is index.
+// GatherRow returns row number index of a matrix.
 func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
 
-// scalar reports whether the value of a node is known to be a single number.
+// scalar reports whether the builder knows that the value of node i is a single number.
 func (b *Builder) scalar(i int) bool {
 	switch n := b.program.Nodes[i]; {
 	case n.Op == ir.Const:
@@ -99,8 +99,8 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node. The node's phase is the join of the phases of its arguments. If an argument
-// depends on records, apply passes the shared arguments through Global.
+// apply adds a node. A node's phase is the latest phase of its arguments. If an argument depends
+// on records, apply passes the arguments that do not depend on records through Global.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {
@@ -120,7 +120,7 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node that reads args[table], a table of parameters, for every record.
+// bridge adds a node that, for every record, reads the parameters in args[table].
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

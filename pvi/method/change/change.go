@@ -1,6 +1,7 @@
 // Package change is the method of studies whose privacy unit is the client. A client releases
 // the clipped change of its factor plus its share of the noise, and the coordinator opens only
-// the sum over the clients that answered. The local solver uses the records without noise.
+// the sum over the clients that answered. Inside a client, the solver uses the records without
+// noise.
 package change
 
 import (
@@ -13,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method releases changes of clients' factors.
+// A Method is the method whose clients release the clipped changes of their factors.
 type Method struct {
 	*method.Sum
 	method.Moves
@@ -45,16 +46,16 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// doubt is the smallest ratio of signal to noise for which a forecast is not doubtful. The
-// signal is that of each direction, if it is spread evenly. The noise is the amount by which
-// noise may lower the precision in one direction.
+// doubt is the smallest ratio of signal to noise at which a forecast is not marked as doubtful.
+// The signal is the largest possible sum of changes, evenly spread over d directions. The noise
+// is the amount by which noise may lower the precision in one direction.
 //
 // Noise of sd s on a d×d precision has eigenvalues down to −2s√d (on a diagonal one, elements
-// down to about −2s), and a signal of norm L has at most L/√d in every direction. The noise of
-// one round decides, because λ does not move until a round is accepted. In the demonstration (d
-// = 7), with ε of 0.6, 0.8, 1 and 1.5 and L of 1, 1.3, 1.6 and 2.3 times that amount, 42 %, 16
-// %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no round is rejected at L
-// = 1.
+// down to about −2s), and a signal of norm L has L/√d in each direction. The noise of one round
+// decides, because λ does not move until a round is accepted. In the demonstration (d = 7), with
+// ε of 0.6, 0.8, 1 and 1.5, L is 1, 1.3, 1.6 and 2.3 times the L at which signal and noise are
+// equal, and 42 %, 16 %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no
+// round is rejected if they are equal.
 const doubt = 1.9
 
 // Forecast implements [method.Method].
@@ -95,7 +96,7 @@ type client struct {
 	method *Method
 	spent  method.Spent
 	noise  dpmech.Noise
-	exact  []int64 // clipped change without noise
+	exact  []int64 // clipped change without noise, which becomes part of the client's factor
 }
 
 // Release implements [method.Client]. The client stores the clipped change without noise.

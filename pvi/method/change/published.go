@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A published method is a Method whose clients store the change with their own noise. Its
-// claimed cost is that of the opened sums. [PublishedMu] computes the true cost.
+// A published method is a Method whose clients store the change together with their own noise.
+// It claims the cost of the opened sums, and [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
 // Published implements [method.Unsound].
@@ -22,9 +22,9 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. It returns 1: there is a proof only that the client's own
-// noise hides its change. The client's factor contains the noise of earlier rounds, and later
-// sums reveal that noise.
+// Proved implements [method.Unsound]. It returns 1, because only the client's own noise provably
+// hides its change: the client's factor contains the noise of earlier rounds, and later sums
+// reveal that noise.
 func (p published) Proved(int) int { return 1 }
 
 // Truth implements [method.Unsound]. Like Claim, it assumes that only U_min clients answer.
@@ -66,28 +66,29 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 	return true, nil
 }
 
-// PublishedMu returns the privacy loss of a client through T opened sums under the bookkeeping
-// of Sharma (2019), algorithm 3, in which every client adds its own noisy change to its factor.
-// The loss is the exact Gaussian-DP parameter μ for removing all records of a client whose
-// change saturates the clip in every round. It is for a linear (conjugate) model in which no
-// other client's change is clipped.
+// PublishedMu returns the privacy loss of a client through the T opened sums of a study in which
+// every client adds its own noisy change to its factor (Sharma 2019, algorithm 3). The loss is
+// the exact Gaussian-DP parameter μ for removing all records of a client whose change saturates
+// the clip in every round. It is for a linear (conjugate) model in which no other client's
+// change is clipped.
 //
-// clients is M. noiseMultiplier is σ: a client's share of the noise has standard deviation
-// σC/√M. damping(t) is α_t for rounds t = 1..rounds. The paper claims √rounds/σ.
+// clients is M, and rounds is T. noiseMultiplier is σ: a client's share of the noise has
+// standard deviation σC/√M, where C is the clip. damping(t) is α_t for rounds t = 1..T. The
+// paper claims √T/σ.
 //
 // Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without
 // them, N_t is the round's noise, and L_t is the noise in the other clients' factors. With n_t
 // the share of the client, L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t). The noise in the client's own
 // factor hides nothing, because its change is saturated. The sums are Gaussian with a mean shift
-// of 1 in every round, so μ² = 1ᵀΣ⁻¹1. The Kalman filter of L given the sums computes μ in
-// O(rounds).
+// of 1 in every round, so μ² = 1ᵀΣ⁻¹1, where Σ is their covariance. A Kalman filter that
+// predicts L from the sums computes μ in O(T).
 func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {
 	total := noiseMultiplier * noiseMultiplier
 	others := total * float64(clients-1) / float64(clients)
 	var (
 		muSquared float64
-		mean      float64 // difference in E[−L | sums so far] between c = 1 and c = 0
-		variance  float64 // variance of L given the sums so far
+		mean      float64 // difference in E[−L | earlier sums] between c = 1 and c = 0
+		variance  float64 // variance of L given the earlier sums
 	)
 	for t := 1; t <= rounds; t++ {
 		alpha := damping(t)

@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/method/steps"
 )
 
-// batches computes the sampling of clients' records.
+// batches computes how a client draws batches from its records.
 type batches struct{ *steps.Gradients }
 
 // stated returns the number of records for which the method computes its cost.
@@ -17,7 +17,7 @@ func (b batches) stated() int {
 	return b.Study.Federation.MaxRecords
 }
 
-// sampling returns the sampling of a client with the given number of records.
+// sampling returns how a client with the given number of records draws batches.
 //
 // A batch of a fixed size is the same share of every client's records, rounded down, so that no
 // client's cost exceeds the cost that the study states. A client without records has empty

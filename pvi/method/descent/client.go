@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client takes its steps on the processor or on a device.
+// A client takes its steps on the CPU or on a device.
 type client struct {
 	*steps.Client
 	method *Method
@@ -20,14 +20,14 @@ func (m *Method) OnDevice() error {
 	if err := m.Model.OnDevice(); err != nil {
 		return err
 	}
-	// The client's OnDevice returns the remaining errors. It needs no records for them.
+	// This check needs no records. The client's OnDevice makes the checks that need records.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		return nil // The study requires records. The client's OnDevice checks again with the records.
+		return nil // A study that requires records accepts no empty shard. The client's OnDevice checks again with its records.
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // The client's OnDevice checks again with the records.
+		return nil // The client's OnDevice checks again with its records.
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

@@ -19,7 +19,7 @@ type Method struct {
 	method.Moves
 	gradients *steps.Gradients
 	batches   batches
-	start     *dpmech.GaussianSum // mechanism of the starting statistics; nil if clients start at q
+	start     *dpmech.GaussianSum // mechanism that releases the starting statistics; nil if clients start at q
 }
 
 // New derives the method without its noise multiplier.
@@ -55,11 +55,11 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 	return m, m.SetMessages(s.FactorMessages(0))
 }
 
-// newStart returns the mechanism of the statistics from which clients start, or nil if clients
-// do not start from statistics. T gradient steps with noise multiplier σ cost about μ² = q²T/σ²
-// (exactly so for full batches, see [accountant]), and the statistics cost their share of the
-// total μ². The accountant composes the exact costs of both, and the study calibrates them
-// together.
+// newStart returns the mechanism that releases the statistics from which clients start, or nil
+// if clients do not start from statistics. T gradient steps with sampling rate q and noise
+// multiplier σ cost about μ² = q²T/σ² (exactly so for full batches, see [accountant]), and the
+// statistics cost their share of the total μ². The accountant composes the exact costs of both,
+// and the study calibrates them together.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	share := m.Study.Inference.Descent.StartShare
 	if share == 0 {
@@ -109,7 +109,7 @@ func (m *Method) Event(shares int, adjacency accountant.Adjacency, releases int)
 	return m.eventOf(m.Sampled(), shares, adjacency, releases)
 }
 
-// eventOf returns the cost of the first releases if the steps use the given mechanism.
+// eventOf returns the cost of a client's first releases if the steps use the given mechanism.
 func (m *Method) eventOf(sampled *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.start == nil || releases == 0 {
 		return steps.EventOf(sampled, shares, adjacency, releases)
@@ -128,10 +128,10 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 	return accountant.Composed{m.start.EventFor(1, adjacency), after}, err
 }
 
-// Adjacencies implements [method.Method]. If batches are a share of a client's records, the
-// batch size and the divisor of the sums depend on the number of records. The cost is then
-// unknown under an adjacency for which this number is private, so Adjacencies returns only the
-// study's own adjacency.
+// Adjacencies implements [method.Method]. If a batch is a share of a client's records, the batch
+// size and the divisor of the sums depend on the number of records. The cost is then unknown
+// under an adjacency that treats this number as private, so Adjacencies returns only the study's
+// own adjacency.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}
@@ -158,7 +158,7 @@ func (m *Method) CheckShard(s *shard.Shard) error {
 	return nil
 }
 
-// Options returns the descent options of a client with the given number of records.
+// Options returns the settings of the solver for a client with the given number of records.
 func (m *Method) Options(records int) solver.DPSVIOptions {
 	return m.gradients.Options(m.Steps().Round, m.batches.rate(records))
 }

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// exponent is the precision of λ: elements of λ are multiples of 2^-exponent. An element can be
-// as large as 2^66.
+// exponent sets the lattice of λ, whose elements are multiples of 2^-exponent and can be as
+// large as 2^66.
 const exponent = 60
 
 // A Method is gradient descent with sums of gradients over all clients.
@@ -46,7 +46,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// sampling returns the sampling of clients' records.
+// sampling returns how clients draw batches from their records, for any number of records.
 func (m *Method) sampling(int) dpmech.Sampling {
 	if rate := m.gradients.Steps.Rate; rate < 1 {
 		return dpmech.Poisson{Rate: rate}
@@ -107,7 +107,7 @@ type client struct {
 	spent  method.Spent
 }
 
-// Release implements [method.Client]. The task's Walk must come from the same method.
+// Release implements [method.Client]. The Walk of the task must come from the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	c.spent.Statistics++
 	return true, c.sums.Release(dst, t.Walk.(*walk).query(t.Number), src)

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A walk computes the gradient descent from the opened sums. λ is the difference between the
-// natural parameters of q and of the prior, rounded to the lattice.
+// A walk runs the gradient descent that computes q from the opened sums. λ is the difference
+// between the natural parameters of q and of the prior, rounded to the lattice.
 type walk struct {
 	setting  *method.Setting
 	messages method.Messages
@@ -44,7 +44,7 @@ func (w *walk) draw(number int) []float64 {
 	return w.epsilon
 }
 
-// query returns the point θ at which clients compute the gradients of a plan.
+// query returns the request for the gradients of a plan, at the θ of the plan's step.
 func (w *walk) query(number int) *gpu.Query { return w.descent.Query(w.state, w.draw(number)) }
 
 // Step implements [method.Walk].
@@ -97,8 +97,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// to returns the move to the λ of a state, computed from the last q or from the averaged q. It
-// returns nil if λ does not fit on the lattice.
+// to returns the move to the λ of a state: the state's present q, or the q averaged over steps
+// if averaged is true. It returns nil if λ does not fit on the lattice.
 func (w *walk) to(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}
@@ -111,7 +111,7 @@ func (w *walk) to(state []float64, averaged bool) method.Move {
 	return m
 }
 
-// A move is a method.Move that sets the walk to a state of the descent.
+// A move is a [method.Move] that sets λ and the state of the descent.
 type move struct {
 	walk           *walk
 	state          []float64

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// diverging is a solver that returns ErrDiverged. still is a solver that proposes no change.
+// The Propose method of diverging returns ErrDiverged, and that of still proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -34,8 +34,8 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// TestDivergenceOfAPartIsPrivate lets the solver of one part diverge, which is private
-// information. The part must add nothing to the sum, and the other parts must add their changes.
+// TestDivergenceOfAPartIsPrivate checks what happens if the solver of one part diverges, which
+// is private. The part must add nothing to the sum, and the other parts must add their changes.
 // The client must answer and be charged.
 func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{

@@ -3,11 +3,11 @@
 // changes (Heikkilä et al., "Differentially private partitioned variational inference", 2023,
 // section 3: "local averaging" and "virtual PVI clients").
 //
-// A part's change in a round is a function of its own records, the public plan, and the factor
-// that the proposal replaces. This factor is computed from λ, from the client's own releases, or
-// from the part's own earlier changes before noise. So a record that is added or removed changes
-// one of the K clipped vectors of every round and no other vector. The sensitivity is 2C (see
-// [dpmech.Config.Aggregates]).
+// A part's change in a round is a function of its own records, the public plan, and a factor
+// from before the round. This factor is computed from λ, from the client's own releases, or from
+// the part's own earlier changes before noise. So a record that is added or removed changes one
+// of the K clipped vectors of every round and no other vector. A changed vector moves by at most
+// 2C, where C is the clip of a part (see [dpmech.Config.Aggregates]).
 //
 // The part of each record is drawn once for the whole study, independently of all other records.
 // Given the parts of the other records, the sensitivity is 2C. Averaging over the draws costs no
@@ -23,7 +23,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method releases the sum of the changes of a client's parts.
+// A Method is the method whose clients release the sum of the clipped changes of their parts.
 type Method struct {
 	*method.Sum
 	method.Moves
@@ -61,7 +61,7 @@ func (m *Method) Forecast() method.Forecast {
 // count returns K, the number of parts.
 func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
 
-// virtual reports whether parts have factors of their own.
+// virtual reports whether each part has a factor of its own, like a client.
 func (m *Method) virtual() bool {
 	in := m.Study.Inference
 	return !in.Partitions.Averaged && in.Factors == study.Exact
@@ -94,11 +94,11 @@ type client struct {
 	noise  dpmech.Noise
 
 	shard    *shard.Shard
-	of       []uint16 // part of each record
-	dealt    bool     // whether the parts were drawn
+	of       []uint16 // index of the part of each record
+	dealt    bool     // whether the parts of the records have been drawn
 	solvers  []solver.Solver
-	factors  [][]lambda.Wide // factors of the parts; nil unless each part has its own
-	proposed [][]int64       // clipped changes of the parts in the open plan, without noise
+	factors  [][]lambda.Wide // factors of the parts; nil unless each part has a factor of its own
+	proposed [][]int64       // clipped changes, without noise, that the parts proposed for the open plan
 	sum      *dpmech.Accumulator
 
 	current, cavity, target []float64 // scratch space
@@ -119,8 +119,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal draws the part of every record, and makes the solvers of the parts. After the first call
-// it does nothing.
+// deal draws the part of every record, and makes the solvers of the parts. It does so only at
+// the first call.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -160,7 +160,7 @@ func (m *Method) partSolver(s *shard.Shard) (solver.Solver, error) {
 	return solver.New(in.Solver, in.Ascent, solver.Times(l, times))
 }
 
-// add adds up the changes that the parts propose.
+// add adds the clipped changes that the parts propose to the client's sum.
 func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 	c.sum.Reset()
 	if err := c.deal(src); err != nil {
@@ -190,9 +190,9 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced sets current to the factor that the proposal of part k replaces. If the study
-// averages over parts, it is the client's factor. If parts have factors, it is the part's own
-// factor. Otherwise it is the part's share of a tied factor.
+// replaced sets current to the factor from which part k computes its change. If the study
+// averages over parts, it is the client's factor. If each part has a factor, it is the part's
+// own factor. Otherwise it is the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -210,8 +210,8 @@ func (c *client) replaced(k int, t *method.Task) {
 	}
 }
 
-// change replaces the target by the part's summand of the client's change, in clipping
-// coordinates, and returns it.
+// change replaces c.target, the factor that a part proposes, by the part's contribution to the
+// client's change, in clipping coordinates, and returns it.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {
@@ -232,7 +232,8 @@ func (c *client) keep(k int) []int64 {
 	return c.proposed[k]
 }
 
-// Follow implements [method.Client]. The factor of every part moves by the part's own proposal.
+// Follow implements [method.Client]. The factor of every part moves by the change that the part
+// proposed.
 func (c *client) Follow(alpha int64, centre []int64) {
 	c.own.Follow(alpha, centre)
 	for k, factor := range c.factors {

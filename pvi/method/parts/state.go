@@ -42,8 +42,8 @@ func (c *client) Check(m *method.Memory, answered int) error {
 }
 
 // Restore implements [method.Client]. It returns an error if the client has released something
-// and m has no parts. The client would draw new parts, and a stored factor would then depend on
-// the records of two parts.
+// and m has no parts. Otherwise the client would draw new parts, and a stored factor would
+// depend on the records of two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {
 		return errors.New("parts were released and are not there, or are there and were not released")

@@ -1,4 +1,4 @@
-// Package plain is the method of studies without a privacy promise. A client sends the change
+// Package plain is the method of studies without a privacy guarantee. A client sends the change
 // of its factor that its solver proposes, without noise. These studies are for simulations and
 // for public records.
 package plain
@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method sends changes of factors without clipping or noise.
+// A Method is the method whose clients send changes of factors without clipping or noise.
 type Method struct {
 	*method.Setting
 	method.Moves

@@ -14,15 +14,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants determine settings that a study does not give, such as the number of passes of
-// a client over its records in the whole study and the smallest number of steps of a round.
+// These constants determine settings that a study does not give. passes is a client's number of
+// passes over its records in the whole study, and leastSteps is the smallest number of steps of
+// a round.
 const (
-	passes        = 20 // passes for each coordinate that moves in the same step
+	passes        = 20 // multiplied by the number of coordinates that move in the same step
 	leastSteps    = 2
-	clipSites     = 0.7 // clip, as a share of the norm of a typical site
-	clipIntact    = 1.7 // the same for studies with intervals, which do not account for clipping
-	reseatedShare = 2   // clusters may be moved in the first 1/reseatedShare of the steps
-	siteCost      = 10  // approximate ratio of the times for a site and for a gradient
+	clipSites     = 0.7 // clip, relative to the norm of a typical site
+	clipIntact    = 1.7 // clip if the study reports noise-aware intervals, which do not account for clipping
+	reseatedShare = 2   // clusters of a mixture may be moved in the first 1/reseatedShare of the steps
+	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
 // reached is the largest distance by which noise may move a coefficient on which the records
@@ -31,7 +32,8 @@ const (
 // other.
 const reached = 2
 
-// A Method releases the noisy sums of private expectation propagation.
+// A Method is the method whose clients release the noisy sums of private expectation
+// propagation.
 type Method struct {
 	*steps.Base
 	method.Moves
@@ -69,7 +71,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// derive returns the steps. It computes the settings that the study does not give.
+// derive returns the description of the steps, with the settings that the study does not give.
 func derive(s *method.Setting) (*method.Steps, error) {
 	in, nominal := s.Study.Inference, s.Study.Federation.NominalRecords
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Propagation.StepSize, InitialSD: in.Descent.InitialSD, Epoch: 1}
@@ -102,8 +104,8 @@ func derive(s *method.Setting) (*method.Steps, error) {
 
 // deriveClip sets the clip to a share of the norm of a record's typical site. In coordinates
 // around the mean of q, the site's precision times mean is about as long as the record's
-// gradient. The site's precision is the record's curvature, and contributes to the norm if all
-// of its elements are released.
+// gradient. The site's precision is about the record's curvature. It contributes to the norm
+// only if all of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -137,7 +139,7 @@ func stated(s *method.Setting) int {
 	return s.Study.Federation.MaxRecords
 }
 
-// sampling returns the random choice of batches from a client's records.
+// sampling returns how a client draws batches from its records.
 func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	switch {
 	case isPublished(s):
@@ -150,8 +152,8 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns an upper bound on the number of coordinates of θ that move in the same step
-// and ignore each other.
+// overlap returns an upper bound on the number of coordinates of θ on which one record depends.
+// A step moves these coordinates together, as if they were independent.
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -168,14 +170,13 @@ func glides(s *method.Setting) bool {
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap returns an upper bound on the number of coordinates of θ that move in the same step
-// and ignore each other.
+// Overlap returns an upper bound on the number of coordinates of θ on which one record depends.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged.
 func (m *Method) Glides() bool { return m.options.Glide }
 
-// Options returns the options with which clients move their factors.
+// Options returns the options of the clients' solver.
 func (m *Method) Options() ep.SEPOptions { return m.options }
 
 // startMean returns the mean of q at which the first sites are computed, or nil for the mean of
@@ -202,7 +203,7 @@ func drawnStart(s *method.Setting) []float64 {
 	return at
 }
 
-// newOptions computes the options with which clients move their factors.
+// newOptions computes the options of the clients' solver.
 func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	d, how := m.Steps(), m.Study.Inference.Propagation
 	o := ep.SEPOptions{
@@ -223,9 +224,9 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	return o
 }
 
-// leastPrecisions returns lower bounds on the precisions by which the steps divide gradients.
-// With total step length a, noise of sd τ in the gradient moves a coordinate by τa divided by
-// its precision. The bounds keep this distance within reached.
+// leastPrecisions returns lower bounds on the precisions by which the steps divide gradients. If
+// the steps have total length a, noise of sd τ in the gradient moves a coordinate by τa divided
+// by its precision. The bounds keep this distance below the constant reached.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -281,7 +282,8 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 }
 
 // A published method visits the records in the order of a random permutation. It claims the cost
-// of steps that draw one record each, independently of earlier steps.
+// of steps that draw one record each, independently of earlier steps. The claim is wrong, and
+// the true cost is larger.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -319,7 +321,7 @@ func (p published) Truth(e method.Estimates) method.Cost {
 	return truth
 }
 
-// Adjacencies implements [method.Method]. It returns the study's adjacency only, because the
+// Adjacencies implements [method.Method]. It returns only the study's adjacency, because the
 // number of steps of a pass reveals the number of records.
 func (p published) Adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{p.Study.Privacy.Adjacency}

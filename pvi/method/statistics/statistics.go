@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method releases clipped, noisy statistics of a client's records.
+// A Method is the method whose clients release clipped, noisy statistics of their records.
 type Method struct {
 	*method.Sum
 	method.Moves
@@ -45,8 +45,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns C, the clip of the study. If the study gives no clip, C is half of the public
-// bound on the norm of a record's statistics.
+// clip returns the clip of a record's statistics. If the study gives no clip, it is half of the
+// public bound on their norm.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -91,7 +91,7 @@ type client struct {
 	spent  method.Spent
 }
 
-// Release implements [method.Client]. The client may answer the plan again after an error,
+// Release implements [method.Client]. After an error the client may answer the plan again,
 // because it keeps the released statistics.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, &c.spent)

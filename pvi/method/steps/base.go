@@ -12,16 +12,16 @@ import (
 // Most is the largest number of noisy sums that a client may release.
 const Most = 10_000_000
 
-// LeastClip and MostClip are the limits of the clip. Between them every noise multiplier has a
-// lattice.
+// LeastClip and MostClip are the limits of the clip. A lattice exists for every clip between
+// them and every noise multiplier.
 const LeastClip, MostClip = 1e-50, 1e50
 
 // SampledRate is the default sampling rate of batches that do not contain all records.
 const SampledRate = 0.1
 
 // Affordable is the largest number of products of a record and a coordinate of θ that a client
-// should compute in a study, which takes a few minutes on one core. By default, batches are
-// sampled if a study needs more products.
+// should compute in a study, which takes a few minutes on one core. If full batches need more
+// products, batches are sampled by default.
 const Affordable = 1e11
 
 // OfRound returns the number of steps of a round, such that all rounds together have at least
@@ -30,24 +30,25 @@ func OfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }
 
-// A Config describes the mechanism that hides the steps.
+// A Config describes the mechanism that hides the private steps of clients.
 type Config struct {
 	Steps *method.Steps
-	Dim   int // length of a record's vector
+	Dim   int // length of the vector that a record contributes
 
 	// Releases is the number of clients whose noisy vectors are added up in one published sum.
 	Releases int
 
-	// Records is the number of records for which the method states its cost. It is the largest
+	// Records is the number of records for which the method computes its cost. It is the largest
 	// number of records of a client if the number is private, and the nominal number if batches
 	// have a fixed size.
 	Records int
 
-	// Sampling returns the sampling of a client with the given number of records.
+	// Sampling returns how a client with the given number of records draws batches.
 	Sampling func(records int) dpmech.Sampling
 }
 
-// A Base has the mechanism of methods whose clients take private steps. It computes their cost.
+// A Base has the mechanism of a method whose clients take private steps, and computes the
+// method's cost.
 type Base struct {
 	*method.Setting
 	config   Config
@@ -63,7 +64,7 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// By returns the mechanism for a sampling, a number of records and a noise multiplier.
+// By returns the mechanism for a way of sampling, a number of records and a noise multiplier.
 func (b *Base) By(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: b.config.Steps.Total,
@@ -78,15 +79,17 @@ func (b *Base) For(records int) (*dpmech.SampledSum, error) {
 	return b.By(b.config.Sampling(records), records, b.sampled.NoiseMultiplier())
 }
 
-// Sampling returns the sampling of a client with the given number of records.
+// Sampling returns how a client with the given number of records draws batches.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
-// Claimed returns the mechanism with the sampling that a publication's privacy claim assumes.
+// Claimed returns the mechanism with the sampling that a publication assumes in its privacy
+// claim.
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.By(sampling, b.config.Records, b.sampled.NoiseMultiplier())
 }
 
-// SetMessages sets the description of the messages, which completes the base. It returns err.
+// SetMessages sets the description of the messages, without which the base is incomplete. It
+// returns err.
 func (b *Base) SetMessages(m method.Messages, err error) error {
 	b.messages = m
 	return err
@@ -122,7 +125,7 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 }
 
 // EventOf returns the cost of the first steps of a mechanism. If batches are drawn for a whole
-// epoch at once, the first step is charged for the whole epoch.
+// epoch at once, the first step of an epoch is charged for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -153,8 +156,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
-// NewForecast returns the forecast, given the sd of a client's averaged noise. The clip applies
-// to the gradients of all draws of θ together.
+// NewForecast returns the forecast for a study in which the average of a client's noise over all
+// steps has sd averaged. The clip applies to the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Client is the client's half of a method whose solver takes private steps and proposes a
-// factor.
+// A Client is the client's half of a method in which the client takes private steps and sends
+// the resulting factor.
 type Client struct {
 	*method.Refiner
 	of    method.Stepped
@@ -38,10 +38,11 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 
 // shorten scales down the change of a factor of d coordinates so that no element exceeds room,
 // the largest value that fits into a message. With much noise, the steps may end at a mean or a
-// precision that does not fit. If the precision is diagonal, shorten multiplies both natural
-// parameters of such a coordinate by one number below 1. The new factor then lies between the
-// present and the proposed factor, and is proper if both are. Otherwise shorten multiplies all
-// coordinates by one number. The shortened change is a function of the releases.
+// precision that does not fit. If the precision is diagonal, shorten multiplies the natural
+// parameters of each coordinate that does not fit by a number below 1. The new factor then lies
+// between the present and the proposed factor, and is proper if both are. Otherwise shorten
+// multiplies all natural parameters by one number. The shortened change is a function of the
+// releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

@@ -16,65 +16,67 @@ import (
 // on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where neighbouring values
 // gave equally good results.
 const (
-	// These are the number of steps of a client in the whole study and the smallest number of
-	// steps of a round. The first pair is for batches of all records, the second for sampled
-	// batches.
+	// Total is the number of steps of a client in the whole study, and Least is the smallest
+	// number of steps of a round. The first pair is for batches of all records, the second for
+	// sampled batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// The travel of a client is its step size times its number of steps. These are the travels
-	// of all clients together, summed over all visits.
+	// These are upper bounds on the sum, over all clients and rounds, of the step size times the
+	// number of steps.
 	sequentialTravel, synchronousTravel = 80, 60
 
 	// largestStep is the largest change of the logarithm of an sd that one step should make.
 	largestStep = 0.4
 
-	// clipIntervals is the clip of studies with noise-aware intervals, as a share of a typical
-	// gradient. Clipping moves estimates, and the intervals do not account for this bias.
+	// clipIntervals is the clip of studies with noise-aware intervals, relative to the norm of a
+	// typical gradient. Clipping biases estimates, and the intervals do not account for this
+	// bias.
 	clipIntervals = 0.9
 
-	// manyRecords is the number of records of all clients above which the pace for many records
-	// is used.
+	// A study with more than manyRecords records, over all clients, uses paces.many.
 	manyRecords = 10_000
 
-	// In a study with few records and a signal below clearSignal, the clip and the travel are
-	// multiplied by signal/clearSignal, but by at least leastPace.
+	// In a study with few records whose ratio of signal to noise is below clearSignal, the clip
+	// and the travel are multiplied by signal/clearSignal, or by leastPace if that is larger.
 	clearSignal, leastPace = 25, 0.5
 )
 
 // A pace is the travel and the clip of a study, chosen by its number of records. With few
-// records the noise is the largest error. Then a smaller clip with longer steps is best, unless
-// the noise is so large that long steps consist mostly of noise. With many records the largest
-// errors are the bias of the clip and the jitter of the last steps. Then a larger clip with
-// shorter steps is best.
+// records most of the error is due to noise. Then a smaller clip with longer steps is best,
+// unless the noise is so large that long steps consist mostly of noise. With many records most
+// of the error is due to the bias of the clip and the noise of the last steps. Then a larger
+// clip with shorter steps is best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps.
 	// With a step size that falls linearly to zero, Adam moves a coordinate by half of the first
 	// step size per step on average. So travel is proportional to the distance that a coordinate
 	// can move, for any ε and dimension.
 	travel float64
-	clip   float64 // clip, as a share of a typical gradient
+	clip   float64 // clip, relative to the norm of a typical gradient
 }
 
 var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// The sum has all clients' records, so its noise is smaller relative to its signal.
+	// The opened sum is over all clients' records, so its noise is smaller relative to its
+	// signal.
 	summed: pace{10, 0.84},
 }
 
-// A Gradients computes the settings of the steps of a gradient descent.
+// Gradients has the settings of the steps of a gradient descent.
 type Gradients struct {
 	*method.Setting
 	Steps *method.Steps
 
-	// Summed is true if each round opens a sum over all clients that moves q.
+	// Summed is true if each round opens a sum of gradients over all clients, and q moves by
+	// that sum.
 	Summed bool
 }
 
-// NewGradients returns the steps of a study. It computes the settings that the study does not
-// give.
+// NewGradients returns the settings of the study's steps. It computes the settings that the
+// study does not give.
 func NewGradients(s *method.Setting, summed bool) (*Gradients, error) {
 	in := s.Study.Inference
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize, Epoch: 1}
@@ -151,10 +153,10 @@ func (g *Gradients) pace() pace {
 
 // signal returns the ratio of the sum of all records' gradients to its noise, in one coordinate
 // and over all steps of the study together. It assumes that all gradients have the norm of the
-// clip and the same direction. The ratio is N μ / √(d M), for N nominal records, d coefficients
-// and M clients that each add their own noise. An ε corresponds to noise of sd C/μ on the sum
-// over the whole study, for any number of steps (Gaussian differential privacy; for sampled
-// batches with much noise: Dong, Roth and Su 2022, theorem 11).
+// clip C and the same direction. The ratio is N μ / √(d M), for N nominal records, d
+// coefficients and M clients that each add their own noise. μ is the Gaussian-DP parameter of
+// the study's ε: noise of sd C/μ on the sum over the whole study has that ε, for any number of
+// steps (for sampled batches with much noise: Dong, Roth and Su 2022, theorem 11).
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
@@ -170,8 +172,9 @@ func (g *Gradients) signal() float64 {
 }
 
 // travel returns the product of a client's step size and number of steps. If opened sums over
-// all clients move q, it is the travel of the pace. Otherwise every visit of every client moves
-// q, in a synchronous round by the factor α, and the travel of all clients together is bounded.
+// all clients move q, it is the travel of the study's pace. Otherwise each round of each client
+// moves q, in a synchronous round by the factor α, and the travel of all clients together is
+// bounded.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -183,9 +186,9 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns the first sd of q, which is roughly the sd of the posterior. If opened sums
-// move q, the first sd is small for every study, because there are few steps with one draw of θ
-// each, and a wide q would make them noisy.
+// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. If
+// opened sums move q, this sd is small for every study: there are few steps, each with one draw
+// of θ, and a wide q would make them noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -193,8 +196,8 @@ func (g *Gradients) initialSD() float64 {
 	return 0.1
 }
 
-// ErrNoClip is the error for a study that gives no clip of gradients if the model has no
-// default.
+// ErrNoClip is the error for a study that gives no clip of gradients, if the model has no
+// default clip.
 var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
 
 func (g *Gradients) deriveClip() error {
@@ -217,8 +220,8 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns the norm of a record's whole contribution to a step, in units of the norm
-// of one gradient. The squared norms of the gradients of independent draws add up. A
+// contribution returns the norm of the vector that a record adds to a step, relative to the norm
+// of one gradient. The squared norms of the gradients at independent draws add up. A
 // preconditioned gradient has a second half, for the spread of q, with the same norm as the half
 // for the mean.
 func contribution(d study.Descent) float64 {
@@ -229,7 +232,7 @@ func contribution(d study.Descent) float64 {
 	return math.Sqrt(squares)
 }
 
-// Size returns the number of elements of a record's vector.
+// Size returns the number of elements of the vector that a record adds to a step.
 func (g *Gradients) Size() int {
 	size := g.Model.Dim() * g.Study.Inference.Descent.Draws
 	if g.Study.Inference.Descent.Gradients.Joint() {

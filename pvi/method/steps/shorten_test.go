@@ -7,9 +7,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// TestChangesBeyondAMessageAreShortened checks that a coordinate that does not fit into a
-// message is scaled down and keeps its direction, and that a coordinate that fits does not
-// change.
+// TestChangesBeyondAMessageAreShortened checks that shorten scales down a coordinate that does
+// not fit into a message and keeps its direction. A coordinate that fits must not change.
 func TestChangesBeyondAMessageAreShortened(t *testing.T) {
 	lattice, err := dpmech.NewLattice(30)
 	if err != nil {

@@ -3,17 +3,17 @@ package ir
 // Density is a family of log densities (or log probabilities).
 type Density uint8
 
-// These are the densities. The arguments, listed here in order, follow the variate. The numbers
-// are part of the canonical form.
+// These are the densities. After the variate, a density has the arguments that its comment
+// lists, in that order. The numbers of the constants are part of the canonical form.
 const (
 	NoDensity Density = iota
 
-	Normal          // mean, sd
+	Normal          // arguments: mean, sd
 	StudentT        // degrees of freedom, location, scale
-	Cauchy          // location, scale
-	Gamma           // shape, rate
-	InvGamma        // shape, scale
-	Exponential     // rate
+	Cauchy          // arguments: location, scale
+	Gamma           // arguments: shape, rate
+	InvGamma        // arguments: shape, scale
+	Exponential     // argument: rate
 	Beta            // shape parameters a and b
 	Dirichlet       // concentrations; the variate is a simplex
 	BernoulliLogit  // log odds of 1
@@ -32,7 +32,7 @@ type Support uint8
 const (
 	OnReals Support = iota
 	OnPositive
-	OnUnit // (0, 1)
+	OnUnit // numbers in (0, 1)
 	OnSimplex
 	OnBinary
 	OnCounts
@@ -45,8 +45,8 @@ type DensityInfo struct {
 	Support Support
 	// Positive has an element for each argument, which is true if the argument must be positive.
 	Positive []bool
-	// Record is true if the density may be that of a record's outcome. Prior is true if it may
-	// be a prior.
+	// Record is true if a record's outcome may have the density. Prior is true if a parameter
+	// may have it as its prior.
 	Record, Prior bool
 }
 

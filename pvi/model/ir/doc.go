@@ -2,10 +2,10 @@
 // It is plain data and consists of a few dozen kinds of operations.
 //
 // A [Program] declares the columns that it reads, its parameters, and its nodes. Each node uses
-// only earlier nodes. The verifier derives the inputs on which a node may depend; see [Phase].
-// No operation reads another row, loops, does input or output, or draws random numbers. So, for
-// any program, a change of one row changes only the contribution of that row, and clipping a
-// row's gradient bounds its influence.
+// only earlier nodes. The verifier derives the [Phase] of a node, which limits the inputs on
+// which the node may depend. No operation reads another row, loops, does input or output, or
+// draws random numbers. So, for any program, a change of one row changes only the contribution
+// of that row, and clipping a row's gradient bounds its influence.
 //
 // Only programs that [Verify] accepts are run. Programs are untrusted. This package, the
 // evaluator and the clip are trusted.

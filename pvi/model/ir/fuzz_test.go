@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// reader converts bytes to an arbitrary program.
+// A reader turns bytes into an arbitrary program.
 type reader struct{ data []byte }
 
 func (r *reader) byte() int {
@@ -85,8 +85,8 @@ func (r *reader) program() Program {
 	return p
 }
 
-// Verify never panics, and its memory is proportional to its input. Accepted programs have
-// shapes within the limits.
+// Verify never panics, and its memory is proportional to its input. The nodes of accepted
+// programs are within the size limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a small program that is none"))
