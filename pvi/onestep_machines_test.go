@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client answers once, and only at the point that it computed. The server counts each answer
-// once.
+// In the last round a client answers once, and only a plan with the point that it computed
+// itself. The server counts each answer once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -103,7 +103,8 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// The site charges the release before it reads the records, even if the answer fails.
+// In the last round a site charges the release before it reads the records, even if the answer
+// then fails.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
@@ -121,8 +122,8 @@ func TestOneStepIsChargedFirst(t *testing.T) {
 	}
 }
 
-// Machines that are killed and restored between any two messages compute the same bits. A site
-// that has answered does not answer again.
+// A server and sites that are killed and restored between any two messages compute the same bits
+// as those that are never restored. A site that has answered does not answer again.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)

@@ -56,7 +56,7 @@ func oneStepShard(p *Protocol, from, to int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A oneStepHouse is a server and two clients after the rounds.
+// A oneStepHouse is a server and two clients of a study that has finished the rounds.
 type oneStepHouse struct {
 	protocol *Protocol
 	server   *Server
@@ -64,7 +64,7 @@ type oneStepHouse struct {
 	shards   []*shard.Shard
 }
 
-// foretold returns the site's prediction of the plan of the last round.
+// foretold returns the plan of the last round as the site computes it.
 func foretold(s *lastround.Site) *lastround.Plan {
 	plan := s.Foretell()
 	return &plan
@@ -137,8 +137,9 @@ func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
 	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
 }
 
-// The cost of the whole study is at most its target and close to it, for steps over all records
-// and over batches. The shares divide μ², and the formula agrees with the accountant's events.
+// The cost of the whole study is at most its target and close to it, with steps over all records
+// and over batches. The budget shares of rounds, gradient and curvature divide μ², and this
+// formula agrees with the accountant's events.
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -192,9 +193,9 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// The clip of gradients is that of studies with intervals. The clip of curvatures follows from
-// the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a second derivative of at most
-// 1/4.
+// In studies with noise-aware intervals, the clip of gradients is the clip for these studies.
+// The clip of curvatures follows from the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept,
+// and a second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -208,9 +209,9 @@ func TestOneStepClips(t *testing.T) {
 	}
 }
 
-// Two clients with the same noise and neighbouring records release integers that differ by a
-// vector of norm at most C, or 2C if a record is replaced. This is true of both parts, for any
-// records.
+// Two clients with the same noise and neighbouring records release integer vectors that differ
+// by a norm of at most C, or 2C if a record is replaced. The test checks both the gradient and
+// the curvature, for any records.
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
@@ -261,8 +262,8 @@ func TestOneStepSensitivity(t *testing.T) {
 	})
 }
 
-// With hardly any noise, the opened sums equal the formulas for the gradient and the curvature
-// over the records of both clients, at the mean of the final q.
+// If the noise is close to zero, the opened sums equal the gradient and the curvature over the
+// records of both clients, computed by formulas at the mean of the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
@@ -303,15 +304,15 @@ func TestOneStepSums(t *testing.T) {
 	}
 }
 
-// In a linear model with known noise the log likelihood is a parabola. From any point the step
+// In a linear model with known noise the log likelihood is quadratic. From any point the step
 // leads to the exact posterior, up to the noise of the two releases.
 func TestOneStepIsExactForAParabola(t *testing.T) {
 	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// Curvatures are clipped to their bound, and gradients are not clipped. Noise of this size
-	// is far below both.
+	// Curvatures are clipped to their bound, and gradients are not clipped. The noise is far
+	// below both.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
@@ -351,8 +352,8 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// Posterior returns the same bits whenever it is called with one outcome, and the last round does
-// not move q.
+// Posterior returns the same bits whenever it is called with the same outcome, and the last
+// round does not change q.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -371,10 +372,10 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	}
 }
 
-// The noise in every element of a release has the variance σ² of one share on the lattice,
-// estimated over 300 seeds for both parts. Elements are independent, so a sum of squares is χ²
-// with 300·size degrees of freedom. A correct program exceeds six sds with probability below
-// 10⁻⁸.
+// The noise in every element of a gradient and of a curvature has the variance σ² of one noise
+// share on the lattice. The test estimates it over 300 seeds. Elements are independent, so a sum
+// of squares is χ² with 300·size degrees of freedom. A correct program exceeds six sds with
+// probability below 10⁻⁸.
 func TestOneStepNoise(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -411,7 +412,7 @@ func TestOneStepNoise(t *testing.T) {
 			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
 		}
 	}
-	// The noise of the two parts differs, here in their first elements.
+	// Gradient and curvature have different noise. The test compares their first elements.
 	same := 0
 	for k := range gradients {
 		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {
@@ -423,8 +424,9 @@ func TestOneStepNoise(t *testing.T) {
 	}
 }
 
-// If only sums are opened, the last round has as many noise shares as the rounds. The sum of the
-// shares that count has the noise multiplier, and the whole study meets its target.
+// If the coordinator opens only sums, the last round has as many noise shares as the rounds. The
+// shares that the observer cannot subtract add up to the noise multiplier, and the whole study
+// meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)

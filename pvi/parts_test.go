@@ -35,7 +35,7 @@ func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	return p
 }
 
-// schemes are the kinds of partition, each with exact and tied factors.
+// schemes has the settings of every kind of partition, each with exact and tied factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,
@@ -83,8 +83,9 @@ func TestPartsClip(t *testing.T) {
 }
 
 // Two clients have the same records except for one extreme record, and the same parts, public
-// transcript and random bits. Their sums before noise differ by at most 2C in every round, and
-// by more than C in some round. Only the part with that record differs.
+// transcript and random bits. Their sums before noise differ by at most 2C in every round, where
+// C is the clip of a part, and by more than C in some round. Only the part with that record
+// differs.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -109,7 +110,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
 			outcome, seen := playPair(t, server, sites, other, &plan)
 			difference := 0.0
-			for i := range seen[0].Change { // The noise of both clients is the same.
+			for i := range seen[0].Change { // Both clients add the same noise.
 				d := p.messages.Lattice.Float(seen[0].Change[i] - seen[1].Change[i])
 				difference += d * d
 			}
@@ -136,7 +137,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 // belongs.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
-	// The client draws the parts record by record from the same bits, after the noise.
+	// The client draws the noise first, and then a part for each record, from the same stream.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
 	if err := trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")); err != nil {
@@ -184,8 +185,8 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// A virtual client stores its own change without noise. If it proposes no change, its factor
-// does not change.
+// With virtual clients, the client stores the change of each part without noise. A part that
+// proposes no change keeps its factor.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -213,11 +214,11 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	}
 }
 
-// Every record draws its part independently. All parts have the same probability, and neighbours
-// in the file are in the same part as often as any two records. (With contiguous parts, removing
-// a record would shift all later records.) With 30,000 records in 10 parts, the size of a part
-// and the number of neighbours in one part have sd 52. A correct program exceeds the limit of
-// seven sds in one of 10¹¹ tests.
+// The part of every record is drawn independently. All parts have the same probability, and
+// neighbours in the file are in the same part as often as any two records. (With contiguous
+// parts, removing a record would shift all later records.) With 30,000 records in 10 parts, the
+// size of a part and the number of neighbours in one part have sd 52. A correct program exceeds
+// the limit of seven sds in one of 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
@@ -266,9 +267,9 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	}
 }
 
-// With hardly any noise and no clipping, virtual clients converge to the pooled posterior.
-// Averaging also does so if a part's factor is linear in its records, as it is for the conjugate
-// model and for natural-gradient steps.
+// Without clipping and with noise close to zero, virtual clients converge to the pooled
+// posterior. Averaging over parts also converges to it if a part's factor is linear in its
+// records, as it is for the conjugate model and for natural-gradient steps.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -382,9 +383,9 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 	return server.Posterior()
 }
 
-// A site that is killed and restored before and after every answer releases the same bytes. The
-// test covers synchronous and sequential schedules, an empty part, an empty client, and the
-// draws of SVI.
+// A site that is killed and restored before and after every answer releases the same bytes as
+// one that is never restored. The test covers synchronous and sequential schedules, a part and a
+// client without records, and the random draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
@@ -457,8 +458,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	}
 }
 
-// If only sums are opened, the clients share the noise of one release. The stated cost is the
-// cost of the sum, and each message has one share of the noise.
+// If the coordinator opens only sums, the clients share the noise of one release. The study's
+// cost is the cost of the sum, and each message has one share of the noise.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}
@@ -509,10 +510,11 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The average of whole fits of parts is biased, however small the noise is: the likelihood of
-// n/K records that count K times each has another shape than the likelihood of all records.
-// Virtual clients refine their factors against each other, and are near the pooled fit for any
-// K. (A step that is linear in the records has no bias, as the test above shows.)
+// If each part is fitted on its own and the fits are averaged, the average is biased, however
+// small the noise is: the likelihood of n/K records that count K times each has another shape
+// than the likelihood of all records. Virtual clients refine their factors given each other's
+// factors, and are near the pooled fit for any K. (A step that is linear in the records has no
+// bias, as the test above shows.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

@@ -23,7 +23,7 @@ func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 }
 
 var (
-	// The study gives the noise multiplier, because calibrating it takes seconds.
+	// The study gives the noise multiplier, because computing it from a target takes seconds.
 	allocated = []study.Override{set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.25"), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "3.0")}
 	published = []study.Override{
 		set("inference.sampling", `"published"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "40"),
@@ -53,7 +53,8 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 	}
 }
 
-// Batches that are drawn for a whole epoch are charged for the whole epoch at its first step.
+// If batches are drawn for a whole epoch at once, the first step of an epoch is charged for the
+// whole epoch.
 func TestPropagationPaysForEpochs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -76,8 +77,8 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 }
 
-// The published form meets its target by its claim, which is for steps that draw records anew.
-// The proved cost, for passes over permuted records, is far larger.
+// The published form of the method meets its target by its claimed cost, which is for steps that
+// each draw a new record. The proved cost, for passes over permuted records, is far larger.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -118,7 +119,7 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	}
 }
 
-// If the likelihood is normal and there is hardly any noise, the posterior is exact for every
+// If the likelihood is normal and the noise is close to zero, the posterior is exact for every
 // schedule, partition and nominal number of records.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, schedule := range []string{"synchronous", "sequential", "asynchronous"} {
@@ -137,7 +138,7 @@ func TestPropagationFindsThePosterior(t *testing.T) {
 	}
 }
 
-// The number of a client's records affects its batches and nothing else.
+// A client's number of records affects its batches and nothing else.
 func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -157,8 +158,8 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A site that is killed between rounds and restored releases the same bytes. Restore refuses a
-// state whose charges differ from its solver's steps.
+// A site that is killed between rounds and restored releases the same bytes as one that is never
+// restored. Restore refuses a state whose charges do not equal its solver's steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -235,8 +236,8 @@ func TestPropagationSiteRestored(t *testing.T) {
 	}
 }
 
-// Settings that a study does not give are computed from public numbers, and impossible settings
-// are refused.
+// Settings that a study does not give are computed from public numbers. NewProtocol refuses
+// settings that cannot work.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
 	if d := stepsOf(p); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
@@ -246,7 +247,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	if d := stepsOf(p); d.Epoch != 4 || d.Round%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
 	}
-	// With a full covariance all coordinates move together, in one step.
+	// With a full covariance the overlap is 1, so fewer steps are needed.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
 	if d := stepsOf(p); d.Total != 20 || p.method.(*sites.Method).Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
@@ -273,8 +274,8 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 }
 
-// The start that is drawn from the prior is the same on every machine, and differs between
-// rosters.
+// If clients start at a draw from the prior, the draw is the same on every machine, and differs
+// between rosters.
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
@@ -288,9 +289,10 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// The noise in a factor is that of an average. Without records, precisions are normal numbers
-// around zero, and those below their sd are raised to it. So 15.9 % are above the sd. In 800
-// draws a correct program is 5 standard errors off in 6 of 10^7 cases.
+// The noise in a factor is the noise of an average of sums. In the test clients have no records,
+// so precisions are normal numbers around zero, and those below their sd are raised to it. So
+// 15.9 % are above the sd. In 800 draws a correct program is 5 standard errors off in 6 of 10^7
+// cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
@@ -324,7 +326,8 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	}
 }
 
-// problemOf returns a client's problem at the beginning, when q is the prior.
+// problemOf returns the problem of a client's solver before the first round, when q is the
+// prior.
 func problemOf(p *Protocol) solver.Problem {
 	mean := make([]float64, p.family.Dim())
 	if err := p.family.Mean(mean, p.Prior()); err != nil {

@@ -20,7 +20,7 @@ import (
 type ClientID = phase.ClientID
 
 // A Protocol has all settings on which the server and the sites must agree before the first
-// round. It is derived from a study and a roster of clients, and it is immutable.
+// round. It is computed from a study and a roster of clients, and it is immutable.
 type Protocol struct {
 	study  *study.Study
 	roster phase.Roster
@@ -35,15 +35,16 @@ type Protocol struct {
 	before []*scale.Scaling
 	after  []*lastround.Round
 
-	// The following fields are copies from the setting and the messages.
+	// These fields are copied from setting and messages.
 	model       *fit.Model
 	family      gaussian.Family
 	coordinates *lambda.Coordinates
 	exponent    int
 }
 
-// NewProtocol derives the protocol of a study. The roster must name each client once. If the
-// study has a private standardisation, a [scale.Scaling] must have found its scale before.
+// NewProtocol returns the protocol of a study. The roster must name each client once. If the
+// study has a private standardisation, the scale phase must have found the scale of its columns
+// before ([scale.Scaling]).
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st}
 	var err error
@@ -68,10 +69,10 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod derives the method and the last round, with the study's noise multiplier. If the
-// study gives none, deriveMethod chooses it such that the scale phase, the rounds and the last
-// round together meet the privacy target. For a published method whose claim does not hold, the
-// claimed cost meets the target.
+// deriveMethod sets p.method and p.after with the study's noise multiplier. If the study gives
+// none, deriveMethod chooses the multiplier such that the scale phase, the rounds and the last
+// round together meet the privacy target. If the privacy claim of the study's method is wrong
+// ([Protocol.Sound]), the claimed cost meets the target.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -95,7 +96,7 @@ func (p *Protocol) deriveMethod() error {
 	return p.complete(draft, multiplier)
 }
 
-// complete derives the method and the last round for a noise multiplier.
+// complete sets p.method and p.after for a noise multiplier.
 func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) {
 	if p.method, err = draft(multiplier); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) 
 	return err
 }
 
-// deriveScaling derives the scale phase of the study. It returns an error if the study needs a
-// scale and does not have it.
+// deriveScaling sets p.before if the study has a scale phase. It returns an error if the scale
+// phase has not found the scale yet.
 func (p *Protocol) deriveScaling() error {
 	if p.study.Standardisation == nil {
 		return nil
@@ -120,12 +121,12 @@ func (p *Protocol) deriveScaling() error {
 	return err
 }
 
-// Before returns the phase in which the scale of the study's columns was found. The list is
-// empty if the study has no such phase.
+// Before returns the scale phase, in which the scale of the study's columns was found. The list
+// is empty if the study has no such phase.
 func (p *Protocol) Before() []*scale.Scaling { return p.before }
 
-// After returns the phase that finds the study's one-step posterior. The list is empty if the
-// study has no such phase.
+// After returns the last round, which finds the study's one-step posterior. The list is empty if
+// the study has no such round.
 func (p *Protocol) After() []*lastround.Round { return p.after }
 
 // Digest returns the identity of the protocol.
@@ -137,7 +138,7 @@ func (p *Protocol) Study() *study.Study { return p.study }
 // Roster returns the clients in order. It is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
-// Model returns the model, on the study's scale.
+// Model returns the model of the study, with its columns on the study's scale.
 func (p *Protocol) Model() *fit.Model { return p.model }
 
 // Family returns the family of q.

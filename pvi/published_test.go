@@ -14,15 +14,16 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// sumCovariance returns the covariance of the opened sums for C = 1 (soundness.md, section 1):
-// e_t = N_t − Σ_{k≠v} λ_k.
+// sumCovariance returns the covariance Σ of the opened sums over all rounds for clip C = 1
+// (soundness.md, section 1). Up to a constant, sum t is e_t = N_t − Σ_{k≠v} λ_k, where N_t is
+// the round's noise and λ_k are the factors of the clients other than the observed client v.
 func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64) *mat.SymDense {
 	own := sigma * sigma / float64(clients)
 	others := sigma*sigma - own
-	// Element (t, j) of a is the weight of round j's noise of the other clients in the sum of
-	// round t.
+	// Element (t, j) of a is the weight, in the sum of round t, of the noise that the other
+	// clients added in round j.
 	a := mat.NewDense(rounds, rounds, nil)
-	held := make([]float64, rounds) // weight of each round's noise in L
+	held := make([]float64, rounds) // weight of each round's noise in the other clients' factors
 	for t := range rounds {
 		for j, w := range held {
 			a.Set(t, j, -w)
@@ -42,7 +43,7 @@ func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64
 	return covariance
 }
 
-// weights returns Σ⁻¹1, the weights with which an observer adds up the sums.
+// weights returns Σ⁻¹1, the weights with which an observer best adds up the sums.
 func weights(covariance *mat.SymDense) []float64 {
 	n := covariance.SymmetricDim()
 	var chol mat.Cholesky
@@ -60,15 +61,15 @@ func weights(covariance *mat.SymDense) []float64 {
 	return w.RawVector().Data
 }
 
-// denseMu computes √(1ᵀΣ⁻¹1) with the matrix Σ.
+// denseMu returns √(1ᵀΣ⁻¹1), computed with the whole matrix Σ.
 func denseMu(clients, rounds int, sigma float64, damping func(int) float64) float64 {
 	return math.Sqrt(floats.Sum(weights(sumCovariance(clients, rounds, sigma, damping))))
 }
 
-// In a simulation, the real machines leak as much information as PublishedMu computes. Over many
-// runs, the observer's statistic of the opened sums has sd 1/μ, relative to the contribution of
-// a client that saturates the clip. With exact factors the same setting gives the claimed μ =
-// √T/σ.
+// The opened sums of real servers and sites leak as much information as PublishedMu computes.
+// Over many simulated studies, the observer's weighted sum has sd 1/μ, relative to the
+// contribution of a client that saturates the clip. With exact factors the same study gives the
+// claimed μ = √T/σ, for T rounds and noise multiplier σ.
 func TestPublishedMuOfTheMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -86,7 +87,7 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 		st := planeStudy(t, clientPrivacy+"\ncoordinates = \"raw\"", fmt.Sprintf("factors = %q\ndamping = 0.3", c.factors), "")
 		st.Inference.Rounds = rounds
 		h := newHouse(t, st, clients, 1)
-		h.shards[0] = shard.Design(st, planeRecords(1, 0, 1000)) // saturates the clip
+		h.shards[0] = shard.Design(st, planeRecords(1, 0, 1000)) // so many records that the change saturates the clip
 		var direction []float64
 		var statistics []float64
 		for run := range runs {
@@ -122,8 +123,8 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 	}
 }
 
-// saturatedDirection returns the direction of client 0's factor, whose norm is far above the
-// clip.
+// saturatedDirection returns the direction of client 0's factor. The norm of this factor is far
+// above the clip.
 func saturatedDirection(h *house) []float64 {
 	u := make([]float64, h.protocol.family.Size())
 	for i := range h.shards[0].Len() {

@@ -9,8 +9,8 @@ import (
 // A reader of a transcript has the opened sums, but no releases. All later messages of the
 // server can be computed from the opened sums.
 
-// Replay ends the round with the sum of o, an outcome from a transcript, and returns the
-// resulting outcome. If it differs from o, the transcript is wrong.
+// Replay ends the round with the sum of o, an outcome from a transcript, and returns the outcome
+// that the server computes. If it differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	open, ok := s.open[o.Number]
 	if !ok {

@@ -70,7 +70,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// With another roster the noise shares of the same study are different.
+	// With another roster, the noise shares of clients in the same study are different.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()
@@ -102,7 +102,7 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns a text in which each is repeated some 40,000 times between before and after.
+// long returns before, then each about 40,000 times, then after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

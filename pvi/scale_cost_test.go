@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// scaleSource is a study with a private scale. x and y have bounds a hundred times wider than
-// [-1, 1]. level cannot be standardised.
+// scaleSource is a study with a private scale. The public bounds of x and y are a hundred times
+// wider than [-1, 1], in which most values lie. The column level cannot be standardised.
 const scaleSource = `
 [study]
 version = 1
@@ -66,7 +66,8 @@ func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.St
 	return st
 }
 
-// NewProtocol needs the scale, and the protocol's digest depends on it.
+// NewProtocol refuses a study whose scale is not known, and the digest of the protocol depends
+// on the scale.
 func TestProtocolBindsScale(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
 	roster := []ClientID{"a", "b"}
@@ -160,7 +161,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 	}
 }
 
-// A study may give the noise multiplier of a pass. The claimed, true and proved cost of
+// If a study gives the noise multiplier of a pass, the claimed, true and proved cost of
 // published factors include the scale phase.
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}

@@ -20,7 +20,7 @@ type Server struct {
 	protocol *Protocol
 	q        *posterior
 	planned  int            // number of plans issued
-	issued   []int          // number of plans issued to each client, if each plan has one client
+	issued   []int          // number of plans issued to each client; nil if a plan is for several clients
 	sequence int            // number of outcomes issued
 	open     map[int]*round // open rounds, by plan number
 }
@@ -29,11 +29,11 @@ type Server struct {
 type round struct {
 	Participants []ClientID
 	Answered     []ClientID // clients that have answered, in order
-	Centre       []int64    // centre of clipping coordinates
+	Centre       []int64    // centre in the plan
 	Sum          []int64    // sum of releases; nil before the first answer
 }
 
-// NewServer returns a server before the first plan, at the prior.
+// NewServer returns a server before the first plan. Its q is the prior.
 func NewServer(p *Protocol) *Server {
 	return &Server{
 		protocol: p,
@@ -43,7 +43,7 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next returns the next plan that can be sent now. It returns false if answers are missing or
+// Next returns the next plan if it can be sent now. It returns false if answers are missing or
 // the study is done. The plan's Lambda is not a copy. It is valid until the next outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
@@ -69,7 +69,7 @@ func (s *Server) Next() (Plan, bool) {
 }
 
 // participants returns the clients that must answer plan number n, or nil if they depend on the
-// order of answers.
+// order in which answers come.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -100,8 +100,9 @@ func (s *Server) idleClient() (int, bool) {
 	return best, best >= 0
 }
 
-// Collect adds a release to the sum of its round. It returns the outcome if no answer is missing
-// any more. An invalid release is [Refused] and changes nothing.
+// Collect adds a release to the sum of its round. It returns the outcome if this was the last
+// missing answer, and nil otherwise. For an invalid release it returns an error that is
+// [Refused], and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
@@ -175,7 +176,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // The move refers to the sum.
+			s.q.tried = nil // The move keeps a reference to the sum of the void round.
 		}
 	}
 	if s.Done() {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's half of the method. It answers plans and settles outcomes. It
-// computes λ from the outcomes, and refuses a plan with a different λ.
+// A Site owns one client's records, as its half of the method. It answers plans and applies
+// outcomes. It computes λ from the outcomes, and refuses a plan with a different λ.
 //
 // A release changes the site's state. The caller must save the state before it sends a byte of
 // the release. If the release is lost, the caller must send the same bytes again.
@@ -23,10 +23,10 @@ type Site struct {
 	id       ClientID
 	client   method.Client
 	q        *posterior
-	sequence int     // number of the last outcome
+	sequence int     // number of outcomes that the site has applied
 	answered int     // number of the last plan that the client answered
-	centre   []int64 // centre of the open plan
-	open     int     // number of the answered plan without an outcome; 0 if none
+	centre   []int64 // centre in the open plan
+	open     int     // number of the plan that the site has answered and that has no outcome; 0 if there is none
 }
 
 // NewSite returns the site of a client with the given records, before the first plan.
@@ -41,9 +41,9 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	return newSite(p, id, c)
 }
 
-// NewSolverSite returns the site of a client before the first plan. The solver refines the
-// client's factor. It is the result of [Protocol.NewSolver], or a solver that wraps it.
-// [Protocol.NewSite] makes the solver and the site.
+// NewSolverSite returns the site of a client before the first plan, for a solver that the caller
+// chooses: the result of [Protocol.NewSolver], or a solver that wraps it. The solver computes
+// the client's factor. [Protocol.NewSite] makes the solver and the site.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
 	if !ok {
@@ -54,8 +54,8 @@ func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 
 var errNoSolver = errors.New("a client of this study has no solver of one factor: NewSite makes its site")
 
-// NewSolver returns the study's solver for the records of one client. It returns an error for a
-// method without a solver of the client's factor.
+// NewSolver returns the solver that computes the factor of a client with the given records. It
+// returns an error if clients of the study's method have no factor.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 func (s *Site) ID() ClientID { return s.id }
 
 // Propose answers a plan. It writes the numbers that the client releases to r, with noise from
-// src. The noise is drawn and charged before the records are read. Propose returns [Refused] and
-// computes nothing if the client must not answer the plan.
+// src. The noise is drawn and charged before the records are read. If the client must not answer
+// the plan, Propose computes nothing and returns [Refused].
 //
 // After any other error r has no numbers. The releases before the error are charged, because
 // others may notice the error. A plan whose noise was drawn counts as answered.
@@ -106,8 +106,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns the distance that λ moves, in units of one client's change, if all clients of a
-// plan answer with the same change.
+// weight returns α times the number of clients of a plan. If all of them answer with the same
+// change, λ moves by weight times that change.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
@@ -144,8 +144,8 @@ func (s *Site) check(plan *Plan) error {
 	return p.checkCentre(plan.Centre)
 }
 
-// Settle applies an outcome. It must be called for every outcome of the study, in order. It
-// returns [Refused] if the outcome contradicts the site's state. The client must then stop,
+// Settle applies an outcome. It must be called for every outcome of the study, in order. If the
+// outcome contradicts the site's state, Settle returns [Refused]. The client must then stop,
 // because the coordinator sent a wrong outcome or state was lost. If rounding decides whether
 // the new λ is proper, Settle accepts the server's verdict.
 func (s *Site) Settle(o *Outcome) error {
@@ -212,7 +212,8 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum refuses an outcome whose sum is impossible for the answers that it counts.
+// checkSum returns a refusal if the sum of an outcome is impossible for the answers that the
+// outcome counts.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
@@ -229,8 +230,8 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether outcome number sequence can be that of plan n. Plans end in order,
-// except in an asynchronous schedule, in which each client may have one open plan.
+// follows reports whether outcome number sequence can be the outcome of plan n. Plans end in
+// order, except in an asynchronous schedule, in which each client may have one open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
@@ -246,15 +247,15 @@ func (s *Site) Releases() int {
 	return spent.Changes + spent.Statistics
 }
 
-// Ahead returns the largest number of releases that the answer to the next plan can make. The
-// answer makes fewer only if it ends in an error.
+// Ahead returns the number of releases that the answer to the next plan makes. The answer makes
+// fewer only if it ends in an error.
 func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice runs the site's private steps on a device. records must be the records of NewSite.
-// The cost of the study does not change. If the device does not support the study, OnDevice
-// returns an error and changes nothing.
+// OnDevice makes the site take its private steps on a device. records must be the records that
+// were passed to NewSite. The cost of the study does not change. If the device does not support
+// the study, OnDevice returns an error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

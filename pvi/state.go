@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// siteState is the encoding of a Site's state.
+// siteState is the JSON encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Protocol Digest
@@ -24,7 +24,7 @@ type siteState struct {
 	Spent    method.Spent
 	Solver   []byte
 	Parts    json.RawMessage `json:",omitempty"`
-	Descent  []byte          `json:",omitempty"` // state of the walk
+	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk]; nil if it has none
 }
 
 // MarshalBinary returns the site's state. The state must not leave the client, because it

@@ -83,8 +83,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// Encoding a server's state uses little memory. This matters because the plan and the outcome of
-// a study with a million coefficients are in memory at the same time.
+// Encoding a server's state uses little memory besides the state. This matters because the plan
+// and the outcome of a study with a million coefficients are in memory at the same time.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

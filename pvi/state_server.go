@@ -33,7 +33,7 @@ type serverState struct {
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
-	Descent  []byte `json:",omitempty"` // state of the walk; float64s with any values
+	Descent  []byte `json:",omitempty"` // state of the server's [method.Walk]: float64s, of which NaN and infinities are valid
 }
 
 const (
@@ -42,7 +42,7 @@ const (
 	numberSize   = 8
 )
 
-// MarshalBinary returns the server's state.
+// MarshalBinary returns the server's state in the present version.
 func (s *Server) MarshalBinary() ([]byte, error) {
 	e, err := s.Encode()
 	if err != nil {
@@ -77,11 +77,11 @@ func (s *Server) Encode() (Encoding, error) {
 	}, nil
 }
 
-// writeSize is the number of bytes that are written at a time.
+// writeSize is the number of bytes that writeNumbers buffers before it writes them.
 const writeSize = 1 << 16
 
-// writeNumbers writes λ, and the centres and sums of the open rounds. w.Flush returns the first
-// error.
+// writeNumbers writes λ, and the centres and sums of the open rounds. After an error it writes
+// nothing more, and w.Flush returns the error.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))
@@ -93,7 +93,7 @@ func (s *Server) writeNumbers(w *bufio.Writer) {
 			writeNumber(w, n)
 		}
 		for i := range s.protocol.messages.Size {
-			if r.Sum == nil { // no client has answered
+			if r.Sum == nil { // no client has answered, so the sum is zero
 				writeNumber(w, 0)
 			} else {
 				writeNumber(w, r.Sum[i])

@@ -70,8 +70,8 @@ func stateOf(t *rapid.T, s *Server) []byte {
 	return b
 }
 
-// A server with more coefficients than a block has may be restored from its own state at any
-// time. It then continues like a server that never stopped.
+// A server with more coefficients than one block can be restored from its own state at any time.
+// It then continues like a server that is never restored.
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -96,7 +96,7 @@ func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	}
 }
 
-// playBoth plays a study with two servers. One of them is restored from its state at random
+// playBoth runs a study with two servers. One of them is restored from its state at random
 // times.
 func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	steady, restored := NewServer(p), NewServer(p)

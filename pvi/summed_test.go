@@ -21,8 +21,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// summedProtocol returns the protocol of descentStudy with opened sums, for the given number of
-// clients.
+// summedProtocol returns the protocol of descentStudy for the given number of clients, with
+// opened sums.
 func summedProtocol(t testing.TB, clients, rounds int, federation string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	overrides = append([]study.Override{
@@ -44,7 +44,7 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	return p
 }
 
-// summedHouse returns a house with n records. Record i belongs to client deal(i).
+// summedHouse returns a server and sites with n records. Record i belongs to client deal(i).
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
@@ -76,12 +76,12 @@ func dealt(i int) (x, y float64) {
 	return x, y
 }
 
-// plainDescent is a simple implementation of DP-SVI of pooled records, without lattice, machines
-// and engine. noise returns the noise of a round's sum.
+// plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice,
+// state machines and engine. noise returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
-	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // means m, then log sds log s
+	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // means of q, then log sds
 	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
 	averaged := 0.0
 	epsilon := make([]float64, 2)
@@ -100,7 +100,7 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 		}
 		gradient := make([]float64, 4)
 		for k := range 2 {
-			gradient[k] = sum[k] - point[k] // the prior is N(0, 1)
+			gradient[k] = sum[k] - point[k] // the prior is N(0, 1), whose log density has gradient −point
 			gradient[2+k] = sd[k]*epsilon[k]*sum[k] + 1 - sd[k]*sd[k]
 		}
 		step := first + (0.05-1)*first*float64(t-1)/float64(rounds-1)
@@ -123,7 +123,8 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 	return mean, precision
 }
 
-// The federation takes the same steps as DP-SVI of the pooled records with the same noise.
+// A study with opened sums takes the same steps as DP-SVI on the pooled records with the same
+// noise.
 func TestSummedIsPooledDescent(t *testing.T) {
 	const clients, records = 5, 400
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
@@ -179,9 +180,9 @@ func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	}
 }
 
-// All machines have the same λ even if answers are late or missing, rounds are void, and
-// machines are killed and restored at any time. Only opened answers affect λ, and every answer
-// is charged.
+// The server and all sites have the same λ even if answers are late or missing, rounds are void,
+// and machines are killed and restored at any time. Only opened answers affect λ, and every
+// answer is charged.
 func TestSummedMachines(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 6, `, min_clients = 2, colluders = 1`)
@@ -239,8 +240,8 @@ func TestSummedMachines(t *testing.T) {
 	})
 }
 
-// restart replaces site m, or the server if m is negative, by a machine that is restored from
-// its saved state.
+// restart replaces site m, or the server if m is negative, by one that is restored from its
+// saved state.
 func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if m < 0 {
 		state, err := h.server.MarshalBinary()
@@ -270,7 +271,7 @@ func restart(t interface{ Fatal(...any) }, h *house, m int) {
 }
 
 // A client answers a plan once, and only if the plan names enough clients and has the λ that the
-// client computed, up to rounding. It answers at most as often as the study pays for.
+// client computed, up to rounding. It answers at most as often as the study's budget covers.
 func TestSummedRefusals(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
@@ -306,7 +307,7 @@ func TestSummedRefusals(t *testing.T) {
 	}
 }
 
-// A forgetful client reports fewer releases than it made.
+// forgetful is a client that reports fewer releases than it made.
 type forgetful struct {
 	method.Client
 	forgotten int
@@ -316,8 +317,8 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// A release that fails is charged, and its plan is not answered again. Here it fails because the
-// mechanism has no step left.
+// A release that fails is charged, and its plan is not answered again. In the test it fails
+// because the mechanism has no step left.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
@@ -328,7 +329,7 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	s.client = forgetful{s.client, 3} // hides the three releases, so that the site asks for another one
+	s.client = forgetful{s.client, 3} // it hides the three releases from the site, which then asks for another one
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
 	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.Is(err, dpmech.ErrNoSteps) || len(r.Change) != 0 {
@@ -369,10 +370,10 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The stated cost agrees with the formula for every view and adjacency. The shares that the
-// coalition cannot subtract have sd σC together. An outsider cannot subtract any of the U_min
-// shares, and an observer of single messages cannot subtract one. The cost for the coalition is
-// the target.
+// The stated cost agrees with the formula for every view and adjacency. The noise shares that
+// the coalition cannot subtract have sd σC together, so the cost for the coalition is the
+// target. An outsider cannot subtract any of the U_min shares. An observer of single messages
+// can subtract all shares but one.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -427,8 +428,8 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// The number of noise shares of a study with opened sums is the smallest number of answers
-// minus the number of colluders.
+// With opened sums, the noise multiplier refers to as many noise shares as the smallest number
+// of answers minus the number of colluders.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {
@@ -440,7 +441,7 @@ func TestSummedScaling(t *testing.T) {
 	}
 }
 
-// Steps that diverge are rejected and do not change q.
+// An outcome after which the descent diverges is rejected and does not change q.
 func TestSummedDivergence(t *testing.T) {
 	p := summedProtocol(t, 2, 3, "", study.Override{Key: "inference", Value: `{ rounds = 3, optimiser = "sgd", step_size = 1e200 }`})
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
@@ -451,7 +452,7 @@ func TestSummedDivergence(t *testing.T) {
 	}
 }
 
-// Restore refuses states that the machines cannot reach.
+// Restore refuses states that no server or site can have.
 func TestSummedRestoreErrors(t *testing.T) {
 	p := summedProtocol(t, 2, 4, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
@@ -499,8 +500,8 @@ func TestSummedRestoreErrors(t *testing.T) {
 	}
 }
 
-// FuzzRestoreSummed restores machines from arbitrary bytes. A machine that accepts the bytes as
-// a state must be able to continue.
+// FuzzRestoreSummed restores servers and sites from arbitrary bytes. One that accepts the bytes
+// as its state must be able to continue.
 func FuzzRestoreSummed(f *testing.F) {
 	p := summedProtocol(f, 2, 3, "")
 	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A record's statistics are the natural parameters of its likelihood. Up to a constant in θ, the
-// log likelihood is linear in them.
+// A record's statistics are the natural parameters of its likelihood. The test checks that the
+// log likelihood, up to a constant in θ, is linear in the statistics.
 func TestStatisticsAreTheLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")

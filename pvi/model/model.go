@@ -9,11 +9,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form that a model needs. Its rows are checked, and all values that
-// depend on one row alone are computed. See [Model.Load].
+// Table is a shard in the form that a model reads. Its rows are within the public bounds, and
+// all values that depend on one row alone are already computed. See [Model.Load].
 type Table = tape.Table
 
-// Shared evaluates the prior and the expressions that do not depend on records, such as
+// Shared evaluates the prior and all expressions that do not depend on records, such as
 // constrained parameters.
 type Shared = tape.Shared
 
@@ -22,8 +22,8 @@ type Model struct {
 	verified *ir.Verified
 	dim      int
 
-	// names and constrained compute names on request, because the names take much memory and few
-	// callers need them.
+	// names and constrained compute the names for Names and ConstrainedNames at each call,
+	// because the names take much memory and few callers need them.
 	names, constrained func() []string
 }
 
@@ -43,7 +43,9 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// eachName returns the names of the elements of all parameters. all is the number of names.
+// eachName returns the names of the elements of all parameters. There are all names in total.
+// elements returns the number of elements of a parameter, and name returns the name of one
+// element.
 func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, all)
 	for _, q := range m.verified.Program().Parameters {
@@ -66,8 +68,8 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName returns the name of an unconstrained coordinate. It has the name of the parameter's
-// element and the transformation that computes the coordinate.
+// freeName returns the name of unconstrained coordinate e of parameter q: the name of the
+// parameter's element, with the transformation from the parameter to the coordinate.
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {
@@ -108,7 +110,8 @@ func (m *Model) Names() []string { return m.names() }
 // scale. It is not a copy.
 func (m *Model) ConstrainedNames() []string { return m.constrained() }
 
-// FreeName returns the name of unconstrained coordinate e, from 0, of a parameter of the program.
+// FreeName returns the name of unconstrained coordinate e, counted from 0, of a parameter of the
+// program.
 func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
 }
@@ -117,8 +120,8 @@ func (m *Model) FreeName(parameter, e int) string {
 // records.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
-// Load checks that rows are within the columns' public bounds, and prepares them. columns[k] has
-// the values of column k for all rows, row after row.
+// Load checks that the values of rows are within the columns' public bounds, and returns a Table
+// of them. columns[k] has the values of column k for all rows, row after row.
 func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }

@@ -38,8 +38,8 @@ var (
 
 func scalar(c ir.Constraint) ir.Parameter { return ir.Parameter{Rows: 1, Cols: 1, Constraint: c} }
 
-// In the unconstrained space, with the log Jacobian, a prior integrates to the probability of
-// the constrained set under its density.
+// In the unconstrained space, the integral of a prior with the log Jacobian is the probability
+// that the prior's density gives to the set of allowed values.
 func TestPriorsIntegrate(t *testing.T) {
 	for _, c := range []struct {
 		constraint ir.Constraint
@@ -74,8 +74,9 @@ func TestPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// Vector priors also integrate to the probability of their set: 1 for a Dirichlet density on a
-// simplex, and 1/K! for K independent normal elements in increasing order.
+// The integral of a vector prior is the probability of the set of allowed values: 1 for a
+// Dirichlet density on a simplex, and 1/K! for K independent normal elements in increasing
+// order.
 func TestVectorPriorsIntegrate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -106,8 +107,8 @@ func TestVectorPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// The log Jacobian of every constraint agrees with a numerical derivative matrix, and
-// Unconstrain is the inverse of Constrain.
+// The log Jacobian of every constraint agrees with numerical derivatives, and Unconstrain is the
+// inverse of Constrain.
 func TestJacobians(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for kind, q := range map[string]ir.Parameter{
@@ -128,8 +129,8 @@ func TestJacobians(t *testing.T) {
 	checkJacobian(t, "simplex", m, 5, rng, func([]float64) float64 { return lgamma(5) })
 }
 
-// checkJacobian subtracts the log density of the constrained point from the log prior, and
-// compares the difference with the log determinant of ∂x/∂u.
+// checkJacobian compares two values of the log Jacobian: the log prior minus the log density of
+// the constrained point x, and the log determinant of the numerical derivative ∂x/∂u.
 func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *rand.Rand, density func(x []float64) float64) {
 	t.Helper()
 	d := m.Dim()
@@ -160,8 +161,8 @@ func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *ran
 	}
 }
 
-// If arguments of priors are parameters, the joint density is the product of the densities. Its
-// gradient agrees with finite differences for every density and argument.
+// If arguments of a prior are parameters, the joint density is the product of the densities. The
+// test compares its gradient with finite differences for every density and argument.
 func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for d, n := range map[ir.Density]int{

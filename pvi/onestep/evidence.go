@@ -8,15 +8,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Evidence is the released gradient and curvature at a point, and the prior.
+// Evidence is the released gradient and curvature of the log likelihood at a point, and the
+// prior.
 type Evidence struct {
 	Point     []float64 // point θ̃, of length d
 	Gradient  []float64 // noisy gradient of the log likelihood at θ̃
-	Curvature []float64 // noisy information of the records at θ̃, packed
+	Curvature []float64 // noisy sum of the records' information matrices at θ̃, packed
 
-	GradientSD  float64 // τ, sd of the noise in every element of Gradient; 0 for none
-	CurvatureSD float64 // τ_H, sd of the noise in every element of Curvature; 0 for none
-	PointSD     float64 // τ₁, sd of the noise in every element of the gradient sums that led to Point; 0 for none
+	GradientSD  float64 // τ, sd of the noise in every element of Gradient
+	CurvatureSD float64 // τ_H, sd of the noise in every element of Curvature
+	PointSD     float64 // τ₁, sd of the noise in every element of the gradient sums from which Point was found
 
 	PriorMean, PriorPrecision []float64 // means and precisions of independent normal priors
 }
@@ -26,12 +27,11 @@ const draws = 100
 
 // leastCurvature is the smallest eigenvalue of the curvature that a step uses, in units of the
 // sd of the curvature's noise. Smaller eigenvalues are raised to it. The noise of a symmetric
-// d×d matrix has a norm of about √(2d) times its sd, so an eigenvalue of that size gives no
-// information.
+// d×d matrix has a norm of about √(2d) times its sd, so a smaller eigenvalue may be noise alone.
 const leastCurvature = math.Sqrt2
 
-// Posterior returns the mean and covariance of the one-step estimate. The fresh noise is
-// computed from the key. Posterior returns an error if a number is missing or not finite.
+// Posterior returns the mean and covariance of the one-step estimate. It draws fresh noise with
+// key as the seed. Posterior returns an error if a number is missing or not finite.
 func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, err error) {
 	if err := e.check(); err != nil {
 		return nil, nil, err
@@ -54,8 +54,8 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov the mean of the covariance over draws of the true curvature, given the
-// released curvature.
+// average adds to cov the mean of the estimate's covariance over draws of the true curvature,
+// given the released curvature.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)
 	noise := make([]float64, Size(d))
@@ -98,7 +98,7 @@ func (e *Evidence) check() error {
 }
 
 // Closed returns the variance 1/b + τ²/b² of a coordinate whose posterior has precision b, if
-// the gradient has noise of sd tau.
+// noise of sd τ was added to the gradient.
 func Closed(precision, tau float64) float64 {
 	return 1/precision + tau*tau/(precision*precision)
 }

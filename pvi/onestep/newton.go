@@ -9,7 +9,7 @@ import (
 // A newton computes the Newton step from one point for different curvatures.
 type newton struct {
 	of       *Evidence
-	least    float64       // smallest eigenvalue of a curvature
+	least    float64       // lower bound on the eigenvalues of a curvature
 	gradient *mat.VecDense // gradient of the log posterior
 	eigen    mat.EigenSym
 	values   []float64
@@ -36,7 +36,7 @@ func newNewton(e *Evidence) *newton {
 }
 
 // at computes the Newton step for a curvature, and the inverse of the curvature plus the prior's
-// precision.
+// precision. Eigenvalues of the curvature below n.least are raised.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
@@ -47,7 +47,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 		n.eigen.VectorsTo(&n.vectors)
 		for k, value := range n.values {
 			if value >= n.least {
-				break // values are in increasing order
+				break // eigenvalues are in increasing order
 			}
 			n.full.SymRankOne(n.full, n.least-value, n.vectors.ColView(k))
 		}

@@ -8,11 +8,11 @@ import (
 )
 
 // normals generates standard normal numbers from a key. They are normal quantiles of uniform
-// numbers from SHA-256 in counter mode. Every holder of the key can compute them, so they are
-// public and hide nothing.
+// numbers from SHA-256 in counter mode. Anyone with the key can compute them, so they are public
+// and hide nothing.
 type normals struct {
 	block [40]byte // key, followed by the counter
-	words []byte   // unused bytes of the present hash
+	words []byte   // unused bytes of the last hash
 	hash  [32]byte
 	count uint64
 }

@@ -78,10 +78,10 @@ func evidence(d int, r *rand.Rand) *Evidence {
 	return e
 }
 
-// The test compares Posterior with a naive implementation that uses other random numbers,
-// explicit products and Gauss-Jordan inversion. Posterior has 100 draws, and the naive
-// implementation 40,000. Variances agree within six standard errors of their Monte Carlo part.
-// The seed is fixed.
+// Posterior agrees with a simple implementation that uses other random numbers, explicit
+// products and Gauss-Jordan inversion. Posterior averages over 100 draws, and the simple
+// implementation over 40,000. Variances may differ by six standard errors of their Monte Carlo
+// part. The seed is fixed.
 func TestPosteriorAgainstNaive(t *testing.T) {
 	for _, d := range []int{1, 2, 4} {
 		r := rand.New(rand.NewPCG(5, uint64(d)))
@@ -114,9 +114,9 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 	}
 }
 
-// naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A. The curvatures must be
-// positive definite and larger than their noise. V is computed from Ĥ(Ĥ + τ₁²)⁻¹Ĥ without
-// eigenvalues.
+// naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A, with the symbols of the
+// package comment. The curvatures must be positive definite and larger than their noise. V is
+// computed from Ĥ(Ĥ + τ₁²)⁻¹Ĥ without eigenvalues.
 func naiveSpread(e *Evidence, a, released, curvature [][]float64) []float64 {
 	d := len(curvature)
 	shifted, full := matrix(d), matrix(d)
@@ -169,7 +169,7 @@ func times(a, b [][]float64) [][]float64 {
 	return m
 }
 
-// naiveCurvature returns the curvature of an evidence as a matrix, plus fresh noise from r.
+// naiveCurvature returns the released curvature as a matrix, plus fresh noise from r.
 func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 	d := len(e.Point)
 	h := make([][]float64, d)
@@ -196,7 +196,7 @@ func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 }
 
 // naiveStep returns the Newton step and the inverse of the curvature plus the prior's precision.
-// It raises no eigenvalues, since those of this evidence are large enough.
+// It does not raise eigenvalues, because the test's eigenvalues are large enough.
 func naiveStep(e *Evidence, h [][]float64) (step []float64, inv [][]float64) {
 	d := len(h)
 	full := matrix(d)
@@ -259,17 +259,17 @@ func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	}
 }
 
-// Along a direction in which noise hides the curvature, the stated variance agrees with the mean
-// square error of a simulated linear model. Its point comes from noisy gradients, and its
-// curvature is drawn around the true one. A variance that ignores the error of the point would
-// be less than half of the actual error.
+// In a direction in which noise hides the curvature, the variance from Posterior agrees with the
+// mean square error of a simulated linear model. The simulation finds the point from noisy
+// gradients, and draws the curvature around the true one. A variance that ignores the error of
+// the point would be less than half of the actual error.
 func TestHiddenDirectionsAreWide(t *testing.T) {
 	const runs, truth, gradientSD, curvatureSD, pointSD = 4000, 40, 30, 60, 50
 	r := rand.New(rand.NewPCG(8, 8))
 	var squares, claimed, without float64
 	for k := range runs {
 		theta := r.NormFloat64()
-		chance := math.Sqrt(truth) * r.NormFloat64() // sampling error, which both gradients share
+		chance := math.Sqrt(truth) * r.NormFloat64() // sampling error, which is the same in both gradients
 		point := (truth*theta + chance + pointSD*r.NormFloat64()) * truth / (truth + pointSD*pointSD) / (1 + truth*truth/(truth+pointSD*pointSD))
 		e := &Evidence{
 			Point: []float64{point}, Gradient: []float64{truth*(theta-point) + chance + gradientSD*r.NormFloat64()},
@@ -327,7 +327,7 @@ func TestNormals(t *testing.T) {
 		}
 	}
 	for k, want := range []float64{1, 0, 1, 0, 3} {
-		// variances of the first four powers of a normal number: 1, 2, 15, 96
+		// variances of the first four powers of a standard normal number: 1, 2, 15, 96
 		se := math.Sqrt([]float64{0, 1, 2, 15, 96}[k] / n)
 		if math.Abs(moments[k]-want) > 5*se+1e-9 {
 			t.Errorf("moment %d is %g, want %g", k, moments[k], want)

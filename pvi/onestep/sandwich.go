@@ -6,19 +6,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich computes the error of a Newton step with a fixed inverse A if the curvature is H.
-// Let e be the error of the point, and s the privacy noise plus the sampling error in the
-// gradient. The error after the step is (I − A(H + P))e + As. Along directions that the noise of
-// the curvature hides, the step removes only a part of e, or overshoots.
+// A sandwich computes the covariance of the error after a Newton step with a fixed inverse A, if
+// the true curvature plus the prior's precision is H. Let e be the error of the point, and s the
+// privacy noise plus the sampling error in the gradient. The error after the step is (I − AH)e +
+// As. In directions in which noise hides the curvature, the step removes only a part of e, or
+// overshoots.
 type sandwich struct {
 	of      *Evidence
-	step    *mat.SymDense // inverse A
+	step    *mat.SymDense // A, the inverse that the step uses
 	point   *mat.SymDense // covariance of the point's error e
 	eigen   mat.EigenSym
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H + P, to which the variance of the gradient's noise is added later
+	bread            *mat.SymDense // H, to which the variance of the gradient's noise is added later
 	left, half, both *mat.Dense
 }
 
@@ -34,8 +35,8 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 }
 
 // locate computes the covariance of the point's error. The point was found from gradients with
-// noise of sd τ₁. So along a direction with curvature h the point is known with precision h²/(h
-// + τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own noise is
+// noise of sd τ₁. So in a direction with curvature h the point is known with precision h²/(h +
+// τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own noise is
 // replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
@@ -101,7 +102,7 @@ func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	return nil
 }
 
-// spread adds weight·s.both to cov.
+// spread adds weight times the matrix s.both to cov.
 func (s *sandwich) spread(cov *mat.SymDense, weight float64) {
 	for i := range s.values {
 		for j := range i + 1 {

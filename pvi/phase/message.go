@@ -8,14 +8,14 @@ import (
 // A ClientID names a client.
 type ClientID string
 
-// A Digest identifies the settings on which the machines of a phase have agreed. Every message
-// and state contains it, so no machine accepts those of the same study with other clients, whose
-// noise shares would differ.
+// A Digest identifies the settings of a phase on which server and sites have agreed. Every
+// message and state contains it, so a message from the same study with other clients, whose
+// noise shares would differ, is refused.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// A Verdict is the result of a plan.
+// A Verdict says how a round or pass ended.
 type Verdict string
 
 const (
@@ -34,5 +34,6 @@ func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits is the number of bits of the largest sum of messages without noise of their own.
+// MessageBits is the number of bits of the largest sum of messages if clients add no noise to
+// their messages.
 const MessageBits = 60

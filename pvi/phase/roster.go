@@ -40,8 +40,8 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	return r, r.checkDelta(st)
 }
 
-// checkDelta returns an error if δ is too large: a mechanism that publishes one randomly chosen
-// record or client would satisfy such a δ.
+// checkDelta returns an error if δ is so large that a mechanism could publish one randomly
+// chosen record or client outright.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"
@@ -78,13 +78,14 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 // Index returns the index of a client in the roster, and whether the roster has it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
-// Selects reports whether some are clients of the roster, in order and without repetition.
+// Selects reports whether the clients in some are on the roster, in order and without
+// repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
 // InOrder reports whether some is a subsequence of all.
 func InOrder(some, all []ClientID) bool {
 	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
-		return true // fast path within one process, in which all machines share the slice
+		return true // fast path: within one process, server and sites use the same slice
 	}
 	for _, id := range some {
 		i := slices.Index(all, id)
@@ -96,7 +97,7 @@ func InOrder(some, all []ClientID) bool {
 	return true
 }
 
-// Missing returns the clients that are not in answered.
+// Missing returns the elements of clients that are not in answered.
 func Missing(clients, answered []ClientID) []ClientID {
 	var out []ClientID
 	for _, id := range clients {
@@ -107,8 +108,9 @@ func Missing(clients, answered []ClientID) []ClientID {
 	return out
 }
 
-// CheckReplay refuses participants that are not clients of the plan, and a sum that their
-// answers cannot have. An element of one answer is at most limit. A nil sum is not checked.
+// CheckReplay returns a refusal if participants are not clients of the plan, or if the sum is
+// larger than the sum of their answers can be. An element of one answer is at most limit. A nil
+// sum is not checked.
 func CheckReplay(participants, clients []ClientID, sum []int64, size int, limit int64) error {
 	for i, id := range participants {
 		if _, ok := slices.BinarySearch(clients, id); !ok || i > 0 && participants[i-1] >= id {

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// StateVersion is the version of the JSON encoding of the states of machines.
+// StateVersion is the version of the JSON encoding of the states of servers and sites.
 const StateVersion = 1
 
-// StateFields is an upper bound on the number of elements of a state outside its lists of the
-// study's own length. A digest counts as 32 elements.
+// StateFields is an upper bound on the number of elements of a state, except the elements of its
+// lists whose length depends on the study. A digest counts as 32 elements.
 const StateFields = 256
 
-// NamesElements returns an upper bound on the number of commas in the JSON of a list of names.
+// NamesElements returns an upper bound on the number of commas in the JSON of a list of client
+// names.
 func NamesElements(names []ClientID) (n int) {
 	for _, id := range names {
 		n += 1 + strings.Count(string(id), ",")
@@ -24,9 +25,10 @@ func NamesElements(names []ClientID) (n int) {
 	return n
 }
 
-// DecodeState decodes a state. It returns an error for a state with more than the given number
-// of elements, because a list of one-digit numbers takes several times as much memory as its
-// JSON. It counts commas, since there is at most one for each element and each comma in a name.
+// DecodeState decodes the JSON of a state. It returns an error for a state with more than the
+// given number of elements, because a list of one-digit numbers takes several times as much
+// memory as its JSON. It counts commas, which are at most as many as elements and commas in
+// names.
 func DecodeState(state []byte, into any, elements int) error {
 	if n := bytes.Count(state, []byte(",")); n > elements {
 		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
@@ -42,8 +44,8 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error if the state has another version or another digest than the
-// machine. machine is the kind of the digest: a protocol, a scaling or a last round.
+// CheckState returns an error if the version or the digest of a state differs from the
+// machine's. machine says what the digest identifies: a protocol, a scaling or a last round.
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)

@@ -15,13 +15,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ball returns n records that are normal around (mean, mean).
+// ball returns n records whose two columns are independent normals around mean.
 func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// In a study without a privacy promise, the scale has the exact means and sds of the values
+// In a study without a privacy guarantee, the scale has the exact means and sds of the values
 // after clamping to the bounds.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
@@ -45,8 +45,8 @@ func TestScaleExact(t *testing.T) {
 	}
 }
 
-// A constant column keeps bounds with a positive width, and its finding differs from Found.
-// After many passes a state can still be saved and restored.
+// A constant column keeps bounds with a positive width, and its Finding is not Found. A state
+// can be saved and restored after many passes.
 func TestScaleOfAConstant(t *testing.T) {
 	for _, c := range []struct{ privacy, standardise string }{
 		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {recordTarget, "rounds = 4"},
@@ -78,8 +78,8 @@ func TestScaleOfAConstant(t *testing.T) {
 	}
 }
 
-// In columns with Cauchy tails, the scale is not as wide as the bounds. After three passes it
-// covers the bulk of the values.
+// In columns with Cauchy tails, the scale is narrower than the public bounds. After three passes
+// it contains most of the values.
 func TestScaleOfHeavyTails(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -94,8 +94,9 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// With too few records or clients, or too small a share of the budget, noise could decide how
-// far the bounds are narrowed. They are then not narrowed, and the finding says why.
+// If there are too few records or clients, or the scale phase has too small a share of the
+// budget, noise could decide how far the bounds are narrowed. The bounds then do not change, and
+// the Finding gives the reason.
 func TestScaleHidden(t *testing.T) {
 	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
 	few := scaleStudy(t, recordTarget, "", "")
@@ -125,7 +126,7 @@ func TestScaleOfClients(t *testing.T) {
 	for m := range clients {
 		n, at := 1, 5.0
 		if m%10 == 0 {
-			n, at = 300, 7 // A tenth of the clients has nearly all records.
+			n, at = 300, 7 // A tenth of the clients have nearly all records.
 		}
 		clients[m] = ball(uint64(m), n, at, 0.5)
 	}
@@ -150,20 +151,20 @@ func TestScaleOfClients(t *testing.T) {
 		if math.Abs(ofRecords-mean) < 100*noise {
 			t.Errorf("a mean over records would be %g sds away: that tells nothing", (ofRecords-mean)/noise)
 		}
-		// The finding is Found if the variance exceeds 6 sds of the noise in mean and mean
+		// The Finding is Found if the variance exceeds 6 sds of the noise in mean and mean
 		// square.
 		if sure := 4*noise*(1+2*math.Abs(mean)) + 6*noise*(1+2*math.Abs(mean)); square-mean*mean < sure || c.Finding != Found {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
 	}
-	// The clip of one client's average does not depend on the client's records.
+	// The clip applies to a client's average and does not depend on the client's records.
 	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
 		t.Errorf("a client's clip is %g, want √(2·2)", got)
 	}
 }
 
-// meansOfClients returns two means over clients, of the mean and of the mean square of a column,
-// and the mean over records. Values are clamped to bounds and mapped to [-1, 1].
+// meansOfClients returns averages over clients of the mean and of the mean square of a column,
+// and the mean over all records. Values are clamped to the bounds b and mapped to [-1, 1].
 func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean, square, ofRecords float64) {
 	all := 0
 	for _, records := range clients {
@@ -200,7 +201,7 @@ func TestScaleVoid(t *testing.T) {
 	}
 }
 
-// The machines refuse invalid messages, and do not change.
+// Server and sites refuse invalid messages, and do not change.
 func TestScaleRefuses(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))

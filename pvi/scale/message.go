@@ -10,7 +10,7 @@ import (
 type Plan struct {
 	Scaling phase.Digest
 	Number  int            // number of the pass, from 1
-	Bounds  []study.Bounds // bounds of every column in this pass
+	Bounds  []study.Bounds // bounds of every column, to which values are clamped in this pass
 }
 
 // A Release is a client's noisy sum, in lattice steps. The observers that the study names may
@@ -23,7 +23,7 @@ type Release struct {
 }
 
 // An Outcome ends a pass. Its verdict is [phase.Accepted] or [phase.Void]. The clients' privacy
-// is spent in both cases.
+// budget is spent in both cases.
 type Outcome struct {
 	Scaling      phase.Digest     `json:"-"`
 	Number       int              `json:"pass"`

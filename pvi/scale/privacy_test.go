@@ -14,10 +14,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Two sites with the same noise and neighbouring records release sums that differ by the
-// contribution of the different record. In integers, the difference is at most C for a record
-// that is added, and 2C for a record or client that is replaced. The test covers every pass and
-// arbitrary bounds.
+// Two sites with the same noise and neighbouring records release sums that differ only by the
+// contribution of the different record or client. In lattice steps, the difference is at most C
+// if a record is added, and 2C if a record or client is replaced, where C is the clip. The test
+// covers every pass and arbitrary bounds.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scaleStudy(t, recordTarget, "rounds = 3", ""),
@@ -52,7 +52,8 @@ func TestScaleSensitivity(t *testing.T) {
 							rt.Fatal(err)
 						}
 					}
-					// clip of the mechanism in lattice steps, rounded as in the accounting
+					// clip of the mechanism in lattice steps, rounded as in the privacy
+					// accounting
 					bound, _ := big.NewFloat(step.mechanism.Clip() / step.lattice.Step()).Int(nil)
 					if replaced {
 						bound.Lsh(bound, 1)
@@ -79,8 +80,8 @@ func TestScaleSensitivity(t *testing.T) {
 	}
 }
 
-// No contribution has a larger norm than the mechanism's clip, so clipping changes nothing and
-// the estimate is unbiased. The norm of a record at its bounds equals the clip.
+// No contribution has a larger norm than the mechanism's clip, so nothing is clipped and the
+// estimate is unbiased. A record with all values at its bounds has the norm of the clip.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{recordTarget, clientTarget} {
@@ -94,7 +95,7 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 			got := h.sites[m]
 			got.row = make([]float64, step.size)
 			row := got.contribution(0, step)[h.scaling.first():]
-			for k, at := range []int{0, 2, 1, 3} { // x, x², y, y²
+			for k, at := range []int{0, 2, 1, 3} { // positions of x, x², y, y² in the expected order
 				if x := row[at]; math.Abs(x-want[k]) > 1e-15 {
 					t.Errorf("element %d is %g, want %g", at, x, want[k])
 				}
@@ -138,8 +139,8 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// The noise of real messages has the sd of the accounted event in every pass and element. It is
-// independent between passes and clients.
+// The noise of real messages has the sd of the event that is charged, in every pass and element.
+// It is independent between passes and clients.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {
 		privacy, federation string

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A machine that is saved and restored continues like a machine that never stopped. A restored
-// site does not release twice.
+// A server or site that is saved and restored continues like one that is never restored. A
+// restored site does not release twice.
 func TestScaleRestore(t *testing.T) {
 	for _, privacy := range []string{recordTarget, clientTarget, `unit = "none"`} {
 		st := scaleStudy(t, privacy, "", "min_clients = 2")
@@ -130,8 +130,8 @@ func TestScaleRestoreErrors(t *testing.T) {
 	}
 }
 
-// FuzzScaleState restores machines from arbitrary bytes. Restoring must return an error or a
-// machine that works.
+// FuzzScaleState restores servers and sites from arbitrary bytes. Restoring must return an
+// error, or a server or site that works.
 func FuzzScaleState(f *testing.F) {
 	st := scaleStudy(f, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
@@ -175,7 +175,7 @@ func FuzzScaleState(f *testing.F) {
 	})
 }
 
-// long returns a text in which each is repeated some 40,000 times between before and after.
+// long returns before, then each about 40,000 times, then after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

@@ -29,21 +29,22 @@ type Column struct {
 }
 
 const (
-	// narrowest is the smallest width of a scale, as a share of a column's public width. It is
-	// so large that rounding does not affect values and sums on the scale.
+	// narrowest is the smallest width of a scale, as a share of a column's public width. With
+	// this width, rounding still does not affect values and sums on the scale.
 	narrowest = 0x1p-20
 
-	// searched is the share of the values that a search looks for. The new bounds are three
-	// times as wide as the range of these values.
+	// searched is the share of the values that a search tries to cover. The new bounds are three
+	// times as wide as the range that covers them.
 	searched = 0.98
 
-	// surest is the largest share of the values that a search may miss because of the noise.
+	// surest is the largest share of the values that a search may fail to cover because of the
+	// noise.
 	surest = 0.48
 )
 
-// A scale is the state of the search for the scale. The server and every site keep equal copies:
-// the scale is computed from opened sums by additions, separately rounded products, quotients
-// and roots, and every machine rounds these in the same way.
+// A scale is the state of the search for the bounds of the columns. The server and every site
+// keep equal copies. They compute it from opened sums by additions, separately rounded products,
+// quotients and roots, which every machine rounds in the same way.
 type scale struct {
 	scaling *Scaling
 	passes  int // number of passes that have an outcome
@@ -68,7 +69,7 @@ func (c *scale) bounds() []study.Bounds {
 	return bounds
 }
 
-// scaled returns the study on the scale. Every pass must have an outcome.
+// scaled returns the study with the scale that was found. Every pass must have an outcome.
 func (c *scale) scaled() (*study.Study, error) {
 	if c.passes < c.scaling.Passes() {
 		return nil, fmt.Errorf("the scale is not found yet: %d of %d passes have an outcome", c.passes, c.scaling.Passes())
@@ -76,8 +77,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow applies the outcome of the next pass to the bounds. sum is the sum of the releases, or
-// nil if the pass was void. clients is the number of releases.
+// follow updates the bounds with the outcome of the next pass. sum is the sum of the releases,
+// or nil if the pass was void. clients is the number of releases.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -85,7 +86,7 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 	s := c.scaling
 	step := s.step(c.passes)
-	noise := float64(clients) * step.lattice.Step() // error of truncation
+	noise := float64(clients) * step.lattice.Step() // largest error of the sum due to truncation to the lattice
 	if step.mechanism != nil {
 		noise = step.lattice.Float(step.mechanism.ShareSigma()) * math.Sqrt(float64(clients))
 	}
@@ -106,14 +107,15 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search shrinks the bounds. It finds the shortest run of bins that contains the searched share
-// of the values, as far as the noise on the counts allows. The new bounds are this run plus its
-// length on either side. Bounds do not change if the new ones would be at most least wide.
+// search narrows the bounds of c. It finds the shortest range of bins that contains the share
+// searched of the values, as far as the noise on the counts allows. The new bounds are three
+// times as wide: this range, and its length on either side. The bounds do not change if the new
+// width would be at most least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
-			return // Wider runs have larger errors.
+			return // Wider ranges have larger errors.
 		}
 		most, at := math.Inf(-1), 0
 		for i := range len(counts) - width + 1 {
@@ -140,8 +142,9 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	}
 }
 
-// measure sets the bounds of column k to mean ± SDs standard deviations, widened by the possible
-// error due to noise, but within the present bounds.
+// measure sets the bounds of column k to its mean plus and minus the study's number of standard
+// deviations. It widens them by the possible error due to noise, but not beyond the present
+// bounds.
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds
 	if !(count > 4*noise) {
@@ -150,9 +153,9 @@ func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	}
 	mean := min(max(sums[0]/count, -1), 1)
 	variance := sums[1]/count - float64(mean*mean)
-	slack := 2 * math.Sqrt2 * noise / count          // two sds of the noise in mean and mean square, including that of the count
+	slack := 2 * math.Sqrt2 * noise / count          // two sds of the noise in mean and mean square, including the noise of the count
 	doubt := slack + float64(2*slack*math.Abs(mean)) // possible error of the variance
-	spread := math.Sqrt(max(variance, 0) + doubt)    // largest sd that the sums allow
+	spread := math.Sqrt(max(variance, 0) + doubt)    // largest sd that the noisy sums allow
 	half, middle := (now.High-now.Low)/2, middleOf(now)
 	reach := float64(c.scaling.study.Standardisation.SDs*spread) + slack
 
@@ -183,7 +186,7 @@ func (c *scale) narrowest(k int) float64 {
 // middleOf returns the middle of b.
 func middleOf(b study.Bounds) float64 { return b.Low + (b.High-b.Low)/2 }
 
-// restore sets the scale to a saved scale.
+// restore sets the scale to the saved columns after the given number of passes.
 func (c *scale) restore(passes int, columns []Column) error {
 	if len(columns) != len(c.columns) {
 		return fmt.Errorf("the state has %d columns, want %d", len(columns), len(c.columns))

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// scaleSource is a study whose scale is not known. x and y have bounds a hundred times wider
-// than [-1, 1]. level cannot be standardised.
+// scaleSource is a study whose scale is not known. The public bounds of x and y are a hundred
+// times wider than [-1, 1], in which most values lie. The column level cannot be standardised.
 const scaleSource = `
 [study]
 version = 1
@@ -127,7 +127,7 @@ func (h *scaleHouse) settle(o *Outcome) {
 	}
 }
 
-// pass runs one pass in which the given clients answer, or all clients if none is given.
+// pass runs one pass in which the given clients answer. If none is given, all clients answer.
 func (h *scaleHouse) pass(answering ...int) *Outcome {
 	h.t.Helper()
 	plan, ok := h.server.Next()
@@ -154,7 +154,7 @@ func (h *scaleHouse) pass(answering ...int) *Outcome {
 	return outcome
 }
 
-// play runs all passes and returns the study on the scale that was found.
+// play runs all passes and returns the study with the scale that was found.
 func (h *scaleHouse) play() *study.Study {
 	h.t.Helper()
 	for !h.server.Done() {
@@ -174,8 +174,8 @@ func (h *scaleHouse) play() *study.Study {
 }
 
 // The errors of means and sds are within the noise of the last pass and the sampling error, for
-// any public bounds. With seed 1, the error of a mean is within five of its sds, and that of a
-// variance within five sds plus the effect of clamping.
+// any public bounds. With seed 1, the error of a mean is at most five of its sds, and the error
+// of a variance at most five of its sds plus the effect of clamping.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -200,11 +200,12 @@ func TestScaleIsFound(t *testing.T) {
 					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
 						t.Errorf("%s: want sd %g", what, sd)
 					}
-					// At most one value in fifty is clamped, for any finding.
+					// At most one value in fifty is clamped, whatever the Finding is.
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
-					// The bounds are no wider than four sds and the noise require.
+					// The bounds are no wider than the four sds of the study and the noise
+					// require.
 					if reach := 4*math.Sqrt(sd*sd+8*doubt) + 8*noise; c.Bounds.High > min(100, mean+1.2*reach) {
 						t.Errorf("%s: the bounds are wider than need be, want reach %g", what, reach)
 					}
@@ -214,7 +215,8 @@ func TestScaleIsFound(t *testing.T) {
 	}
 }
 
-// A record without a finite number adds zero to every element, including the count.
+// A record with a value that is not finite adds zero to every element of the sum, including the
+// count.
 func TestScaleOfNoNumber(t *testing.T) {
 	for _, privacy := range []string{recordTarget, `unit = "none"`} {
 		good, bad := new(shard.Records), new(shard.Records)
@@ -244,8 +246,8 @@ func TestScaleOfNoNumber(t *testing.T) {
 	}
 }
 
-// The noise that a scaling assumes grows with the number of clients that add noise. So many
-// clients with few records do not find a scale in noise alone.
+// The noise level that a Scaling assumes grows with the number of clients that add noise.
+// Otherwise many clients with few records would find a scale in noise alone.
 func TestScaleKnowsItsNoise(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
 	for seed := range uint64(20) {

@@ -19,11 +19,11 @@ import (
 // # The releases
 //
 // In every pass a value of column j is clamped to the present bounds, which are public, and
-// mapped to z_j in [-1, 1]. All passes but the last search. They count the values of every
-// column in 64 equal bins, and shrink the bounds to the bins with the values (as Karwa, Vadhan,
-// "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a normal
-// sample). One pass shrinks the bounds by up to a factor of twenty. The last pass releases means
-// and mean squares within these bounds.
+// mapped to z_j in [-1, 1]. All passes but the last are searches: they count the values of every
+// column in 64 equal bins, and narrow the bounds to the bins that contain most values (as Karwa,
+// Vadhan, "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a
+// normal sample). One search narrows the bounds by up to a factor of twenty. The last pass
+// releases means and mean squares within these bounds. Let k be the number of columns.
 //
 //   - Unit record: in a search, a record adds to its client's sum the vector of 1 and, for
 //     every column, a 1 in one of 64 places. In the last pass it adds (1, z_1..z_k,
@@ -44,14 +44,14 @@ type Scaling struct {
 	roster phase.Roster
 	digest phase.Digest
 
-	search  step // all passes but the last
+	search  step // releases of all passes but the last
 	moments step
 }
 
-// A step describes the releases of a kind of pass.
+// A step describes the releases of one kind of pass, a search or the last pass.
 type step struct {
-	perColumn int                 // number of elements of a release for one column
-	bound     float64             // upper bound on the squared norm of a contribution for one column
+	perColumn int                 // number of elements of a release that belong to one column
+	bound     float64             // upper bound on the squared norm of a record's contribution for one column
 	size      int                 // number of elements of a release
 	mechanism *dpmech.GaussianSum // nil if the unit is none
 	lattice   dpmech.Lattice
@@ -61,7 +61,7 @@ type step struct {
 // bins is the number of equal parts of a column's bounds in which values are counted.
 const bins = 64
 
-// New derives the scaling of a study for a roster, which must name each client once. It returns
+// New returns the scaling of a study. The roster clients must name each client once. New returns
 // an error for a study without a private standardisation.
 func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	roster, err := phase.NewRoster(st, clients)
@@ -78,7 +78,7 @@ func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	return s, nil
 }
 
-// Derive derives the scaling of a study with a private standardisation.
+// Derive returns the scaling of a study with a private standardisation, for a roster.
 func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/scaling/v1")
@@ -86,7 +86,7 @@ func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h.Write(base[:])
 	s := &Scaling{
 		study: st, roster: roster, digest: phase.Digest(h.Sum(nil)),
-		search:  step{perColumn: bins, bound: 1}, // a value has a 1 in one bin
+		search:  step{perColumn: bins, bound: 1}, // a value adds 1 to one bin
 		moments: step{perColumn: 2, bound: 2},    // z and z² are at most 1 in absolute value
 	}
 	for _, step := range []*step{&s.search, &s.moments} {
@@ -97,7 +97,7 @@ func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	return s, nil
 }
 
-// derive computes the size, mechanism, lattice and limit of a step.
+// derive sets the size, mechanism, lattice and limit of a step.
 func (s *Scaling) derive(step *step) error {
 	k := s.columns()
 	step.size = s.first() + k*step.perColumn
@@ -118,7 +118,7 @@ func (s *Scaling) derive(step *step) error {
 	return nil
 }
 
-// config returns the configuration of the mechanism of one pass.
+// config returns the configuration of the mechanism of one pass, for releases of dim elements.
 func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 	privacy, federation := s.study.Privacy, s.study.Federation
 	cfg := dpmech.Config{
@@ -137,7 +137,8 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 		cfg.Shares = s.roster.Fewest - federation.Colluders
 	}
 	if cfg.NoiseMultiplier == 0 {
-		// All passes together get their share of the μ² of the study's target.
+		// The cost of all passes together is the scale phase's share of the μ² of the study's
+		// target.
 		mu := accountant.GaussianMu(privacy.Epsilon, privacy.Delta)
 		each := mu * math.Sqrt(s.study.Standardisation.Share/float64(s.Passes()))
 		cfg.NoiseMultiplier = privacy.Adjacency.Factor() / each
@@ -145,7 +146,7 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 	return cfg
 }
 
-// step returns the kind of pass number n.
+// step returns the description of pass number n: a search or the last pass.
 func (s *Scaling) step(n int) *step {
 	if n < s.Passes() {
 		return &s.search
@@ -165,8 +166,8 @@ func (s *Scaling) first() int {
 // columns returns k, the number of columns.
 func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 
-// Size returns the number of elements of a release, and of the sum of an outcome, in
-// pass number n, from 1.
+// Size returns the number of elements of a release, and of the sum of an outcome, in pass number
+// n, counted from 1.
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
 // Passes returns the number of passes. Every client makes one release in each pass.
@@ -175,18 +176,18 @@ func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
 // Digest returns the identity of the scaling.
 func (s *Scaling) Digest() phase.Digest { return s.digest }
 
-// Study returns the study whose scale is to be found.
+// Study returns the study, whose scale is not yet known.
 func (s *Scaling) Study() *study.Study { return s.study }
 
 // Roster returns the clients in order. It is not a copy.
 func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
-// Mechanism returns the mechanism that hides a record or a client in pass number n, from 1. It
-// returns nil if the study has no privacy promise.
+// Mechanism returns the mechanism that hides a record or a client in pass number n, counted from
+// 1. It returns nil if the study has no privacy guarantee.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 
 // EventFor returns the cost of all passes under an adjacency. The observer cannot subtract the
-// given number of noise shares. The study must have a privacy promise.
+// given number of noise shares. The study must have a privacy guarantee.
 func (s *Scaling) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{
 		accountant.Repeated{Event: s.search.mechanism.EventFor(shares, adjacency), Times: s.Passes() - 1},

@@ -7,15 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server adds up the releases of clients to find the scale of columns. The caller calls Next,
-// and then Collect for each answer or Close, and delivers every outcome to every client.
+// A Server adds up the releases of clients to find the scale of columns. For each pass the
+// caller calls Next, then Collect for each answer, and Close if answers are missing. It delivers
+// every outcome to every client.
 type Server struct {
 	scaling *Scaling
 	scale   *scale
 	open    *pass
 }
 
-// A pass is a pass that has no outcome yet.
+// A pass is the open pass, which has no outcome yet.
 type pass struct {
 	Answered []phase.ClientID // clients that have answered, in order
 	Sum      []int64
@@ -26,8 +27,8 @@ func NewServer(s *Scaling) *Server {
 	return &Server{scaling: s, scale: newScale(s)}
 }
 
-// Next returns the plan of the next pass. It returns false if answers are missing or the scale
-// is found.
+// Next returns the plan of the next pass. It returns false if answers are missing or all passes
+// are done.
 func (s *Server) Next() (Plan, bool) {
 	if s.open != nil || s.Done() {
 		return Plan{}, false
@@ -37,8 +38,9 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{s.scaling.digest, number, s.scale.bounds()}, true
 }
 
-// Collect adds a release to the sum. It returns the outcome if no answer is missing any more. An
-// invalid release is [phase.Refused] and changes nothing.
+// Collect adds a release to the sum. It returns the outcome if this was the last missing answer,
+// and nil otherwise. For an invalid release it returns an error that is [phase.Refused], and
+// changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	c := s.scaling
 	if r.Scaling != c.digest {
@@ -67,7 +69,8 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(), nil
 }
 
-// checkSum returns an error for a sum that the given number of answers cannot have.
+// checkSum returns an error if the sum is larger than the sum of the given number of answers can
+// be.
 func (s *step) checkSum(sum []int64, answers int) error {
 	if len(sum) != s.size {
 		return phase.Refuse("a sum of the standardisation has %d elements, want %d", len(sum), s.size)
@@ -111,17 +114,17 @@ func (s *Server) Waiting() []phase.ClientID {
 // Done reports whether every pass has an outcome.
 func (s *Server) Done() bool { return s.scale.passes == s.scaling.Passes() }
 
-// Columns returns the scale so far. It is not a copy.
+// Columns returns the scale of each column after the passes so far. It is not a copy.
 func (s *Server) Columns() []Column { return s.scale.columns }
 
-// Scaled returns the study on the scale that was found. Every pass must have an outcome.
+// Scaled returns the study with the scale that was found. Every pass must have an outcome.
 func (s *Server) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
 // Outcomes returns the number of passes that have an outcome.
 func (s *Server) Outcomes() int { return s.scale.passes }
 
 // Replay ends the open pass with the sum of o, an outcome from a transcript, and returns the
-// resulting outcome. If it differs from o, the transcript is wrong.
+// outcome that the server computes. If it differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if s.open == nil || o.Number != s.scale.passes+1 {
 		return nil, phase.Refuse("pass %d is not open", o.Number)

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records in the scale phase. It answers plans, settles outcomes, and
-// computes the bounds from the outcomes.
+// A Site owns one client's records in the scale phase. It answers plans and computes the bounds
+// from the outcomes.
 //
 // A release changes the site's state. The caller must save the state before it sends a byte of
 // the release. If the release is lost, the caller must send the same bytes again.
@@ -25,13 +25,13 @@ type Site struct {
 	scale    *scale
 	answered int // number of the last pass that the client answered
 
-	row   []float64 // contribution of one record
+	row   []float64 // contribution of one record, reused for each record
 	noise dpmech.Noise
 }
 
-// NewSite returns the site of a client before the first pass, at the public bounds. It returns
-// an error for a client without records unless the privacy unit is the record. With that unit
-// the existence of records is private.
+// NewSite returns the site of a client before the first pass, with the public bounds. For a
+// client without records it returns an error, unless the privacy unit is the record. With that
+// unit the existence of records is private.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
@@ -52,7 +52,7 @@ func (s *Site) ID() phase.ClientID { return s.id }
 func (s *Site) Passes() int { return s.answered }
 
 // Propose answers a plan with noise from src. It draws and charges the noise before it reads the
-// records. An invalid plan is [phase.Refused], and nothing is computed.
+// records. For an invalid plan the error is [phase.Refused], and nothing is computed.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Sum = r.Sum[:0]
 	if err := s.Check(plan); err != nil {
@@ -69,7 +69,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error with which Propose would refuse the plan, or nil. It changes nothing.
+// Check returns the error that Propose would return for the plan, without answering it, or nil.
 func (s *Site) Check(plan *Plan) error {
 	c := s.scaling
 	switch {
@@ -88,7 +88,7 @@ func (s *Site) Check(plan *Plan) error {
 // gate writes the noisy sum to dst. It is the only function through which numbers leave the
 // site.
 func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
-	exact := make([]int64, len(dst)) // exact must not leave this function
+	exact := make([]int64, len(dst)) // sum without noise, which must not leave this function
 	switch s.scaling.study.Privacy.Unit {
 	case study.Record:
 		return step.mechanism.Release(dst, exact, src, func(add func([]float64) error) error {
@@ -107,8 +107,8 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum; a vector that is not finite adds
-// zero. It is valid until the next call.
+// contribution returns the vector that record i adds to the sum. The caller must leave out a
+// vector that is not finite. The slice is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	if guard.Run(func() { s.contribute(i, step) }) != nil {
 		s.row[0] = math.NaN()
@@ -136,10 +136,10 @@ func (s *Site) contribute(i int, step *step) {
 	}
 }
 
-// mark adds 1 to the bin of z.
+// mark adds 1 to the count of the bin that contains z.
 func mark(counts []float64, z float64) {
 	if math.IsNaN(z) {
-		counts[0] = z // NaN, which makes the record add zero
+		counts[0] = z // NaN in the vector, so that the record counts as zero
 		return
 	}
 	bin := int((z + 1) / 2 * float64(len(counts)))
@@ -169,8 +169,8 @@ func (s *Site) average(step *step) []float64 {
 	return mean
 }
 
-// Settle applies an outcome. It must be called for every outcome, in order. It returns
-// [phase.Refused] if the outcome contradicts the site's state. The client must then stop.
+// Settle applies an outcome. It must be called for every outcome, in order. If the outcome
+// contradicts the site's state, the error is [phase.Refused], and the client must stop.
 func (s *Site) Settle(o *Outcome) error {
 	c := s.scaling
 	if o.Scaling != c.digest {
@@ -204,13 +204,13 @@ func (s *Site) Settle(o *Outcome) error {
 	return nil
 }
 
-// Scaled returns the study on the scale that was found. Every pass must have an outcome.
+// Scaled returns the study with the scale that was found. Every pass must have an outcome.
 func (s *Site) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
-// Columns returns the scale so far. It is not a copy.
+// Columns returns the scale of each column after the passes so far. It is not a copy.
 func (s *Site) Columns() []Column { return s.scale.columns }
 
-// Followed returns the number of passes whose outcome the site has settled.
+// Followed returns the number of passes whose outcome the site has applied.
 func (s *Site) Followed() int { return s.scale.passes }
 
 // Foretell returns the plan of the next pass, computed from the outcomes before it.

@@ -8,21 +8,22 @@ import (
 	"fedpvi/pvi"
 )
 
-// An Answer is a client's answer to a plan, together with its cost and identities.
+// An Answer is a client's answer to a plan, with its cost and with hashes that identify the
+// protocol and the state.
 type Answer struct {
-	Plan    int    // number of the plan
+	Plan    int    // number of the plan over all phases
 	Release []byte // message of [fedpvi/pvi/wire]; nil after an error
 	Spent   Spent
 
-	Digest [32]byte // result of [Site.Digest] when the answer was computed
-	Model  [32]byte // result of [Server.ModelOf] for the plan
+	Digest [32]byte // [Site.Digest] when the answer was computed
+	Model  [32]byte // [Server.ModelOf] for the plan
 }
 
 // errNothingAsked is the refusal to answer if no plan is pending.
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
 // Quote returns the largest possible cost of the answer to the pending plan, before any noise is
-// drawn. The answer has that cost unless it ends in an error.
+// drawn. The answer has exactly that cost unless it ends in an error.
 func (s *Site) Quote() (Spent, error) {
 	if s.pending == nil {
 		return nil, errNothingAsked
@@ -30,7 +31,7 @@ func (s *Site) Quote() (Spent, error) {
 	return s.phaseOf(s.pending).quote()
 }
 
-// phaseOf returns the phase of an entry. The phase must have begun.
+// phaseOf returns the phase to which an entry belongs. This phase must have begun.
 func (s *Site) phaseOf(e *Entry) sitePhase {
 	place, _ := s.course.at(e.Plan)
 	return s.phases[place]
@@ -38,12 +39,12 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 
 // Answer answers the pending plan, with noise from src.
 //
-// Answer changes the state. The caller must save the state and the charge before it sends a
-// byte of the release. If the release is lost, the caller must send the same bytes again,
-// because a plan has only one answer. A [pvi.Refused] changes nothing. With any other error
-// there is no release, and Spent is the cost of the noise that was drawn, which has to be
-// charged. A panic ends in an error that costs the whole quote. Panics on records do not get
-// here: mechanisms answer them with noise alone.
+// Answer changes the state. The caller must save the state and the charge before it sends a byte
+// of the release. If the release is lost, the caller must send the same bytes again, because a
+// plan has only one answer. If the error is a [pvi.Refused], nothing changes. After any other
+// error there is no release, and Spent is the cost of the noise that was drawn, which must be
+// charged. If the phase panics, Answer returns an error, and Spent is the whole quote. Panics on
+// records do not reach Answer, because the mechanism then releases noise alone.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {
@@ -62,8 +63,8 @@ func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	return a, err
 }
 
-// Model returns the hash of the state from which the pending plan was made, as [Server.ModelOf]
-// does. It returns zero if no plan is pending.
+// Model returns the hash of the state from which the pending plan was made, like
+// [Server.ModelOf]. It returns zero if no plan is pending.
 func (s *Site) Model() (model [32]byte) {
 	if s.pending == nil {
 		return model

@@ -30,8 +30,8 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns a server and releases. Of its thousand clients half have answered, and the
-// releases are those of the others.
+// half returns a server of a thousand clients, of which half have answered, and the releases of
+// the other half.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000
@@ -62,8 +62,8 @@ func half(b *testing.B) (*Server, [][]byte) {
 	return s, rest
 }
 
-// BenchmarkCollect measures how long a server with a thousand clients and a thousand
-// coefficients takes to collect a release.
+// BenchmarkCollect measures the time in which a server collects a release, for a thousand
+// clients and a thousand coefficients.
 func BenchmarkCollect(b *testing.B) {
 	s, rest := half(b)
 	fresh, err := s.MarshalBinary()
@@ -95,7 +95,8 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures how long the server of half takes to marshal its state.
+// BenchmarkServerState measures the time in which the server that half returns marshals its
+// state.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

@@ -16,7 +16,7 @@ import (
 // A Posterior is the result of a study, with a marginal for each parameter.
 type Posterior struct {
 	Marginals []Marginal `json:"marginals"`
-	Units     fit.Units  `json:"natural_map"` // map from θ to coordinates in natural units
+	Units     fit.Units  `json:"natural_map"` // linear map from θ to coordinates in natural units
 	Result    *Result    `json:"result"`
 }
 
@@ -25,24 +25,24 @@ type Marginal struct {
 	Name string `json:"name"`
 	Log  bool   `json:"log"` // whether the logarithm of the parameter has the normal posterior
 
-	// Natural is in natural units. It includes the privacy noise if the study has a
+	// Natural is the marginal in natural units. It includes the privacy noise if the study has a
 	// noise-aware posterior.
 	fit.Natural
 
-	// NoiseAware includes the uncertainty from the privacy noise; nil if the study has no
-	// noise-aware posterior.
+	// NoiseAware is the interval with the uncertainty from the privacy noise; nil if the study
+	// has no noise-aware posterior.
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
 
-	// NoiseSD is the part of the coordinate's noise-aware sd that is due to the noise; nil if
-	// the noise-aware sd is below that of q.
+	// NoiseSD is the part of the noise-aware sd that is due to the privacy noise; nil if the
+	// noise-aware sd is below that of q.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 
 	Interval // interval of q
 }
 
 // An Interval has the central 95 % and 90 % intervals of a parameter on the model's scale. Mean
-// and SD are those of its normal coordinate, which is the parameter or, if Log is true, its
-// logarithm. The quantiles are those of the parameter itself.
+// and SD are the moments of the normal coordinate, which is the parameter itself or, if Log is
+// true, its logarithm. The quantiles are those of the parameter itself.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -97,8 +97,8 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	return p, nil
 }
 
-// Moments returns the mean and the covariance of θ. They are those of the noise-aware posterior
-// if there is one, and otherwise those of q.
+// Moments returns the mean and the covariance of θ under the noise-aware posterior if there is
+// one, and otherwise under q.
 func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	r := p.Result
 	mean, sd, rows := r.Mean, r.SD, r.Covariance
@@ -115,9 +115,9 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	return mean, mat.NewDiagDense(len(sd), variances)
 }
 
-// Table writes the posterior in natural units, with ratios as in [words.Natural]. Then it writes
-// the posterior on the model's scale, with the sd of q next to the sd that includes the noise.
-// Then it writes the notes of the result.
+// Table writes the posterior in natural units. If ratios is true, it writes ratios of odds or
+// rates like [words.Natural]. Then it writes the posterior on the model's scale, with the sd of
+// q next to the sd that includes the noise, and then the notes of the result.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	var names []string
 	var natural []fit.Natural

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Describe gives the posterior on the scale that was found. In natural units it includes the
-// privacy noise and comes first.
+// Describe returns the posterior on the scale that the scale phase found. The intervals in
+// natural units include the privacy noise, and come first in the table.
 func TestDescribe(t *testing.T) {
 	document := `
 study = { version = 1, name = "s" }
@@ -39,8 +39,8 @@ column = [
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The column u is (u − 50)/10 on the model's scale. So the slope is .15 and the intercept .4
-	// − 5·1.5.
+	// On the model's scale, the column u is (u − 50)/10. So the slope per unit of u is .15 and
+	// the intercept is .4 − 5·1.5.
 	intercept, slope := p.Marginals[0], p.Marginals[1]
 	sd := math.Sqrt(.09 - 2*5*.06 + 25*.25)
 	for _, c := range []struct{ got, want float64 }{

@@ -3,8 +3,8 @@
 // study has a one-step posterior. Its inputs and outputs are bytes. It uses no clock, file or
 // network.
 //
-// A [Server] makes plans, and a [Site] of each client answers them. The server's messages are
-// entries: an [Entry] is a plan or an outcome. Every site follows all entries in their order.
+// A [Server] makes plans, and the [Site] of each client answers them. The server's messages are
+// entries: an [Entry] is a plan or an outcome. Every site receives all entries in their order.
 // Plans are numbered from 1 over all phases. The study's schedule determines how many plans may
 // be open at once.
 //

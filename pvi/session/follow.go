@@ -2,9 +2,9 @@ package session
 
 import "slices"
 
-// Follow applies the next entry. It stores a plan that names this client, and settles an
-// outcome. Follow returns [pvi.Refused] if the entry contradicts the entries before it. Then the
-// coordinator has sent a wrong entry, or state was lost, and the client must stop. Any other
+// Follow applies the next entry. It stores a plan that names this client, and applies or queues
+// an outcome. Follow returns [pvi.Refused] if the entry contradicts the entries before it. Then
+// the coordinator has sent a wrong entry, or state was lost, and the client must stop. Any other
 // error ends the study too.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
@@ -70,14 +70,14 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued refuses an outcome that cannot come next. It makes the checks that are possible
-// before the earlier outcomes in the queue are settled.
+// checkQueued returns a refusal if an outcome cannot come next. It makes only the checks that
+// are possible while earlier outcomes are still queued.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
-// drain settles the outcomes in the queue. It does nothing while the client has a plan to
+// drain applies the outcomes in the queue. It does nothing while the client has a plan to
 // answer.
 func (s *Site) drain() error {
 	for s.pending == nil && len(s.queue) > 0 {
@@ -89,7 +89,8 @@ func (s *Site) drain() error {
 	return nil
 }
 
-// settle applies an outcome. After the last outcome of a phase it begins the next phase.
+// settle applies an outcome to its phase. After the last outcome of a phase it begins the next
+// phase.
 func (s *Site) settle(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {

@@ -19,8 +19,8 @@ func everyPhase(t testing.TB) *study.Study {
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along plays a study of two clients. For every plan it calls look after client 0 has answered
-// and before client 1 answers.
+// along runs a study of two clients. For every plan it calls look after client 0 has computed
+// its answer and before client 1 answers.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -30,8 +30,8 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 	}
 }
 
-// FuzzHostile gives machines arbitrary bytes from a coordinator or a client. A machine must
-// accept the bytes, or refuse them and not change.
+// FuzzHostile gives servers and sites arbitrary bytes instead of messages. They must accept the
+// bytes, or refuse them and not change.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -89,8 +89,9 @@ func FuzzHostile(f *testing.F) {
 	})
 }
 
-// FuzzDamagedState restores machines from damaged states. Restoring must return an error or a
-// machine that can be saved again. The machine must not release anything without a charge.
+// FuzzDamagedState restores servers and sites from damaged states. Restoring must return an
+// error, or a server or site that can be saved again. A restored site must not release anything
+// without a charge.
 func FuzzDamagedState(f *testing.F) {
 	st := everyPhase(f)
 	along(f, st, func(h *house, plan Entry, a Answer) {
@@ -110,7 +111,7 @@ func FuzzDamagedState(f *testing.F) {
 			_, _ = RestoreSite(st, roster, "c01", planeRecords(1, 41), saved)
 		}
 	}
-	var fixed uint64 // most bytes that restoring an undamaged state allocates
+	var fixed uint64 // largest number of bytes that restoring an undamaged state allocates
 	along(f, st, func(h *house, _ Entry, _ Answer) {
 		server, site := state(f, h.server), state(f, h.sites[1])
 		fixed = max(fixed, memory.Allocated(func() { restore(true, server) }), memory.Allocated(func() { restore(false, site) }))
@@ -146,8 +147,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// A machine refuses four kinds of states: a state of another study, roster, client or version, a
-// truncated state, and a state whose sections do not belong together.
+// Servers and sites refuse four kinds of states: a state of another study, roster, client or
+// version, a truncated state, and a state whose sections do not belong together.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")
@@ -180,7 +181,7 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// This state has the phase sections of one state and the own section of another state.
+	// The combined state has the phase sections of one state and the own section of another.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

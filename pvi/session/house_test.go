@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are privacy settings of the small study.
+// These are privacy settings for the studies of the tests.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
@@ -35,7 +35,8 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// scaled gives a study a scale phase without noise, and scaledPrivately one with noise.
+// scaled is the setting of a scale phase without noise, and scaledPrivately that of a scale
+// phase with noise.
 var (
 	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
@@ -51,7 +52,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house is a server and all of its sites, for tests.
+// A house is a server and all of its sites, in one process for tests.
 type house struct {
 	t       testing.TB
 	study   *study.Study
@@ -88,7 +89,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next publishes all plans that can be published now, and returns the last entry.
+// next publishes all plans that can be published now, and returns the last of their entries.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -105,7 +106,7 @@ func (h *house) next() Entry {
 	return h.said[len(h.said)-1]
 }
 
-// say delivers an entry to all sites except those that are away.
+// say delivers an entry to all sites except those in h.away.
 func (h *house) say(e *Entry) {
 	h.t.Helper()
 	h.said = append(h.said, *e)
@@ -129,8 +130,8 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send makes client m answer and collects the release. If this ends the plan, send delivers the
-// outcome to all sites.
+// send makes client m answer and gives the release to the server. If the plan then has an
+// outcome, send delivers the outcome to all sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -174,7 +175,8 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused fails the test unless try returns a refusal and leaves the machine unchanged.
+// refused fails the test unless try returns a refusal and the state of the machine m stays the
+// same.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

@@ -15,7 +15,7 @@ import (
 // lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
 type lastPhase struct {
 	*course
-	sizes *lastround.Round // round of the public protocol; only its noise may differ from that of the actual round
+	sizes *lastround.Round // last round on the public scale; its noise may differ from that of the actual round
 }
 
 func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }
@@ -54,11 +54,12 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending has the outcome of the last round, and adds it to a result or a state.
+// An ending keeps the outcome of the last round, from which it computes the one-step posterior
+// for a result. It also saves the outcome with the state.
 type ending struct {
 	*lastPhase
-	round   *lastround.Round   // round on the scale that was found
-	outcome *lastround.Outcome // nil before the outcome
+	round   *lastround.Round   // last round on the scale that was found
+	outcome *lastround.Outcome // outcome of the last round; nil before it
 }
 
 func (e *ending) outcomes() int {
@@ -88,7 +89,7 @@ func (e *ending) keep(k *kept) {
 	}
 }
 
-// take moves the outcome from k to e.
+// take copies the outcome from the saved state k to e.
 func (e *ending) take(k *kept) (err error) {
 	if k.Ending != nil {
 		e.outcome, err = wire.ReadOneStepOutcome(k.Ending, e.limits)
@@ -212,7 +213,8 @@ func (s *lastSite) settle(_ int, body []byte) error {
 	return nil
 }
 
-// releases returns 1 after the client has answered, and 0 before.
+// releases returns the number of releases in the last round: 1 after the client has answered,
+// and 0 before.
 func (s *lastSite) releases() int { return min(s.Releases(), 1) }
 
 func (s *lastSite) save() (pvi.Encoding, error) { return saved(s.Site) }

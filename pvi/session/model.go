@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// newModelHash returns the hash function for the state from which a plan was made. The state is
-// hashed as it is in the plan, so machines that round differently compute the same hash.
+// newModelHash returns the hash function for the state from which a plan was made. It hashes the
+// numbers in the plan, so machines that round differently compute the same hash.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()
@@ -29,7 +29,8 @@ func word(h hash.Hash, n uint64) {
 
 func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
 
-// modelOfScale returns the model hash of the columns' bounds.
+// modelOfScale returns the hash of a plan of the scale phase, whose state is the columns'
+// bounds.
 func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	h := newModelHash(digest)
 	for _, b := range bounds {
@@ -39,7 +40,7 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda returns the model hash of λ.
+// modelOfLambda returns the hash of a plan of the rounds, whose state is λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
@@ -56,7 +57,8 @@ func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	return sum(h)
 }
 
-// modelOfPoint returns the model hash of the point of the last round.
+// modelOfPoint returns the hash of the plan of the last round, whose state is the point of the
+// plan.
 func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
 	h := newModelHash(digest)
 	for _, x := range point {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A faulty phase panics with a record's value.
+// faulty is a phase whose answer panics with a record's value.
 type faulty struct{ sitePhase }
 
 func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {
@@ -17,8 +17,9 @@ func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {
 	panic("the record 424242")
 }
 
-// A panic outside of a mechanism ends in an error that costs the quote and names the place and no
-// value. The plan has no answer then, and the client follows the study.
+// If a phase panics outside of a mechanism, the site returns an error and charges the whole
+// quote. The error names the place in the code and no value. The plan then has no answer, and
+// the client follows the study.
 //
 //abuse:case A13 a panic while a plan is answered is charged, and the error has no value
 func TestPanicIsCharged(t *testing.T) {

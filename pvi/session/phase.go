@@ -9,34 +9,35 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase is one of the phases of a study. Every machine derives it from the study and the
-// roster. A phase makes the machines of the coordinator and the clients. To add a phase, write
-// its three types and add it to newCourse.
+// A phase is one of the phases of a study. Server and sites derive it from the study and the
+// roster, and it makes their state machines for the phase. To add a phase, write its three types
+// and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
 	section() int // index of the phase's section in a saved state
 
-	elements() int                       // length of the longest list of numbers in a message
+	elements() int                       // length of the longest list of numbers in a message of the phase
 	maxRelease(longest pvi.ClientID) int // length of the longest release in bytes
-	maxEntry() int                       // length of the longest entry's body in bytes
+	maxEntry() int                       // length of the longest body of an entry in bytes
 
 	newServer(*Server) (serverPhase, error)
 	newSite(*Site) (sitePhase, error)
 }
 
-// A serverPhase is the coordinator's machine for a phase. Plans are numbered from 1 within the
-// phase. Bodies are messages of [fedpvi/pvi/wire].
+// A serverPhase is the coordinator's state machine for a phase. Plans are numbered from 1 within
+// the phase. Bodies are messages of [fedpvi/pvi/wire].
 type serverPhase interface {
-	// next returns the next plan. It returns false after the last plan, and if answers to
+	// next returns the next plan. It returns false if all plans were issued, or if answers to
 	// earlier plans are missing.
 	next() (number int, body []byte, ok bool)
-	// collect adds a release. It returns the outcome if no answer to the plan is missing.
+	// collect adds a release. It returns the outcome if this was the last missing answer to the
+	// plan.
 	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
-	// close returns the outcome of a plan without the missing answers.
+	// close ends a plan without the missing answers and returns its outcome.
 	close(number int) (outcome []byte, err error)
-	// replay returns the clients that an outcome from a transcript counts, and the outcome that
-	// the server computes from its sum.
+	// replay applies an outcome from a transcript. It returns the clients whose answers the
+	// outcome counts, and the outcome that the server computes from the same sum.
 	replay(number int, body []byte) (participants []pvi.ClientID, outcome []byte, err error)
 
 	waiting(number int) []pvi.ClientID // clients that have not answered; nil if the plan is not open
@@ -48,52 +49,54 @@ type serverPhase interface {
 	saver
 }
 
-// A sitePhase is a client's machine for a phase.
+// A sitePhase is a client's state machine for a phase.
 type sitePhase interface {
-	// foretell computes a plan from the outcomes before it. It returns false if the plan also
-	// depends on the order of answers.
+	// foretell computes a plan from the outcomes before it. It returns false if the plan depends
+	// on the order of answers.
 	foretell(number int) (body []byte, ok bool)
-	// check refuses an invalid plan. It reports whether the plan names the client.
+	// check returns a refusal if a plan is invalid. It reports whether the plan names the
+	// client.
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
-	// answer sets Release, Model and, after an error, Spent of the answer to a plan.
+	// answer sets the Release and the Model of the answer to a plan. After an error it sets
+	// Spent to the cost of the noise that was drawn.
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
-	model(body []byte) [32]byte // model hash of a plan; zero if the body is invalid
+	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 
-	// checkQueued refuses an outcome that cannot come next if the site has not settled the last
-	// waiting outcomes yet.
+	// checkQueued returns a refusal if an outcome cannot come next. The site has not yet applied
+	// the last outcomes, whose number is waiting.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 
-	releases() int // number of releases that were charged
-	outcomes() int // number of outcomes that were settled
+	releases() int // number of releases charged to the client
+	outcomes() int // number of outcomes that the site has applied
 	report(*Result) error
 
 	saver
 }
 
-// kept has the parts of a saved state that belong to a phase but are not in its section.
+// kept is the part of a saved state that belongs to a phase but is not in the phase's section.
 type kept struct {
 	Verdicts tally
 	Ending   []byte `json:",omitempty"` // outcome of the last round
 }
 
-// A course is the sequence of a study's phases for a roster. Every machine derives it from the
-// study and the roster.
+// A course is the sequence of a study's phases. Server and sites derive it from the study and
+// the roster.
 type course struct {
 	study  *study.Study // study before the scale phase
 	phases []phase      // phases in order
-	// public is the protocol on the public scale. It replaces the protocol on the scale that is
-	// found where only costs and sizes matter, which are the same.
+	// public is the protocol on the public scale. It gives costs and sizes, which do not depend
+	// on the scale, before the scale is found.
 	public   *pvi.Protocol
 	protocol *pvi.Protocol // protocol of the rounds; nil until the scale is found
 	digest   [32]byte      // identity of the scaling until the scale is found, then of the protocol
 	limits   wire.Limits
 }
 
-// newCourse derives the course. It returns an error for a study whose published privacy claim
-// does not hold, because such studies are only for simulations.
+// newCourse returns the course of a study. It returns an error for a study whose published
+// privacy claim is wrong, because such studies are only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st
@@ -121,7 +124,7 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// begin sets the protocol of the rounds.
+// begin sets the protocol of the rounds, whose scale is now known.
 func (c *course) begin(p *pvi.Protocol) { c.protocol, c.digest = p, p.Digest() }
 
 func (c *course) newLimits() wire.Limits {
@@ -143,8 +146,8 @@ func (c *course) plans() (n int) {
 	return n
 }
 
-// at returns the index in c.phases of a plan's phase, and the number of the plan in that phase,
-// from 1.
+// at returns the index in c.phases of the phase of a plan, and the number of the plan within
+// that phase, counted from 1.
 func (c *course) at(plan int) (place, number int) {
 	end := len(c.phases) - 1
 	for i, p := range c.phases[:end] {
@@ -156,7 +159,8 @@ func (c *course) at(plan int) (place, number int) {
 	return end, plan
 }
 
-// numbered returns the number of a plan over all phases.
+// numbered returns the number over all phases of a plan, given the index of its phase and its
+// number in that phase.
 func (c *course) numbered(place, number int) int {
 	for _, p := range c.phases[:place] {
 		number += p.plans()
@@ -168,7 +172,8 @@ func refuse(format string, args ...any) error {
 	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkSender refuses a release whose client or plan differs from those in its envelope.
+// checkSender returns a refusal if the client or the plan number inside a release differs from
+// that in the message around it.
 func checkSender(client, of pvi.ClientID, number, to int) error {
 	switch {
 	case client != of:
@@ -179,7 +184,8 @@ func checkSender(client, of pvi.ClientID, number, to int) error {
 	return nil
 }
 
-// misnumbered returns the refusal of a message whose plan number differs from that in its entry.
+// misnumbered returns the refusal of a message whose plan number differs from the number in its
+// entry.
 func misnumbered(number int) error {
 	return refuse("message %d of its phase has another number in it", number)
 }

@@ -22,7 +22,8 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom returns the index in a release at which its numbers begin, after their count.
+// numbersFrom returns the index in a release at which its list of numbers begins, after the
+// length of the list.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -36,8 +37,7 @@ func numbersFrom(release []byte) int {
 // A client that sends the most harmful release that the server accepts cannot end a study. The
 // worst effects are a rejected round and a useless posterior.
 //
-//abuse:case A13 at most a round is rejected, by a public rule
-//abuse:case A20 no study ends by it
+//abuse:case A13 at most a round is rejected, by a public rule abuse:case A20 no study ends by it
 func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	for name, st := range map[string]*study.Study{
 		"every phase":      everyPhase(t),
@@ -65,8 +65,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						case err == nil:
 							h.poison(m, a, random)
 						case m == 0:
-							// Client 0 may fail, because its state does not have the numbers
-							// that were sent.
+							// Client 0 may fail here, because its own state does not have the
+							// numbers that the test sent instead.
 						default:
 							t.Log(err)
 						}
@@ -86,8 +86,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison sends the most harmful answer that the server accepts for client m, and the true
-// answers of the other clients.
+// poison makes client m answer, replaces its release by the most harmful one that the server
+// accepts, and sends the true answers of the other clients.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()
 	for bits := 62; ; bits-- {

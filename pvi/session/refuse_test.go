@@ -70,7 +70,8 @@ func farOff(b []byte) []byte {
 	return b
 }
 
-// A client refuses every entry that contradicts the entries before it, and does not change.
+// A client refuses every entry that contradicts the entries before it, and its state does not
+// change.
 //
 //abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
@@ -117,7 +118,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-// A client that did not answer refuses an outcome that counts it.
+// A client that did not answer a plan refuses an outcome that counts its answer.
 //
 //abuse:case A16 a copy notices an answer that it did not give
 func TestCountedWithoutAnAnswer(t *testing.T) {
@@ -155,8 +156,8 @@ func TestSecondPlanIsRefused(t *testing.T) {
 	}
 }
 
-// A machine that is restored to the state after the last entry and collects the releases since
-// then, in any order, reaches the present state.
+// A server that is restored to the state after the last entry, and then collects the releases
+// since that entry in any order, has the state of the server that was never restored.
 func TestReplay(t *testing.T) {
 	const clients = 7
 	for _, c := range []struct{ privacy, inference string }{
@@ -237,7 +238,7 @@ func TestAPlanBeforeItsPhase(t *testing.T) {
 	}
 }
 
-// The scale phase needs as many answers as the rounds.
+// In every phase a plan is void with fewer answers than the study's min_clients.
 //
 //abuse:case A05 the least number holds in every phase
 func TestFewestInEveryPhase(t *testing.T) {

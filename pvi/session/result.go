@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is the result of a study. Machines that computed the same numbers write the same
-// bytes of JSON.
+// A Result is the result of a study. If two machines have computed the same numbers, their JSON
+// has the same bytes.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`
@@ -36,12 +36,12 @@ type Result struct {
 	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
-	Scale      []scale.Column `json:"scale,omitempty"` // scale found in the scale phase
-	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client; absent without a privacy promise
+	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found in the scale phase
+	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client; absent without a privacy guarantee
 	Notes      []string       `json:"notes,omitempty"`
 }
 
-// A NoiseAware is a posterior whose spread includes the effect of the privacy noise.
+// A NoiseAware is a posterior whose sds include the effect of the privacy noise.
 type NoiseAware struct {
 	Method     string      `json:"method"` // method: "one-step" or "closed-form"
 	Mean       []float64   `json:"mean"`
@@ -54,22 +54,23 @@ type NoiseAware struct {
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is a client's cost of the whole study for one observer and one adjacency.
+// A Cost is what all releases of one client in the study cost, for one observer and one
+// adjacency.
 type Cost struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε at Delta
 	Delta     float64              `json:"delta"`
-	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases have no such μ
+	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases are not equivalent to a Gaussian release
 	Method    string               `json:"method"`
 }
 
-// A tally has the numbers of the rounds' outcomes by verdict.
+// A tally counts the outcomes of the rounds by verdict.
 type tally struct {
-	Accepted int `json:"accepted"` // outcomes that moved λ
-	Rejected int `json:"rejected"` // outcomes whose λ would not be a proper distribution
-	Void     int `json:"void"`     // outcomes with too few answers
+	Accepted int `json:"accepted"` // number of outcomes that moved λ
+	Rejected int `json:"rejected"` // number of outcomes after which λ would not be a proper distribution
+	Void     int `json:"void"`     // number of outcomes with too few answers
 }
 
 func (t *tally) count(v pvi.Verdict) {
@@ -97,7 +98,7 @@ func (s *Server) Result() (*Result, error) {
 	return result(s.course, s.phases, s.rounds.Posterior())
 }
 
-// result returns the result for a posterior with the given natural parameters.
+// result returns the result of a study for the given natural parameters of q.
 func result[P interface{ report(*Result) error }](c *course, phases []P, natural []float64) (*Result, error) {
 	p := c.protocol
 	r, err := frame(c, phases)
@@ -131,7 +132,8 @@ func result[P interface{ report(*Result) error }](c *course, phases []P, natural
 	return r, nil
 }
 
-// frame returns a result without the posterior's numbers and without the first note.
+// frame returns a result without the numbers of the posterior and without the first note. Each
+// phase adds its part.
 func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result, error) {
 	p := c.protocol
 	r := &Result{
@@ -153,7 +155,7 @@ func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result
 	return r, nil
 }
 
-// count sets the number of outcomes of the rounds.
+// count sets the numbers of outcomes of the rounds in the result.
 func (r *Result) count(verdicts tally) {
 	r.Outcomes, r.tally = verdicts.Accepted+verdicts.Rejected+verdicts.Void, verdicts
 }
@@ -168,7 +170,8 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note inserts the note on the spread of the posterior before the notes of the phases.
+// note inserts the first note: whether any outcome moved λ, and whether the sds include the
+// privacy noise.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

@@ -13,7 +13,7 @@ import (
 
 // WriteResult writes the bytes that [Result.Bytes] returns. If coordinates are independent,
 // there may be a million of them. WriteResult then writes their names and numbers in blocks, so
-// that the whole text is never in memory.
+// that it never has the whole text in memory.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -55,10 +55,12 @@ func (s *Server) WriteResult(w io.Writer) error {
 	return l.err
 }
 
-// noLists is the text of empty lists of names and numbers in the JSON of a result.
+// noLists is the JSON of the fields of a result that are lists of names and numbers, if these
+// are empty.
 const noLists = `"names":null,"natural":null,"mean":null,"sd":null`
 
-// A take returns the numbers of a block of coordinates that belong in a list.
+// A take returns the numbers that a block of coordinates adds to a list, such as its means. part
+// is the family of the block, and nat has its natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -80,10 +82,10 @@ func marginals(sd bool) take {
 	}
 }
 
-// lists writes JSON lists in parts.
+// lists writes JSON lists piece by piece.
 type lists struct {
 	w    io.Writer
-	some bool // whether the open list has an element
+	some bool // whether the list that is being written has an element
 	err  error
 }
 
@@ -93,7 +95,8 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes the elements of part, which marshals to a JSON list, to the open list.
+// add writes the elements of part, which marshals to a JSON list, as elements of the list that
+// is being written.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {
@@ -126,7 +129,7 @@ func (l *lists) names(all *fit.Parameters) {
 	l.close()
 }
 
-// numbers writes one list for each take, with its numbers of all blocks.
+// numbers writes one list for each take: the numbers that it returns for all blocks.
 func (l *lists) numbers(s *Server, takes ...take) {
 	l.open()
 	for _, t := range takes {

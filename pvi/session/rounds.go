@@ -19,7 +19,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
 // perNumber is the number of bytes of a number in a message. An element of λ needs twice as
-// many. Sizes are computed from it, because messages may have millions of numbers.
+// many. Message sizes are computed with it and not by encoding, because messages may have
+// millions of numbers.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {
@@ -53,7 +54,7 @@ func (p *roundsPhase) newSite(s *Site) (sitePhase, error) {
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // has the machine of the rounds
+	server   *Server // server whose field rounds is the machine of the rounds
 	verdicts tally
 }
 
@@ -121,7 +122,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // has the machine of the rounds
+	site     *Site // site whose field rounds is the machine of the rounds
 	verdicts tally
 }
 
@@ -158,7 +159,7 @@ func (s *roundsSite) quote() (Spent, error) {
 	return s.costOfRounds(before, before+s.site.rounds.Ahead())
 }
 
-// answer answers a plan. After an error it charges only the releases whose noise was drawn.
+// answer answers a plan. If there is an error, only releases whose noise was drawn are charged.
 func (s *roundsSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 	plan, err := wire.ReadPlan(body, s.limits)
 	if err != nil {

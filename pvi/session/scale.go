@@ -19,7 +19,8 @@ type scalePhase struct {
 	scaling *scale.Scaling
 }
 
-// addScale adds the scale phase to the course, and returns the study on the public scale.
+// addScale adds the scale phase to the course. It returns the study with its columns on the
+// public scale.
 func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	scaling, err := scale.New(c.study, roster)
 	if err != nil {
@@ -29,7 +30,7 @@ func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	return c.study.WithScale(c.study.PublicScale())
 }
 
-// found derives the protocol of the rounds on the scale that was found.
+// found sets the protocol of the rounds from the study with the scale that was found.
 func (c *course) found(scaled *study.Study, err error) error {
 	if err != nil {
 		return err
@@ -46,8 +47,8 @@ func (p *scalePhase) kinds() (plan, outcome Kind) { return ScalePlan, ScaleOutco
 func (p *scalePhase) plans() int                  { return p.scaling.Passes() }
 func (p *scalePhase) section() int                { return scaleSection }
 
-// elements returns the size of the larger of the first and the last pass. All passes except the
-// last have the same size.
+// elements returns the size of the largest release. All passes except the last have the same
+// size.
 func (p *scalePhase) elements() int { return max(p.scaling.Size(1), p.scaling.Size(p.plans())) }
 
 func (p *scalePhase) maxRelease(longest pvi.ClientID) int {
@@ -96,7 +97,7 @@ func (s *scaleServer) collect(client pvi.ClientID, number int, release []byte) (
 
 func (s *scaleServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
 
-// ended encodes an outcome. After the outcome of the last pass it derives the protocol of the
+// ended encodes an outcome. After the outcome of the last pass it also sets the protocol of the
 // rounds.
 func (s *scaleServer) ended(o *scale.Outcome, err error) ([]byte, error) {
 	if err != nil || o == nil {
@@ -168,8 +169,8 @@ func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	return true, s.Check(plan)
 }
 
-// quote returns the cost of all passes for the client's first pass, and no cost for later
-// passes.
+// quote returns the cost of all passes if this is the client's first pass, and no cost
+// otherwise.
 func (s *scaleSite) quote() (Spent, error) {
 	if s.Passes() > 0 {
 		return nil, nil

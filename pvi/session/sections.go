@@ -14,13 +14,13 @@ import (
 )
 
 // A saved state is a byte for its version, followed by sections. Each section is preceded by its
-// length in four bytes. The sections are the state of the server or site itself, and the states
-// of the machines of the phases. The section of a phase that has not begun is empty.
+// length in four bytes. The first section is the state of the server or site itself, and there
+// is one for the machine of each phase. The section of a phase that has not begun is empty.
 
 // stateVersion is the version of the encoding of the states of servers and sites.
 const stateVersion = 1
 
-// These are the indices of a state's sections.
+// These are the indices of the sections in a state.
 const (
 	ownSection = iota
 	scaleSection
@@ -31,17 +31,17 @@ const (
 
 type sections [sectionCount][]byte
 
-// A saver is the server's or the site's half of a phase.
+// A saver is the state machine of a server or site for one phase.
 type saver interface {
-	// keep sets the phase's part of k. save returns the state of the phase's machine. restore
-	// sets a new phase to a state and to its part of k.
+	// keep writes to k the part of the phase's state that is not in its section. save returns
+	// the section. restore sets a new machine to a section and its part of k.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the state of a server or site. It consists of v, which contains k, and of the
-// states of the phases that have begun.
+// encode returns the state of a server or site. v is the value of its own section and contains
+// k. The other sections are the states of the phases that have begun.
 func encode[P saver](c *course, begun []P, k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range begun {
@@ -84,14 +84,14 @@ func encoded(b []byte) pvi.Encoding {
 	}}
 }
 
-// saved returns the state of a machine.
+// saved returns the encoded state of a phase's machine.
 func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	b, err := m.MarshalBinary()
 	return encoded(b), err
 }
 
-// restore restores the machines of the phases in order. After each, advance adds the next phase
-// to begun if all outcomes of the earlier phases are there.
+// restore restores the machines of the phases in order. After each phase it calls advance, which
+// adds the next phase to begun if all outcomes of the earlier phases are there.
 func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -116,7 +116,7 @@ func restore[P saver](c *course, parts *sections, begun func() []P, advance func
 	return nil
 }
 
-// lengthSize is the number of bytes for the length of a section.
+// lengthSize is the number of bytes in which the length of a section is encoded.
 const lengthSize = 4
 
 func (s *sections) unmarshal(b []byte) error {
@@ -145,8 +145,8 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error if the state has a machine for a phase that has not begun, or no
-// machine for a phase that has begun.
+// checkBegun returns an error if a phase that has not begun has a section, or a phase that has
+// begun has none. there is true if the phase has begun.
 func (s *sections) checkBegun(section int, there bool) error {
 	if (len(s[section]) > 0) == there {
 		return nil
@@ -158,9 +158,9 @@ func (s *sections) checkBegun(section int, there bool) error {
 	}[section]
 }
 
-// readOwn decodes the own section of a state into a value. It returns an error if a list or map
-// has more elements than the given numbers of plans and clients allow, because decoding takes
-// several times as much memory as the JSON.
+// readOwn decodes the server's or site's own section into a value. It returns an error if a list
+// or map has more elements than the given numbers of plans and clients allow, because decoding
+// takes several times as much memory as the JSON.
 func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
 	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {

@@ -12,7 +12,7 @@ import (
 // Next until Next returns false, Collect for every release, and Close at a deadline. The caller
 // delivers the entries that these methods return to all sites, in the order of the calls.
 //
-// It is not safe for concurrent use.
+// A Server is not safe for concurrent use.
 type Server struct {
 	course *course
 	phases []serverPhase // phases that have begun, in order
@@ -20,7 +20,7 @@ type Server struct {
 
 	planned int              // number of plans that were issued
 	closed  int              // number of plans with an outcome
-	model   [32]byte         // hash of the present state
+	model   [32]byte         // hash of the present state of the study, from which the next plan is made
 	models  map[int][32]byte // hashes of the states of open plans, by plan number
 }
 
@@ -70,7 +70,7 @@ func (s *Server) outcomes() (n int) {
 	return n
 }
 
-// Next returns the next plan that can be published now. It returns false if answers are missing
+// Next returns the next plan if it can be published now. It returns false if answers are missing
 // or the study is done.
 func (s *Server) Next() (Entry, bool) {
 	place := len(s.phases) - 1
@@ -84,9 +84,9 @@ func (s *Server) Next() (Entry, bool) {
 	return Entry{kind, s.planned, body}, true
 }
 
-// Collect adds a client's release for a plan. It returns the outcome if no answer is missing any
-// more, and nil otherwise. An invalid release is [pvi.Refused] and changes nothing. Any other
-// error ends the study.
+// Collect adds a client's release for a plan. It returns the outcome if this was the last
+// missing answer, and nil otherwise. For an invalid release the error is [pvi.Refused], and
+// nothing changes. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -107,9 +107,9 @@ func (s *Server) Close(plan int) (*Entry, error) {
 }
 
 // Replay applies an outcome from a transcript, and returns the clients whose answers it counts.
-// It returns [pvi.Refused] if the outcome differs from the outcome that the server computes from
-// its sum. The server must have issued the same plans. With Next, whose plans the caller
-// compares with the transcript, it checks a transcript without the releases.
+// It returns [pvi.Refused] if the outcome differs from the one that the server computes from the
+// same sum. The server must have issued the same plans. A caller can check a transcript without
+// the releases: it compares the plans from Next, and calls Replay for the outcomes.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	p, number, err := s.opened(e.Plan)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	return participants, err
 }
 
-// opened returns the phase of an open plan, and the number of the plan in it.
+// opened returns the phase of an open plan, and the number of the plan within that phase.
 func (s *Server) opened(plan int) (serverPhase, int, error) {
 	if _, ok := s.models[plan]; !ok {
 		return nil, 0, refuse("plan %d is not open", plan)
@@ -139,7 +139,8 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome returns the entry that ends a plan, or nil if there is no body.
+// outcome returns the entry with the outcome of a plan, or nil if body is nil because the plan
+// is still open.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
@@ -189,11 +190,11 @@ func (s *Server) Fewest() int { return s.phase().fewest() }
 // the protocol on the scale that was found.
 func (s *Server) Digest() [32]byte { return s.course.digest }
 
-// Model returns the hash of the present state of the study.
+// Model returns the hash of the present state of the study, from which the next plan is made.
 func (s *Server) Model() [32]byte { return s.model }
 
-// ModelOf returns the hash of the state from which an open plan was made. Answers to the plan
-// have the same hash. It returns false if the plan is not open.
+// ModelOf returns the hash of the state from which an open plan was made. An [Answer] to the
+// plan has the same hash. ModelOf returns false if the plan is not open.
 func (s *Server) ModelOf(plan int) ([32]byte, bool) {
 	model, ok := s.models[plan]
 	return model, ok

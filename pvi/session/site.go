@@ -13,12 +13,12 @@ import (
 // A Site follows a study for one client and answers the plans that name the client. Follow must
 // be called with every entry, in order.
 //
-// While a plan is pending, a site queues the outcomes of other plans. It settles them after its
-// answer, or after the plan ended without it. So an answer is always computed from the state in
-// which its plan was made. A client that was away follows all entries before it checks whether a
-// plan is still pending.
+// While a plan is pending, a site queues the outcomes of other plans. It applies them after it
+// has answered, or after the plan has ended without its answer. So an answer is always computed
+// from the state in which its plan was made. A client that was away follows all entries before
+// it checks whether a plan is still pending.
 //
-// It is not safe for concurrent use.
+// A Site is not safe for concurrent use.
 type Site struct {
 	course  *course
 	id      pvi.ClientID
@@ -26,19 +26,19 @@ type Site struct {
 
 	phases []sitePhase  // phases that have begun, in order
 	rounds *pvi.Site    // nil before the rounds
-	shard  *shard.Shard // records on the scale; nil before the scale is found
+	shard  *shard.Shard // records on the scale that was found; nil before
 
-	device *solver.Accelerator // device for gradient steps; nil for the processor
+	device *solver.Accelerator // device for gradient steps; nil for the CPU
 
 	planned int     // number of plans that were published
 	open    []int   // numbers of the plans without an outcome, in order
-	pending *Entry  // open plan that names the client and that it has not answered
-	queue   []Entry // outcomes to be settled after pending
+	pending *Entry  // open plan that the client must still answer; nil if there is none
+	queue   []Entry // outcomes that are applied when no plan is pending
 }
 
 // NewSite returns the site of a client before the first plan. The records must stay the same for
 // the whole study, and must satisfy the requirements of every phase. NewSite returns an error
-// for a study whose published privacy claim does not hold.
+// for a study whose published privacy claim is wrong.
 func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records) (*Site, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Site) advance() error {
 	return nil
 }
 
-// outcomes returns the number of settled outcomes of all phases.
+// outcomes returns the number of outcomes, over all phases, that the site has applied.
 func (s *Site) outcomes() (n int) {
 	for _, p := range s.phases {
 		n += p.outcomes()
@@ -80,8 +80,8 @@ func (s *Site) outcomes() (n int) {
 // an error with the reason.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
-// OnDevice runs the site's private gradient steps on a device. The rounds may begin later
-// ([pvi.Protocol.OnDevice]).
+// OnDevice makes the site take its private gradient steps on a device. It can be called before
+// the rounds have begun ([pvi.Protocol.OnDevice]).
 func (s *Site) OnDevice(a solver.Accelerator) error {
 	err := s.course.public.OnDevice()
 	if err == nil && s.rounds != nil {
@@ -96,8 +96,7 @@ func (s *Site) OnDevice(a solver.Accelerator) error {
 // ID returns the name of the client.
 func (s *Site) ID() pvi.ClientID { return s.id }
 
-// Pending returns the open plan that names this client and that it has not answered, or false if
-// there is none.
+// Pending returns the open plan that this client must still answer, or false if there is none.
 func (s *Site) Pending() (plan int, ok bool) {
 	if s.pending == nil {
 		return 0, false
@@ -109,7 +108,7 @@ func (s *Site) Pending() (plan int, ok bool) {
 // the whole study.
 func (s *Site) Plans() (soFar, all int) { return s.planned, s.course.plans() }
 
-// Done reports whether the site has settled an outcome of every plan of the study.
+// Done reports whether the site has applied the outcomes of all plans of the study.
 func (s *Site) Done() bool {
 	return s.planned == s.course.plans() && len(s.open) == 0 && len(s.queue) == 0
 }
@@ -118,7 +117,7 @@ func (s *Site) Done() bool {
 // the protocol on the scale that was found.
 func (s *Site) Digest() [32]byte { return s.course.digest }
 
-// Releases returns the number of the client's charged releases.
+// Releases returns the number of releases that were charged to the client.
 func (s *Site) Releases() (n int) {
 	for _, p := range s.phases {
 		n += p.releases()
@@ -136,8 +135,8 @@ func (s *Site) Result() (*Result, error) {
 }
 
 // Beyond returns, by column, the number of the client's values outside the scale that was found.
-// Such values count as the nearest end of the scale. It returns nil before the scale is found.
-// The counts must not leave the client.
+// The model uses the nearest end of the scale instead of such a value. Beyond returns nil before
+// the scale is found. The counts must not leave the client.
 func (s *Site) Beyond() map[string]int {
 	if s.course.study.HasScale() || s.rounds == nil {
 		return nil
@@ -160,7 +159,7 @@ func (s *Site) named(err error) error {
 
 // Foretell returns the body of the next plan, computed from the entries so far. It returns nil
 // while a plan is open, after the last plan, and in an asynchronous study. Machines of different
-// kinds may round differently, so a coordinator may publish another body.
+// kinds may round differently, so the coordinator may publish a slightly different plan.
 func (s *Site) Foretell() []byte {
 	plan := s.planned + 1
 	if len(s.open) > 0 || len(s.queue) > 0 || plan > s.course.plans() {

@@ -16,14 +16,15 @@ type Charge struct {
 	Event     accountant.Event
 }
 
-// Spent is the cost of a release: a charge for every observer and adjacency for which the study
-// states costs, the study's own first. It is empty if the release is a function of earlier
-// releases, or if the study has no privacy promise. The composed cost of all releases of a
-// client is at most the cost that [pvi.Protocol.Event] states for the whole study.
+// Spent is the cost of an answer: a charge for every observer and adjacency for which the study
+// states costs. The charge for the study's own target comes first. Spent is empty if the release
+// is a function of earlier releases, or if the study has no privacy guarantee. The composed cost
+// of all releases of a client is at most the cost that [pvi.Protocol.Event] returns for the
+// whole study.
 type Spent []Charge
 
-// For returns the cost for the named observer and an adjacency. It returns nil if nothing was
-// spent, or if the study states no such cost.
+// For returns the cost for the named observer and an adjacency. It returns nil if Spent is
+// empty, or if the study states no such cost.
 func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event {
 	for _, c := range s {
 		if c.View.Name == view && c.Adjacency == adjacency {
@@ -33,9 +34,9 @@ func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event
 	return nil
 }
 
-// Costs returns a client's costs of the whole study, for every observer and adjacency for which
-// the study states a cost, the study's own first. The list is empty if the study has no privacy
-// promise.
+// Costs returns what the whole study costs a client, for every observer and adjacency for which
+// the study states a cost. The cost for the study's own target comes first. The list is empty if
+// the study has no privacy guarantee.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -44,8 +45,8 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns the events of all releases of a client in the study. Their costs are those that
-// Costs returns. They can be composed with earlier releases.
+// Whole returns the events of all releases of a client in the study, with the costs that Costs
+// returns. Unlike costs, events can be composed with earlier releases.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -66,7 +67,8 @@ func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return c.public, nil
 }
 
-// each returns a charge with the result of event for every observer and adjacency.
+// each returns a charge for every observer and adjacency. The cost of a charge is the result of
+// event.
 func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
 	var spent Spent
 	for _, view := range c.public.Views() {

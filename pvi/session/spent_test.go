@@ -11,11 +11,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// charged lists studies whose releases cost differently.
+// charged lists studies whose answers are charged in different ways.
 var charged = []struct {
 	name, privacy, inference, federation string
 	overrides                            []study.Override
-	charges                              int // number of a client's answers with a cost
+	charges                              int // number of a client's answers that cost privacy
 }{
 	{"nothing", noPrivacy, "", "", nil, 0},
 	{"nothing, with a scale", noPrivacy, "", "", scaled, 0},
@@ -32,8 +32,8 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// The composed charges of a client are the cost that the study states for the whole study, for
-// every observer and adjacency. The charge of an answer equals the quote.
+// The charges of a client compose to the cost that the study states for all releases, for every
+// observer and adjacency. The charge of an answer equals its quote.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,7 +66,8 @@ func TestSpentIsTheWhole(t *testing.T) {
 	}
 }
 
-// compareWithWhole compares the composed charges with the cost that the study states.
+// compareWithWhole compares the composed charges of a client with the cost that the study states
+// for all releases.
 func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	t.Helper()
 	p := h.server.course.protocol
@@ -95,7 +96,7 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence returns a number for the event, a sum of Rényi divergences. It is additive under
+// divergence returns a sum of Rényi divergences of the event. The sum is additive under
 // composition, and differs between different events.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
@@ -110,8 +111,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// A client that makes fewer releases spends less. All passes of the scale phase are charged with
-// the first pass that a client answers, whichever it is.
+// A client that makes fewer releases spends less. All passes of the scale phase are charged when
+// a client answers its first pass, whichever pass it is.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -136,8 +137,8 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	}
 }
 
-// An answer that fails after noise was drawn is charged for that noise and is not repeated. The
-// client continues after a restart.
+// If an answer fails after noise was drawn, it is charged for that noise and is not repeated.
+// The client continues, also after it is restored.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
 	h := newHouse(t, st, 2)

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study runs through all of its phases to the end, and all machines have the same bytes of the
-// result.
+// A study runs through all of its phases to the end. The server and all sites then write the
+// same bytes as the result.
 func TestAllFindTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -143,8 +143,8 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// A client with a pending plan queues the outcomes of other plans. At any later time, and also
-// after a restart, it answers from the state in which the plan was made.
+// A client with a pending plan queues the outcomes of other plans. Whenever it answers, even
+// after it is restored, it answers from the state in which the plan was made.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
@@ -197,7 +197,8 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// A client does not answer a plan that ended without it, and settles the outcomes in its queue.
+// A client does not answer a plan that has ended without its answer, and applies the outcomes in
+// its queue.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -216,8 +217,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away follows all entries and takes part again. A round that it missed does
-// not count it, and is void if it has too few answers.
+// A client that was away receives all entries that it missed and takes part again. A round that
+// it missed does not count it, and is void if too few clients answered.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]
@@ -247,8 +248,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// Without enough answers in the last round, the result has no noise-aware posterior but a note
-// that says so.
+// If too few clients answer in the last round, the result has no noise-aware posterior, and a
+// note gives the reason.
 func TestVoidLastRound(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""), 2)
 	for range 3 {
@@ -277,7 +278,7 @@ func TestVoidPass(t *testing.T) {
 	}
 }
 
-// Servers and sites refuse a study whose published privacy claim does not hold.
+// Servers and sites refuse a study whose published privacy claim is wrong.
 func TestNothingAsPublished(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "factors = \"published\"\ndamping = 0.3", "")
 	roster := []pvi.ClientID{"a", "b"}
@@ -291,7 +292,7 @@ func TestNothingAsPublished(t *testing.T) {
 	}
 }
 
-// NewSite finds faults of a client's records that matter in later phases.
+// NewSite returns an error for faults of a client's records that only later phases would find.
 func TestRecordsAreCheckedFirst(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b"}
 	for _, overrides := range [][]study.Override{nil, scaled} {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// Restoring a state fails if its plans do not fit the machines of its phases.
+// A state is refused if its plans do not fit the machines of its phases.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -85,7 +85,7 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// A release whose plan differs from that in its envelope is refused for both plans.
+// A release that names another plan than the message around it is refused for both plans.
 func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()

@@ -61,7 +61,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// limits are the message limits of scenarios.
+// limits are the message limits for the scenarios.
 var limits = wire.Limits{Elements: 1000, Clients: 10, Name: 20}
 
 // names are the clients of scenarios, in order.
@@ -80,19 +80,18 @@ type scene struct {
 	clients map[pvi.ClientID]*client
 }
 
-// A client is a site with its records, the number of entries that were delivered to it, and its
-// answers.
+// A client is a site with its records and its answers.
 type client struct {
 	site    *session.Site
 	records *shard.Records
 	away    bool
-	read    int                    // number of entries that were delivered
+	read    int                    // number of entries that the client has received
 	answers map[int]session.Answer // answers by plan number
 }
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// check ends the test if err is not nil, because then the scenario itself is wrong.
+// check ends the test if err is not nil. Such an error means that the scenario itself is wrong.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *scene) run(d *datadriven.TestData) {
 	command(d)
 }
 
-// begin executes the command study.
+// begin executes the command "study".
 func (s *scene) begin(d *datadriven.TestData) {
 	count := 3
 	d.MaybeScanArgs(s.t, "clients", &count)
@@ -171,7 +170,7 @@ func (s *scene) save() {
 	s.check(err)
 }
 
-// plan executes the command plan.
+// plan executes the command "plan".
 func (s *scene) plan(*datadriven.TestData) {
 	published := false
 	for {
@@ -187,7 +186,7 @@ func (s *scene) plan(*datadriven.TestData) {
 	}
 }
 
-// publish appends an entry to the transcript and delivers it.
+// publish appends an entry to the transcript and delivers it to all clients.
 func (s *scene) publish(e session.Entry) {
 	s.save()
 	s.entries = append(s.entries, e)
@@ -250,7 +249,7 @@ func list(clients []pvi.ClientID) string {
 	return b.String()
 }
 
-// named returns the clients that a command names, or all clients if it names none.
+// named returns the clients that a command names, or all clients if the command names none.
 func (s *scene) named(d *datadriven.TestData) (all []pvi.ClientID) {
 	for _, arg := range d.CmdArgs {
 		if len(arg.Vals) == 0 && s.clients[pvi.ClientID(arg.Key)] != nil {
@@ -304,7 +303,7 @@ func (s *scene) sendOf(d *datadriven.TestData, name pvi.ClientID) {
 	}
 	release := bytes.Clone(a.Release)
 	if d.HasArg("damage") {
-		release[len(release)-1] = 0x7f // The last number is far outside the mechanism's range.
+		release[len(release)-1] = 0x7f // The last number is far outside the range that the mechanism accepts.
 	}
 	if d.HasArg("to") {
 		d.ScanArgs(s.t, "to", &plan)

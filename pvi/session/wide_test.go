@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// wide returns a study with about levels² coefficients and a diagonal precision.
+// wide returns the source of a study with about levels² coefficients and a diagonal precision.
 func wide(levels int) []byte {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 1\nname = \"wide\"\n")
@@ -50,7 +50,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// sameText fails the test unless WriteResult writes the bytes of the result's JSON.
+// sameText fails the test unless WriteResult writes the same bytes as the JSON of r.
 func sameText(t *testing.T, s *Server, r *Result) {
 	t.Helper()
 	var written bytes.Buffer

@@ -2,8 +2,8 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Beyond counts, by column, the values outside the scale that a standardisation found, and adds
-// the numbers to counts. Design moves these values to the ends of the scale. Only the client may
+// Beyond adds to counts, by column, the numbers of values outside the scale that a
+// standardisation found. Design moves these values to the ends of the scale. Only the client may
 // see the counts.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {
 	if st.Standardisation == nil {

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Beyond counts the values outside the scale. Design moves them to the ends of the scale.
+// Beyond counts the values outside the scale, and Design moves the same values to the ends of
+// the scale.
 func TestBeyond(t *testing.T) {
 	const source = `
 [study]

@@ -1,6 +1,6 @@
 package shard
 
-// Deal divides the records into k shards. Record i is in shard parts[i]. The shards share one
+// Deal divides the records into k shards. Record i goes to shard parts[i]. The shards share one
 // copy of the records. Deal panics if an element of parts is not below k, or if parts does not
 // have one element for each record.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
@@ -38,7 +38,7 @@ func (s *Shard) slice(from, to int) *Shard {
 	}
 }
 
-// put copies record i of another shard to index at.
+// put copies record i of another shard to index at of s.
 func (s *Shard) put(at int, other *Shard, i int) {
 	to, of := s.slice(at, at+1), other.slice(i, i+1)
 	copy(to.x, of.x)

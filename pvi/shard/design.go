@@ -7,16 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Shard is the records of one client in the form for the model: regressors and outcomes on the
+// A Shard is the records of one client as the model needs them: regressors and outcomes on the
 // model's scale.
 type Shard struct {
 	dim    int
 	x      []float64
 	y      []float64
-	groups []int32 // level of each group term, record by record
+	groups []int32 // level in each group term, record after record
 	slopes []float64
 	ways   int // number of group terms
-	steep  int // number of slopes in all group terms
+	steep  int // number of slopes over all group terms
 }
 
 // Len returns the number of records.
@@ -27,7 +27,7 @@ func (s *Shard) Dim() int { return s.dim }
 
 // Record returns the regressors and the outcome of record i. The regressors are not a copy. The
 // outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a
-// mixture, the regressors are the columns of the mixture, and the outcome is 0.
+// mixture, the regressors are the values of its columns, and the outcome is 0.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
@@ -38,7 +38,8 @@ func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
 
-// Design computes the regressors and outcomes of records.
+// Design returns the shard of a client's records, with regressors and outcomes on the study's
+// scale.
 func Design(st *study.Study, records *Records) *Shard {
 	d := newDesigner(st)
 	n := records.Len()
@@ -92,7 +93,8 @@ func (d *designer) add(s *Shard, row []float64) {
 	}
 }
 
-// shorten scales the regressors of a record down to the largest norm that the study permits.
+// shorten scales down the regressors of a record if their norm exceeds the largest norm that the
+// study permits.
 func (d *designer) shorten(x []float64) {
 	most := d.study.Model.MaxNorm
 	if most == 0 {

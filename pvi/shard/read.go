@@ -16,8 +16,8 @@ import (
 // A Report has the numbers of values and records that were changed when a file was read. Only
 // the client may see it.
 type Report struct {
-	Records int            // number of records kept
-	Dropped map[string]int // number of records left out because of a value, by column
+	Records int            // number of records read and kept
+	Dropped map[string]int // number of records left out because of a value in the column
 	Clamped map[string]int // number of values moved to a bound, by column
 	Imputed map[string]int // number of missing values replaced, by column
 	Beyond  map[string]int // number of values outside the scale that a standardisation found, by column
@@ -96,14 +96,14 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	csv     *csv.Reader
-	fieldOf []int // field of a line for each declared column
+	fieldOf []int // index of each declared column's field in a line
 	records *Records
 	report  Report
 	row     []float64
 	counted *study.Column // column that must have whole numbers; nil if there is none
 }
 
-// line returns the line number of the record that was read last.
+// line returns the line number of the last record that was read.
 func (d *decoder) line() int {
 	line, _ := d.csv.FieldPos(0)
 	return line
@@ -113,7 +113,7 @@ func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.line(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// syntax converts an error of encoding/csv to an Error.
+// syntax converts an error of package encoding/csv to an Error.
 func (d *decoder) syntax(err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
@@ -185,7 +185,7 @@ func (d *decoder) decode(fields []string) error {
 	return nil
 }
 
-// value decodes one field. The policy is Drop if the record must be left out.
+// value decodes one field. If the record must be left out, the policy is Drop.
 func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, error) {
 	if slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
 		switch c.Missing {

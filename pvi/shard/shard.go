@@ -1,9 +1,9 @@
 // Package shard reads a client's records as the study declares them, and turns each record into
 // the row of numbers that the model needs.
 //
-// Reading does not depend on the data: separators, levels, bounds and the policies for values
-// that are missing or out of bounds come from the study. An error gives file, line, column and
-// remedy. It never gives the value, because the value is private.
+// The way of reading does not depend on the data: separators, levels, bounds and the policies
+// for values that are missing or out of bounds come from the study. An error gives file, line,
+// column and remedy. It never gives the value, because the value is private.
 package shard
 
 // Records is a table of decoded values. It has a row for each record and a column for each

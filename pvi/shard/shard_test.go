@@ -112,7 +112,7 @@ func TestDesign(t *testing.T) {
 	st := parse(t)
 	records, _ := read(t, st, "sex;age;stage;y\nm;80;III;7.5\nf;20;I;0\n")
 	s := shard.Design(st, records)
-	// columns: intercept, age, sex[m], sex[?], age:sex[m], age:sex[?], stage
+	// The regressors are intercept, age, sex[m], sex[?], age:sex[m], age:sex[?], stage.
 	for i, want := range []struct {
 		x []float64
 		y float64
@@ -158,7 +158,7 @@ func TestDesignShortens(t *testing.T) {
 	}
 }
 
-// Errors give the position and the remedy, and never the value.
+// Errors give the position in the file and a remedy, and never the value.
 func TestReadErrors(t *testing.T) {
 	const header = "sex;age;stage;y\n"
 	for _, c := range []struct {
@@ -224,8 +224,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A model of counts refuses values that are not whole numbers. Binary outcomes and groups are
-// converted to the numbers that the model needs.
+// For a model of counts, reading refuses values that are not whole numbers. Design converts
+// binary outcomes and groups to the numbers that the model needs.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
 	if _, _, err := shard.Read("r.csv", strings.NewReader("sex;age;stage;y\nf;30;I;2.5\n"), counting, 9); err == nil || !strings.Contains(err.Error(), "r.csv:2: column y: the value is not a whole number") {

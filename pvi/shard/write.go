@@ -11,8 +11,8 @@ import (
 )
 
 // Write writes records in the format of the study, so that [Read] reads the same values. It
-// writes the decoded values: dropped records are absent, and clamped and imputed values are as
-// changed.
+// writes values as Read has changed them: dropped records are absent, and clamped and imputed
+// values have their new value.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator
@@ -40,8 +40,8 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 	return nil
 }
 
-// field returns the text of a value in a file. For a number it is the shortest text that is read
-// as the same number and does not mean a missing value.
+// field returns the text that a file has for the value x of column c. For a number it is the
+// shortest text that Read reads as the same number and not as a missing value.
 func field(st *study.Study, c *study.Column, x float64) string {
 	if c.Type != study.Numeric {
 		return c.Levels[int(x)]

@@ -50,7 +50,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Write uses another form for a number whose shortest form means a missing value.
+// If the shortest text of a number means a missing value in the study, Write uses another text
+// for the number.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ClippedAnalytical is the private conjugate update of datapoint-level DP-PVI. It clips every
-// record's sufficient statistics, adds them up and adds noise once, through a
+// ClippedAnalytical is the private conjugate update if the privacy unit is the record. It clips
+// every record's sufficient statistics, adds them up and adds noise once, through a
 // [dpmech.GaussianSum]. Every proposal is a function of that one release. Sharma (2019,
 // equations 4.20 to 4.22) draws new noise for the same statistics in every round and pays every
 // time; see [PublishedAnalytical].
 //
-// The factor is set to zero along directions in which the released precision is negative
-// ([gaussian.RepairLikelihood]). This is post-processing and costs nothing.
+// The factor is set to zero in directions in which the released precision is negative
+// ([gaussian.RepairLikelihood]). This is post-processing and costs no privacy.
 type ClippedAnalytical struct {
 	source   statisticsSource
-	released []int64   // noisy statistics in lattice steps; nil before the release
-	factor   []float64 // factor computed from released; nil before
+	released []int64   // noisy statistics in lattice steps; nil before they are released
+	factor   []float64 // factor computed from released; nil before the release
 }
 
-// NewClippedAnalytical returns the solver of one shard. The mechanism must be for vectors
-// of m.StatisticsSize() elements.
+// NewClippedAnalytical returns the solver for a shard. The mechanism must be for vectors of
+// m.StatisticsSize() elements.
 func NewClippedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *ClippedAnalytical {
 	return &ClippedAnalytical{source: newStatisticsSource(m, s, mechanism)}
 }
@@ -54,8 +54,8 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 	return spent, nil
 }
 
-// State implements [Solver]. The state is the released statistics. A restored solver must
-// use the same release again, because a new release would be charged again.
+// State implements [Solver]. The state is the released statistics. A restored solver must use
+// this release again, because a new release would cost privacy again.
 func (c *ClippedAnalytical) State() []byte {
 	if c.released == nil {
 		return nil
@@ -85,21 +85,21 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 }
 
 // PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019)
-// does. The method is private, because every round is charged, but it is wasteful. T such
-// releases cost as much as one release with 1/√T of the noise, and damping gradually removes the
-// earlier releases from the factor.
+// does. The method is private, because every round is charged, but it wastes budget: T such
+// releases cost as much as one release with 1/√T of the noise. Damping gradually removes the
+// noise of earlier releases from the factor.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
 }
 
-// NewPublishedAnalytical returns the solver of one shard. The mechanism must be for vectors
-// of m.StatisticsSize() elements.
+// NewPublishedAnalytical returns the solver for a shard. The mechanism must be for vectors of
+// m.StatisticsSize() elements.
 func NewPublishedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *PublishedAnalytical {
 	return &PublishedAnalytical{source: newStatisticsSource(m, s, mechanism)}
 }
 
-// Propose implements [Solver]. Every call releases the statistics.
+// Propose implements [Solver]. Every call releases the statistics with new noise.
 func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	once := ClippedAnalytical{source: c.source}
 	return once.Propose(dst, p, src)
@@ -119,7 +119,7 @@ func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.Gaus
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	released := make([]int64, s.model.StatisticsSize())
-	exact := make([]int64, len(released)) // exact must not leave this function
+	exact := make([]int64, len(released)) // sum without noise, which must not leave this function
 	record := make([]float64, len(released))
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {
@@ -142,7 +142,8 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	return released, nil
 }
 
-// factor returns the factor for a released sum.
+// factor returns the factor whose natural parameters are a released sum, repaired if it is
+// improper.
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

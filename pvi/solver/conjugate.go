@@ -8,11 +8,11 @@ import (
 )
 
 // Conjugate is the exact update of a conjugate model. It proposes the natural gradient, at q, of
-// the shard's expected log likelihood. The natural gradient is the gradient in the mean
-// parameters (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step of
-// one). For a q with full covariance this is the likelihood's natural parameters. For a diagonal
-// q it is their mean-field projection. The fixed point of the federation is pooled variational
-// inference on any partition.
+// the shard's expected log likelihood, which is the gradient with respect to the mean parameters
+// of q (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step of one).
+// For a q with full covariance this is the likelihood's natural parameters. For a diagonal q it
+// is their mean-field projection. If all clients use Conjugate, q converges to the q of pooled
+// variational inference, for any partition.
 //
 // Conjugate uses the records without noise. Its proposals must be made private by a mechanism.
 type Conjugate struct {
@@ -20,7 +20,7 @@ type Conjugate struct {
 	statistics []float64 // sum of the records' statistics, in the layout of gaussian.Full
 }
 
-// NewConjugate returns the solver with the sum of the statistics of the shard's records.
+// NewConjugate returns the solver for a shard. It adds up the statistics of the shard's records.
 func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	c := &Conjugate{statistics: make([]float64, m.StatisticsSize())}
 	for i := range s.Len() {

@@ -1,10 +1,11 @@
-// Package solver refines one client's factor. A [Solver] takes q and the cavity, which is q
+// Package solver computes one client's factor. A [Solver] takes q and the cavity, which is q
 // without the client's own factor, and proposes a new factor in natural parameters of the family
 // of q.
 //
-// At dataset level a solver may use the records freely, because its proposal is made private
-// afterwards. At datapoint level a solver must be private itself. It releases numbers through a
-// mechanism of package dpmech, returns the events, and proposes a function of its releases.
+// If the privacy unit is the client, a solver may use the records freely, because its proposal
+// is made private afterwards. If the unit is the record, a solver must be private itself: it
+// releases numbers through a mechanism of package dpmech, returns the events, and proposes a
+// function of its releases.
 //
 // A [Likelihood] gives a solver a shard's log likelihood: [Regression] for models with linear
 // predictors, and [Program] for any record program.
@@ -23,12 +24,13 @@ type Problem struct {
 	Natural []float64 // natural parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
 
-	// Weight is the distance that λ moves, in units of one client's change, if all clients of
-	// the plan make the same change. It is the damping times the number of clients.
+	// Weight is the damping α times the number of clients of the plan. If all of them make the
+	// same change, λ moves by Weight times that change.
 	Weight float64
 
-	// Tied is true if factors are tied. At the fixed point the changes of tied factors cancel in
-	// the sum but are not zero. A solver should therefore propose its whole change.
+	// Tied is true if the clients' factors are tied. When tied factors have converged, the
+	// changes that clients propose are not zero but cancel in the sum. A solver should therefore
+	// propose its whole change.
 	Tied bool
 }
 

@@ -13,34 +13,36 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// DPSVIOptions has the options of [DPSVI].
+// DPSVIOptions are the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps of one visit. The mechanism counts the steps of all visits.
+	// Steps is the number of steps of one visit, that is of one call of Propose. The mechanism
+	// counts the steps of all visits.
 	Steps int
 	// Draws is the number of draws of θ in a step. The gradients at all draws are released
 	// as one vector.
 	Draws int
 	// Rate is the probability that a record is in a batch. Noisy sums are divided by Rate.
 	Rate float64
-	// Gradients selects the gradients that a record contributes for each draw. The published
-	// form needs Records, a public number that replaces the number of records.
+	// Gradients selects the gradients that a record contributes for each draw.
+	// PublishedGradients needs Records, a public number that is used instead of the number of
+	// records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser moves the mean and the spread of q. Its step sizes follow Schedule over the
-	// steps of all visits.
+	// Optimiser computes how each step changes the mean and the spread of q. Its step sizes
+	// follow Schedule over the steps of all visits.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of a visit's steps, at its end, over which q is averaged. The average
-	// is the proposal.
+	// Average is the share of a visit's last steps over which q is averaged. The visit proposes
+	// the factor of the averaged q.
 	Average float64
 	// InitialSD is an upper bound on the sds of q in the first step of the study.
 	InitialSD float64
 	// Start, if not nil, sets the mean and sd of q at the beginning of the first visit. If it is
-	// nil, the first visit begins at q.
+	// nil, the first visit begins at the q of the plan.
 	Start *Start
 }
 
-// size returns the length of a record's vector if θ has d coordinates.
+// size returns the length of the vector that a record contributes, if θ has d coordinates.
 func (o *DPSVIOptions) size(d int) int {
 	if o.Gradients.Joint() {
 		d *= 2
@@ -48,17 +50,17 @@ func (o *DPSVIOptions) size(d int) int {
 	return d * o.Draws
 }
 
-// DPSVI is the private solver for any record program. A visit consists of steps of doubly
-// stochastic variational inference of the local free energy E_q[log likelihood] − KL(q‖cavity),
-// with q diagonal (Jälkö, Dikmen and Honkela, "Differentially Private Variational Inference for
-// Non-conjugate Models", 2017). Each step draws one θ from q for all records, draws a batch, and
-// releases the noisy sum of the batch's clipped gradients through a [dpmech.SampledSum]. Terms
-// that do not depend on records, such as the divergence from the cavity, are added after the
-// noise.
+// DPSVI is the private solver for any record program. A visit, which is one call of Propose,
+// consists of steps of doubly stochastic variational inference of the local free energy E_q[log
+// likelihood] − KL(q‖cavity), with q diagonal (Jälkö, Dikmen and Honkela, "Differentially
+// Private Variational Inference for Non-conjugate Models", 2017). Each step draws one θ from q
+// for all records, draws a batch, and releases the noisy sum of the batch's clipped gradients
+// through a [dpmech.SampledSum]. Terms that do not depend on records, such as the divergence
+// from the cavity, are added after the noise.
 //
-// All numbers that DPSVI keeps or proposes are functions of its releases: λ, the moments of the
-// optimiser, and the precisions. If noise makes a precision smaller than the cavity's precision,
-// the cavity's precision is used.
+// All numbers that DPSVI keeps or proposes are functions of its releases: the natural parameters
+// of q, the moments of the optimiser, and the precisions. If noise makes a precision smaller
+// than the cavity's precision, the cavity's precision is used.
 //
 // DPSVI is not safe for concurrent use.
 type DPSVI struct {
@@ -71,7 +73,7 @@ type DPSVI struct {
 	optimiser gpu.Lasting
 	visit     *gpu.MeanField // state of the present visit
 	under     gpu.MeanFieldOptions
-	device    *onDevice // nil if the processor takes the steps
+	device    *onDevice // nil if the CPU takes the steps
 
 	streams dpmech.Streams
 	draws   dpmech.Stream
@@ -88,12 +90,12 @@ type DPSVI struct {
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with normals from the stream for draws of θ
-	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum of a query
+	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum of the gradients at a query
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the
 // program's number of records. Its vectors must have one number for each coordinate of θ and
-// each draw, or two such numbers if gradients are joint.
+// each draw, or two if the gradients with respect to the spread are released too.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -128,8 +130,8 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
-// naturalReach is the largest move of a coordinate in a natural-gradient step, in units of its
-// sd.
+// naturalReach is the largest move of a coordinate's mean in a natural-gradient step, in units
+// of its sd.
 const naturalReach = 1
 
 func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
@@ -146,7 +148,7 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 	return nil, fmt.Errorf("dp-svi: no optimiser is called %q", name)
 }
 
-// Taken returns the number of steps that DPSVI has taken and charged.
+// Taken returns the number of steps that the solver has taken and charged.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
 // Releases returns the number of released sums of gradients, plus 1 if the statistics of a start
@@ -158,7 +160,8 @@ func (s *DPSVI) Releases() int {
 	return s.Taken()
 }
 
-// Propose implements [Solver] with one visit. It returns an event for each release.
+// Propose implements [Solver]. It takes the steps of one visit and returns an event for each
+// release.
 func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -219,8 +222,8 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd at which a visit begins. They are those of q, or in the first visit
-// those of the q that Start computes from released statistics.
+// begin sets the mean and sd of q at the beginning of a visit. They are those of the plan's q
+// or, in the first visit with a Start, those computed from the released statistics.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -247,19 +250,19 @@ func (s *DPSVI) begin(p Problem) error {
 	return err
 }
 
-// meanField returns the options for the descent of a visit.
+// meanField returns the options of the descent in one visit.
 func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimiser) gpu.MeanFieldOptions {
 	return gpu.MeanFieldOptions{
 		Draws: o.Draws, Rate: o.Rate,
 		Joint: o.Gradients.Joint(), Preconditioned: o.Gradients == study.Preconditioned,
 		Inside: o.Gradients == study.PublishedGradients, Records: o.Records,
-		Clip:       math.Inf(1), // the mechanism clips
+		Clip:       math.Inf(1), // the mechanism clips the gradients
 		CavityMean: mean, CavityPrecision: slices.Clone(precision),
 		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
 	}
 }
 
-// step releases a sum by calling next, and moves q by that sum.
+// step releases a sum by calling next, and moves q with that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	if err := next(s.noisy, s.query); err != nil {
 		if s.visit.Last(s.mean, s.sd); !special.Finite(s.mean) || !special.Finite(s.sd) {
@@ -280,7 +283,7 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
-// sum adds up the gradients of a batch.
+// sum adds the gradients of a batch to the accumulator.
 func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	s.batch = AppendBatch(s.batch[:0], batch)
 	s.at = s.visit.Next(s.normals, s.batch)
@@ -288,9 +291,9 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes the factor that changes the cavity to the averaged q. If its precision is
-// negative, it becomes zero, and the factor has no information about the spread of that
-// coordinate.
+// propose writes the factor whose product with the cavity is the averaged q. If its precision
+// for a coordinate is negative, it becomes zero, and the factor has no information about the
+// spread of that coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -306,8 +309,8 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later is the schedule of a visit that begins after the first steps of a study. Step t of the
-// visit is step from + t of the schedule named of, which has to steps.
+// later is the step-size schedule of a visit that begins after the first steps of a study. Step
+// t of the visit has the size of step from + t of the schedule of, which has to steps.
 type later struct {
 	of       gpu.Schedule
 	from, to int

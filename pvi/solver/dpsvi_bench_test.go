@@ -56,7 +56,7 @@ func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	return m, [][]float64{outcomes, rows}
 }
 
-// program returns a Program with n records, whose values are in columns.
+// program returns a Program with n records of the model m. columns has their values.
 func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program {
 	t.Helper()
 	table, err := m.Load(n, columns)
@@ -94,7 +94,8 @@ func options(steps int, rate float64) DPSVIOptions {
 	}
 }
 
-// standard returns the problem of a first visit with a standard normal prior.
+// standard returns the problem of a first visit, with a standard normal prior over d
+// coordinates.
 func standard(d int) Problem {
 	natural := make([]float64, 2*d)
 	for i := range d {
@@ -103,7 +104,7 @@ func standard(d int) Problem {
 	return Problem{Family: gaussian.Diagonal(d), Mean: make([]float64, d), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// A stepCase is a model, its records, and the mean size of a batch.
+// A stepCase is a model with records and the mean size of a batch.
 type stepCase struct {
 	name    string
 	model   *model.Model
@@ -172,10 +173,10 @@ func stepCases(t testing.TB) []stepCase {
 	return append(all, hierarchical(t), mixture(t))
 }
 
-// BenchmarkPrivateStep measures a whole step: sampling, gradients, clipping, noise and update.
-// For comparison it measures a step without clip, noise and lattice. Both also report the lower
-// decile of the times of their steps, because other work on the machine affects that decile
-// least.
+// BenchmarkPrivateStep measures one private step: sampling, gradients, clipping, noise and
+// update. For comparison it measures a step without clip, noise and lattice. Both also report
+// the lower decile of the times of their steps, because other work on the machine affects that
+// decile least.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)
@@ -201,7 +202,7 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-// A step allocates no memory in any of the models.
+// A private step allocates no memory in any of the benchmark's models.
 func TestPrivateStepsAllocateNothing(t *testing.T) {
 	for _, c := range stepCases(t) {
 		p := program(t, c.model, c.records, c.columns)
@@ -218,7 +219,7 @@ func TestPrivateStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-// privateStep returns a function that takes one step of a visit that has begun.
+// privateStep returns a function that takes one private step of a visit.
 func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) func() error {
 	t.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)
@@ -243,8 +244,8 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns a function that takes one step like that of privateStep, but without clip
-// and noise.
+// plainStep returns a function that takes the same step as that of privateStep, without clip and
+// noise.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)

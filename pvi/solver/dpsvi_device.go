@@ -8,18 +8,18 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An Accelerator is a device that computes the steps of [DPSVI].
+// An Accelerator is a device that computes the steps of [DPSVI], with the options for its use.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is the way batches are drawn. Either this machine draws batches exactly and
-	// sends them to the device, or the device draws them by a Feistel network. It is only a
-	// conjecture that the Feistel network makes all sets of records equally likely.
+	// Selection selects who draws the batches. Either this machine draws them exactly and sends
+	// them to the device, or the device draws them by a Feistel network. It is only a conjecture
+	// that the Feistel network makes all sets of records equally likely.
 	Selection dpmech.Selection
 	// Gathering, if not nil, combines the visits of several clients on the device.
 	Gathering *cuda.Gathering
-	// Failed is called if the device fails to compute the steps of a visit. The releases of
-	// these steps are not visible to anyone. If Failed returns nil, the processor takes the same
-	// steps. Otherwise the visit ends with the error, and its steps stay charged.
+	// Failed is called if the device fails to compute the steps of a visit. Nobody has seen the
+	// releases of these steps. If Failed returns nil, the CPU takes the same steps. Otherwise
+	// the visit ends with the error, and its steps stay charged.
 	Failed func(error) error
 }
 
@@ -29,10 +29,10 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device compute all later visits. records has the program's records in the form for
-// the device, with the program's share of the prior. m is a mechanism whose batches the device
-// can draw. m must have the same event as the solver's mechanism. If the device does not support
-// the solver's options, On returns an error and changes nothing.
+// On makes a device compute the steps of all later visits. records has the program's records in
+// the form that package cuda needs, with the program's share of the prior. m is a mechanism with
+// the same event as the solver's mechanism, whose batches the device can draw. If the device
+// does not support the solver's options, On returns an error and changes nothing.
 //
 // Records are on the device only during a visit. The device uses randomness in a different order
 // ([dpmech.Plan]), so the same seed gives different noise.
@@ -60,8 +60,7 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice computes the steps of a visit on the device. It divides them into plans of
-// at most MaxPlan steps.
+// visitOnDevice computes the steps of a visit on the device, in groups of at most MaxPlan steps.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())
@@ -73,8 +72,8 @@ func (s *DPSVI) visitOnDevice() error {
 	return nil
 }
 
-// stepsOnDevice takes the given number of steps on the device. The processor takes them if the
-// device declines or fails.
+// stepsOnDevice takes the given number of steps on the device. If the device declines or fails,
+// the CPU takes them.
 func (s *DPSVI) stepsOnDevice(steps int) error {
 	plan, err := s.run.Plan(steps, &s.streams, &s.draws)
 	if err != nil {

@@ -33,7 +33,7 @@ func (b broken) Write(uint64, []uint64) error                  { return b.fails(
 func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
 func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
 
-// onDeviceCase is a descent of two visits, and its records in the form for a device.
+// onDeviceCase is a study of two visits, and its records in the form that package cuda needs.
 type onDeviceCase struct {
 	records, dim int
 	here, there  dpmech.Sampling
@@ -49,7 +49,7 @@ func (c onDeviceCase) config(s dpmech.Sampling) dpmech.SampledConfig {
 	return dpmech.SampledConfig{Sampling: s, Records: c.records, Steps: 60, Dim: c.dim, Clip: 0.5, NoiseMultiplier: 2}
 }
 
-// solver returns the solver of the descent, whose visits run on a device.
+// solver returns the solver of the case, which takes its steps on the device of a.
 func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	t.Helper()
 	rate := 1.0
@@ -68,7 +68,8 @@ func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	return s
 }
 
-// visits runs both visits. It returns the proposals, the events and the final state.
+// visits runs both visits on the device of a. It returns the proposals, the events and the final
+// state.
 func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, events []accountant.Event, state []byte) {
 	t.Helper()
 	s := c.solver(t, a)
@@ -84,8 +85,8 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 	return proposed, events, s.State()
 }
 
-// If a call of a device fails and Failed returns nil, the processor takes the same steps once,
-// at the same cost. The test makes each kind of call fail.
+// If a call of a device fails and Failed returns nil, the CPU takes the same steps once, at the
+// same cost. The test makes each kind of call fail.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
 		var want []float64
@@ -104,7 +105,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 			if want == nil {
 				want = proposed
 			}
-			if call != "free" && !slices.Equal(proposed, want) { // the device frees memory after the steps
+			if call != "free" && !slices.Equal(proposed, want) { // freeing memory comes after the steps, whose results are kept
 				t.Errorf("%s: another result", call)
 			}
 		}
@@ -174,7 +175,7 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 	}
 }
 
-// launches is a device that counts kernel launches and computes nothing.
+// launches is a device that counts kernel launches and computes nothing else.
 type launches struct {
 	broken
 	n *int
@@ -182,7 +183,8 @@ type launches struct {
 
 func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; return nil }
 
-// A visit with too many batch records for one plan is computed in several plans.
+// If a visit has too many batch records for one [dpmech.Plan], its steps are computed in several
+// plans.
 func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
 	const records, steps = 1 << 20, 20
 	batches := dpmech.Poisson{Rate: 0.9}

@@ -12,8 +12,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A device that runs the kernels gives the same proposal and state as the processor gives for
-// the same steps.
+// An emulated device gives the same proposal and state as the CPU gives for the same steps.
 func TestVisitsOnADevice(t *testing.T) {
 	for _, c := range onDeviceCases {
 		got, events, state := c.visits(t, Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return err }})
@@ -28,7 +27,7 @@ func TestVisitsOnADevice(t *testing.T) {
 	}
 }
 
-// A restored solver continues its visits on a device.
+// A solver that is restored continues its visits on a device.
 func TestARestoredVisitOnADevice(t *testing.T) {
 	c := onDeviceCases[0]
 	a := Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return errors.Join(errors.New("failed"), err) }}

@@ -12,15 +12,15 @@ import (
 )
 
 // Start sets the q at which the first visit of [DPSVI] begins, if the model is conjugate. The
-// client releases its records' clipped, noisy statistics once, as [ClippedAnalytical] does, and
-// its first visit begins at the q computed from them. With a nil Start nothing is released, and
-// the first visit begins at q.
+// client releases the clipped, noisy statistics of its records once, as [ClippedAnalytical]
+// does, and its first visit begins at the q computed from them. With a nil Start nothing is
+// released, and the first visit begins at the q of the plan.
 type Start struct {
 	source statisticsSource
-	sum    []int64 // noisy statistics in lattice steps; nil before the release
+	sum    []int64 // noisy statistics in lattice steps; nil before they are released
 }
 
-// NewStart returns the start for one shard. The mechanism must be for vectors of
+// NewStart returns the Start for a shard. The mechanism must be for vectors of
 // m.StatisticsSize() elements.
 func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *Start {
 	return &Start{source: newStatisticsSource(m, s, mechanism)}
@@ -44,8 +44,8 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	return []accountant.Event{s.source.mechanism.Event()}, nil
 }
 
-// place writes the mean and sd of a diagonal q. Among diagonal q it minimises KL(q‖p), where p
-// is the cavity times the factor of the released statistics.
+// place writes the mean and sd of the diagonal q that minimises KL(q‖p), where p is the cavity
+// times the factor of the released statistics.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil
@@ -69,8 +69,8 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	return nil
 }
 
-// check returns an error if sum does not have the length of released statistics, which is 0
-// for a nil Start.
+// check returns an error if saved statistics have the wrong length. For a nil Start the length
+// must be 0.
 func (s *Start) check(sum []int64) error {
 	want := 0
 	if s != nil {

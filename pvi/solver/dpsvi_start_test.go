@@ -106,8 +106,8 @@ func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *D
 	return s
 }
 
-// With hardly any noise the start has the solution of the normal equations as its mean, and the
-// precision of the mean-field posterior. Steps of size zero do not change it.
+// With noise close to zero, the q of the start has the solution of the normal equations as its
+// mean, and the precision of the mean-field posterior. Steps of size zero do not change it.
 func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	l := newLine(t, 100)
 	o := options(1, 1)
@@ -129,7 +129,7 @@ func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	}
 }
 
-// The first visit proposes finite numbers for any amount of noise in the statistics.
+// The first visit proposes finite numbers even if the statistics have much noise.
 func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	for _, n := range []int{0, 1, 100} {
 		for _, sigma := range []float64{0.1, 10, 1e4} {
@@ -196,7 +196,8 @@ func TestDPSVIStartIsKept(t *testing.T) {
 	}
 }
 
-// If the steps of the first visit diverge, Propose still returns the events of the start.
+// If the steps of the first visit diverge, Propose still returns the event of the released
+// statistics.
 func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	l := newLine(t, 50)
 	o := options(5, 1)
@@ -208,9 +209,9 @@ func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	}
 }
 
-// With little noise, every variant ends at the mean-field posterior of a Gaussian model, which
-// is known: its mean solves the normal equations, and its precisions are the diagonal of the
-// full precision.
+// With little noise, every variant of DPSVI ends at the mean-field posterior of a Gaussian
+// model, which is known: its mean solves the normal equations, and its precisions are the
+// diagonal of the full precision.
 func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 	l := newLine(t, 100)
 	const steps = 1500

@@ -9,13 +9,13 @@ import (
 
 // dpsviState is the state of a [DPSVI].
 type dpsviState struct {
-	Taken     int     // number of steps
-	Optimiser []byte  // moments as float64s; any values are valid
-	Start     []int64 `json:",omitempty"` // released statistics of the start
+	Taken     int     // number of steps taken
+	Optimiser []byte  // the optimiser's moments as float64s; NaN and infinities are valid
+	Start     []int64 `json:",omitempty"` // released statistics of the Start; nil if there are none
 }
 
-// State implements [Solver]. The state holds the number of charged steps, the optimiser's
-// moments, and the released statistics.
+// State implements [Solver]. The state has the number of charged steps, the optimiser's moments,
+// and the released statistics.
 func (s *DPSVI) State() []byte {
 	if s.Releases() == 0 {
 		return nil

@@ -48,9 +48,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				}
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
-					// Truncation may differ by one lattice step for each record, because the
-					// mechanism clips by a factor slightly below the exact one. The gradients
-					// here are finite differences.
+					// Truncation to the lattice may differ by one step for each record, because
+					// the mechanism clips to slightly less than the clip. The gradients here are
+					// finite differences.
 					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
 						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
@@ -60,8 +60,8 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// Under the same random streams, a change of one record changes only that record's clipped
-// gradient in the sum.
+// With the same random streams, a change of one record changes only that record's clipped
+// gradient in the sum, so the sum changes by at most twice the clip.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64
@@ -87,8 +87,8 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	}
 }
 
-// A visit with hardly any noise and a clip above every gradient equals stochastic variational
-// inference on plain sums.
+// With noise close to zero and a clip above every gradient, a visit takes the same steps as
+// stochastic variational inference with plain sums.
 func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	const n, steps = 150, 40
 	for _, v := range variants {
@@ -136,7 +136,8 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	}
 }
 
-// With little noise, visits end at the mean-field fit without privacy, for any sampling rate.
+// With little noise, visits end at the mean-field fit of the same records without privacy, for
+// any sampling rate.
 func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	const n, d, steps = 4000, 4, 2000
 	m, columns := logistic(t, n, d)
@@ -168,8 +169,8 @@ func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	}
 }
 
-// The log ratio of prior and base is added after the noise, and is not scaled by the sampling
-// rate.
+// If the prior is not its Gaussian base, the log ratio of the two is added after the noise, and
+// is not scaled by the sampling rate.
 func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	b := model.NewBuilder("shares")
 	x := b.Integer("x", 0, 2)
@@ -219,7 +220,7 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	}
 }
 
-// recorder is a schedule that records the steps whose size was requested.
+// recorder is a schedule that records the numbers of the steps whose size was requested.
 type recorder struct{ asked *[]int }
 
 func (r recorder) Rate(t, steps int) float64 {
@@ -227,7 +228,7 @@ func (r recorder) Rate(t, steps int) float64 {
 	return 0.01
 }
 
-// The schedule counts the steps of the whole study, across visits and restarts.
+// The schedule counts the steps of the whole study, across visits and after a restore.
 func TestDPSVIStepSizesGoOn(t *testing.T) {
 	var asked []int
 	o := options(2, 1)
@@ -249,8 +250,8 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 	}
 }
 
-// If q is wider than the cavity, the factor's precision is zero, but its precision times mean is
-// not zero.
+// If q is wider than the cavity, the factor's precision becomes zero, but its precision times
+// mean does not.
 func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
 	p := standard(testDim)
@@ -287,8 +288,9 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	}
 }
 
-// A solver that is saved and restored between two visits gives the same bits as a solver that
-// does not stop. It charges every step once, and takes no step beyond the planned number.
+// A solver that is saved and restored between two visits gives the same bits as a solver that is
+// never restored. It charges every step once, and takes no more than the planned number of
+// steps.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
 	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
@@ -344,8 +346,8 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events of all visits compose to the event of the whole run, which is the accountant's
-// event for the sampling.
+// The events of all visits compose to the cost of the whole run, which package accountant
+// computes for the sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))
@@ -406,7 +408,7 @@ func TestDPSVIThatRunsAway(t *testing.T) {
 	}
 }
 
-// The allocations of a visit do not depend on its number of steps.
+// The memory that a visit allocates does not depend on its number of steps.
 func TestDPSVIStepsDoNotAllocate(t *testing.T) {
 	for _, v := range variants {
 		allocations := func(steps int) float64 {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A variant is a kind of gradients and a number of draws.
+// A variant is a combination of a kind of gradients and a number of draws.
 type variant struct {
 	gradients study.Gradients
 	draws     int
@@ -35,7 +35,7 @@ func (v variant) set(o *DPSVIOptions) {
 	}
 }
 
-// difference returns the derivative of f in x[i] by finite differences.
+// difference returns the derivative of f with respect to x[i] by finite differences.
 func difference(x []float64, i int, f func() float64) float64 {
 	const h = 1e-5
 	at := x[i]
@@ -47,7 +47,8 @@ func difference(x []float64, i int, f func() float64) float64 {
 	return (above - below) / (2 * h)
 }
 
-// divergence returns KL(N(m, exp(ρ)²) ‖ the cavity of a problem), computed from the definition.
+// divergence returns the KL divergence of N(m, exp(ρ)²) from the cavity, computed from the
+// definition. point is m, then ρ.
 func divergence(point, cavity []float64) (total float64) {
 	d := len(point) / 2
 	for i := range d {
@@ -59,8 +60,9 @@ func divergence(point, cavity []float64) (total float64) {
 }
 
 // materialised returns the noisy sum of the first step of a visit and the number of records in
-// the batch, computed by other code. It uses finite differences of each record's log density in
-// the mean and the log sd of q, clips each gradient, and draws from copies of the streams.
+// the batch, computed by other code. It uses finite differences of each record's log density
+// with respect to the mean and the log sd of q, clips each gradient, and draws from copies of
+// the streams.
 func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, sampling dpmech.Sampling) ([]float64, int) {
 	t.Helper()
 	var chosen, noise, draws dpmech.Stream
@@ -79,7 +81,7 @@ func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, samplin
 	}
 	steps := make([]int64, s.mechanism.Dim())
 	gaussian.Fill(steps, &noise)
-	point := make([]float64, 2*testDim) // mean and log sd of q
+	point := make([]float64, 2*testDim) // mean, then log sd of q
 	for i := range testDim {
 		point[i] = p.Mean[i]
 		point[testDim+i] = math.Log(min(s.options.InitialSD, 1/math.Sqrt(p.Natural[testDim+i])))
@@ -114,7 +116,8 @@ func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, samplin
 	return sum, len(batch)
 }
 
-// contributed returns the unclipped contribution of one record for one draw.
+// contributed returns the vector, before clipping, that one record contributes at the draw
+// epsilon.
 func contributed(s *DPSVI, p Problem, point, epsilon, x []float64, y float64) []float64 {
 	logDensity := func() float64 {
 		eta := 0.0

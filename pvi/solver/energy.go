@@ -7,16 +7,16 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// An energy is the free energy of a Gaussian q, which natural-gradient steps increase: weight ·
-// E_q[log likelihood] + E_q[log cavity] + entropy of q. The cavity may be improper.
+// An energy computes the free energy of a Gaussian q, which natural-gradient steps increase:
+// weight · E_q[log likelihood] + E_q[log cavity] + entropy of q. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	point      bool // use only the mean of q for the log likelihood and the log cavity
+	point      bool // whether the log likelihood and the log cavity are computed at the mean of q only
 }
 
-// at returns the expectations of the log likelihood under q, and the free energy up to a
-// constant.
+// at returns the expectations of the log likelihood under the q with the given natural
+// parameters, and the free energy up to a constant.
 func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
 	q, err := NewApproximation(f.family, natural)
 	if err != nil {
@@ -39,8 +39,8 @@ func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float
 	return e, value, nil
 }
 
-// expected returns the expectation under q of ηᵀt(θ), the exponent of a Gaussian with the given
-// natural parameters.
+// expected returns the expectation under q of the exponent hᵀθ − θᵀΛθ/2 of a Gaussian with
+// natural parameters (h, Λ).
 func (q *Approximation) expected(natural []float64) (sum float64) {
 	d := q.Family.Dim()
 	for i, m := range q.Mean {

@@ -10,7 +10,7 @@ import (
 
 // A GradientSum is one client's part of a [SumDescent]. It releases the sum of its records'
 // clipped gradients at a public θ, with the client's share of the noise. A GradientSum does not
-// keep its releases.
+// store its releases.
 //
 // It is not safe for concurrent use.
 type GradientSum struct {
@@ -25,8 +25,8 @@ type GradientSum struct {
 	query   dpmech.SampledQuery // kept here so that a release allocates no memory
 }
 
-// NewGradientSum returns the part of a client whose records are in p. The mechanism must be for
-// the same number of records.
+// NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must
+// be for the same number of records.
 func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
 		return nil, fmt.Errorf("gradient sum: the mechanism is for vectors of %d numbers, want %d or twice as many", d, p.Dim())
@@ -48,7 +48,7 @@ func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 // Taken returns the number of releases so far.
 func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
 
-// Resume sets the number of releases that were made and charged before a restart.
+// Resume sets the number of releases that were made and charged before the client was restored.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {
@@ -58,8 +58,8 @@ func (g *GradientSum) Resume(taken int) error {
 	return nil
 }
 
-// Release writes the noisy sum of the gradients at a query to dst, in steps of the mechanism's
-// lattice. It draws the noise and the batch from src before it reads a record.
+// Release writes to dst the noisy sum of the gradients at the θ of a query, in steps of the
+// mechanism's lattice. It draws the noise and the batch from src before it reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)
 	dpmech.Split(g.streams.Noise, src)
@@ -71,7 +71,7 @@ func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) er
 	return nil
 }
 
-// sum adds up the gradients of a batch.
+// sum adds the gradients of a batch to the accumulator.
 func (g *GradientSum) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	g.batch = AppendBatch(g.batch[:0], batch)
 	g.at.Batch = g.batch

@@ -10,15 +10,15 @@ import (
 )
 
 // An informative response has a bounded Fisher information, which is the expected negative
-// second derivative of the log likelihood in the predictors. The information does not depend on
-// the observed outcome.
+// second derivative of the log likelihood with respect to the predictors. The information does
+// not depend on the observed outcome.
 type informative interface {
 	Response
 
-	// Information writes the information at eta to w, by rows.
+	// Information writes the K×K information at the predictors eta to w, by rows.
 	Information(eta, w []float64)
 
-	// most returns the largest Frobenius norm of the information.
+	// most returns an upper bound on the Frobenius norm of the information.
 	most() float64
 }
 
@@ -29,7 +29,7 @@ func (logit) Information(eta, w []float64) {
 
 func (logit) most() float64 { return 1. / 4 }
 
-// Information implements informative. It is φ²/(Φ(1−Φ)), at most 2/π.
+// Information implements informative. It is φ²/(Φ(1−Φ)) at η, which is at most 2/π.
 func (probit) Information(eta, w []float64) {
 	_, above := logNormalCDF(eta[0])
 	_, below := logNormalCDF(-eta[0])
@@ -42,10 +42,11 @@ func (k knownNormal) Information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// Information implements informative. It is diag(p) − ppᵀ of all classes but the first.
+// Information implements informative. It is diag(p) − ppᵀ, where p has the probabilities of all
+// classes but the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
-	var largest float64 // largest log odds; those of the first class are 0
+	var largest float64 // largest log odds, where those of the first class are 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -76,8 +77,8 @@ func (s softmax) most() float64 {
 	return 1. / 2
 }
 
-// Information returns a public upper bound on the Frobenius norm of a record's information in
-// its predictors. It returns an error if there is no bound.
+// Information returns a public upper bound on the Frobenius norm of a record's information with
+// respect to its predictors. It returns an error if there is no bound.
 func (o Outcome) Information() (float64, error) {
 	if o.Effects > 0 {
 		return 0, errors.New("the curvature of coefficients that vary between groups has no public bound")
@@ -89,7 +90,7 @@ func (o Outcome) Information() (float64, error) {
 	return r.most(), nil
 }
 
-// EachGradient calls add with the gradient of every record's log likelihood at theta, but for
+// EachGradient calls add with the gradient of every record's log likelihood at theta. It skips
 // records whose gradient panics. The slice is valid until add returns.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
@@ -116,9 +117,9 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation calls add with the packed information of every record at theta, a matrix
-// over R^dim, but for records whose information panics. The slice is valid until add returns. It
-// needs an outcome with a bounded [Outcome.Information].
+// EachInformation calls add with the information matrix of every record with respect to θ, at
+// theta, packed as in package onestep. It skips records whose information panics. The slice is
+// valid until add returns. The outcome must have a bounded [Outcome.Information].
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {

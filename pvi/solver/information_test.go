@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The information is the negative second derivative of the log likelihood, averaged over
-// outcomes by their probabilities. Its Frobenius norm is at most the result of most.
+// The Fisher information is the negative second derivative of the log likelihood, averaged over
+// outcomes with their probabilities. Its Frobenius norm is at most the result of the method
+// most.
 func TestInformation(t *testing.T) {
 	for name, c := range map[string]struct {
 		of       informative
@@ -36,7 +37,7 @@ func TestInformation(t *testing.T) {
 						want[i] -= p * h[i]
 					}
 				}
-				if c.outcomes == nil { // The second derivative does not depend on the outcome.
+				if c.outcomes == nil { // The second derivative is the same for every outcome.
 					c.of.Eval(0.4, eta, g, h)
 					for i := range want {
 						want[i] = -h[i]
@@ -57,8 +58,8 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// The gradients and informations of the records add up to the gradient and the negative Hessian
-// of the log likelihood.
+// The gradients and information matrices of the records add up to the gradient and the negative
+// Hessian of the log likelihood.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
 		predictors := o.Response().Size()
@@ -122,7 +123,8 @@ func TestEachAddsUp(t *testing.T) {
 	}
 }
 
-// Information returns an error for models without a public bound on the curvature.
+// The method Information of Outcome returns an error for models without a public bound on the
+// curvature.
 func TestInformationOfOthers(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Linear}, {Family: study.Logistic, Effects: 1}} {
 		if most, err := o.Information(); err == nil {

@@ -15,8 +15,8 @@ type Likelihood interface {
 	// log likelihood.
 	AddGradient(dst, theta []float64) float64
 
-	// AddExpected adds to e the expectations of the log likelihood and of its first and second
-	// derivatives under θ ~ q.
+	// AddExpected adds to e the expectations, under θ ~ q, of the log likelihood and of its
+	// first and second derivatives.
 	AddExpected(e *Expected, q *Approximation)
 
 	// Tolerance returns the relative error of an expected log likelihood. A decrease of the free
@@ -43,9 +43,10 @@ func NewExpected(family gaussian.Family) *Expected {
 // Finite reports whether all derivatives are finite.
 func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
-// Factor writes to dst the natural parameters of the factor for the log likelihood: the gradient
-// of its expectation in the mean parameters of a q with the given mean (Khan and Lin,
-// "Conjugate-Computation Variational Inference", 2017, with the identities of Bonnet and Price).
+// Factor writes to dst the natural parameters of the factor that approximates the log
+// likelihood: the gradient of its expectation with respect to the mean parameters of a q with
+// the given mean (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with the
+// identities of Bonnet and Price).
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)
@@ -67,7 +68,7 @@ type Approximation struct {
 	Variance   []float64 // variance of each coordinate
 	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // use only the mean, as if the covariance were zero
+	Point      bool // whether to use only the mean of q, as if the covariance were zero
 }
 
 // NewApproximation returns the Gaussian with the given natural parameters. It does not copy

@@ -9,24 +9,24 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Described response has a Fisher information and a distribution of outcomes. They give public
-// numbers about typical records before any record is read. All responses of regressions without
-// groups implement Described.
+// A Described response has a Fisher information and a distribution of outcomes. From them,
+// public numbers about typical records can be computed before any record is read. All responses
+// of regressions without groups implement Described.
 type Described interface {
 	Response
 
-	// Information writes the Fisher information at eta to w, by rows: the expected negative
-	// second derivative of the log likelihood in the predictors.
+	// Information writes to w, by rows, the Fisher information at the predictors eta: the
+	// expected negative second derivative of the log likelihood with respect to the predictors.
 	Information(eta, w []float64)
 
-	// Outcome returns an outcome as a function of eta and two numbers. If the numbers are
+	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If z are
 	// independent standard normals, the outcome has the distribution of the response at eta. The
 	// function is continuous except for the steps of discrete outcomes.
 	Outcome(eta []float64, z [2]float64) float64
 }
 
-// Described returns the response of an outcome. It returns an error if the outcome depends on
-// effects that vary between groups.
+// Described returns the response of an outcome. It returns an error if effects vary between
+// groups.
 func (o Outcome) Described() (Described, error) {
 	r, ok := o.Response().(Described)
 	if !ok {
@@ -72,8 +72,8 @@ func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
 
 func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
 
-// poissonAt returns quantile Φ(z) of a Poisson distribution. For a mean above a thousand it is
-// the quantile of the normal distribution with the same mean and variance.
+// poissonAt returns the quantile with probability Φ(z) of a Poisson distribution. For a mean
+// above a thousand it uses the normal distribution with the same mean and variance.
 func poissonAt(mean, z float64) float64 {
 	const many = 1000
 	if mean > many {
@@ -87,15 +87,16 @@ func poissonAt(mean, z float64) float64 {
 	return y
 }
 
-// Information has no closed form in the dispersion. It is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ). The
-// expectation is a sum over counts that ends when the remaining probability is at most 10⁻⁶.
+// Information is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ) for the dispersion φ, where Y is the count and
+// μ its mean. The expectation has no closed form: it is a sum over counts that ends when the
+// remaining probability is at most 10⁻⁶.
 func (negativeBinomial) Information(eta, w []float64) {
 	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
 	share := mean / (mean + phi)
 	w[0], w[1], w[2] = phi*share, 0, 0
 	const most = 1 << 14
 	p := math.Exp(-phi * math.Log1p(mean/phi)) // probability of the count y
-	left, gap, sum := 1.0, 0.0, 0.0            // probability of counts from y on; φ²(ψ′(φ) − ψ′(φ+y)); sum of p·gap
+	left, gap, sum := 1.0, 0.0, 0.0            // probability of a count of at least y; φ²(ψ′(φ) − ψ′(φ+y)); sum of p·gap so far
 	for y := 0.0; left > 1e-6 && y < most; y++ {
 		sum += p * gap
 		left -= p

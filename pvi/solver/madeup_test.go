@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// For every response the information is the variance of the score, and synthetic outcomes have a
-// score of mean zero. Both hold only for the true distribution of outcomes. The test makes
-// outcomes from a grid of normal quantiles.
+// For every response, the information is the variance of the score, and outcomes from the method
+// Outcome have a score of mean zero. Both hold only for the true distribution of outcomes. The
+// test computes outcomes for a grid of normal quantiles.
 func TestMadeUpOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -6,14 +6,13 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// mostNewton is the largest number of Newton steps of a fit.
+// mostNewton is the largest number of Newton steps that PooledDiagonal takes.
 const mostNewton = 100
 
-// PooledDiagonal is like [Pooled] for a diagonal q, but takes Newton steps in the mean of q. It
-// uses the whole expected Hessian, so the steps settle fast even for nearly collinear columns.
-// The precisions are computed from the diagonal of the Hessian. The fixed point is that of
-// Pooled. PooledDiagonal returns false if the steps fail, as they may if a log likelihood is not
-// concave.
+// PooledDiagonal computes the same q as [Pooled] for a diagonal family, by Newton steps in the
+// mean of q. It uses the whole expected Hessian, so it converges fast even for nearly collinear
+// columns. The precisions are computed from the diagonal of the Hessian. PooledDiagonal returns
+// false if the steps fail, as they may if a log likelihood is not concave.
 func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
 	copy(dst, prior)
@@ -49,11 +48,11 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 }
 
 // newtonSettled is the relative change of natural parameters at which Newton steps have
-// settled. Each step doubles the number of correct digits.
+// converged. Each step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal q, from the free energy and the
-// expected Hessian.
+// A newtonStep computes Newton steps of the mean of a diagonal q. It keeps the q and the
+// expected Hessian of the last call of at.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -84,9 +83,8 @@ func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// to writes the q after a Newton step from q = from to dst. The last call of at must have had
-// the argument from. to returns the norm of the change of natural parameters and the norm of the
-// natural parameters.
+// to writes the q after a Newton step to dst. from must be the q of the last call of at. to
+// returns the norm of the change of natural parameters and the norm of the natural parameters.
 func (n *newtonStep) to(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

@@ -11,14 +11,14 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// ErrDiverged is returned if a solver finds no proper proposal. The error depends on the
-// records, and reporting it would reveal private information. If the privacy unit is the client,
-// the client therefore proposes no change instead.
+// ErrDiverged is returned if a solver finds no proper factor. Whether this happens depends on
+// the records, so reporting it would reveal private information. If the privacy unit is the
+// client, the client therefore proposes no change instead.
 var ErrDiverged = errors.New("no proper factor was found")
 
-// ProposeAlways calls s.Propose for records without noise. If s diverges or panics,
-// ProposeAlways fills dst with NaNs and returns no error, because an error would reveal
-// private information.
+// ProposeAlways calls s.Propose for a solver that uses the records without noise. If s diverges
+// or panics, ProposeAlways fills dst with NaNs and returns no error, because an error would
+// reveal private information.
 func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error {
 	var err error
 	fault := guard.Run(func() { _, err = s.Propose(dst, p, src) })
@@ -31,14 +31,14 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 	return nil
 }
 
-// NaturalGradient proposes the factor after one natural-gradient step on the free energy:
-// the gradient, at q, of the expected log likelihood in the mean parameters of q
-// (conjugate-computation variational inference; Khan and Lin 2017). The factor is a
-// function of q alone, so the federation has the fixed point of pooled variational
-// inference for any partition, and for tied factors too.
+// NaturalGradient proposes the factor after one natural-gradient step on the free energy. The
+// factor is the gradient, at q, of the expected log likelihood with respect to the mean
+// parameters of q (conjugate-computation variational inference; Khan and Lin 2017). It is a
+// function of q alone, so the clients' factors converge to those of pooled variational inference
+// for any partition, and for tied factors too.
 //
-// With Laplace's approximation the derivatives are computed at the mean of q alone. The
-// federation then settles at the mode and curvature of the pooled posterior.
+// With Laplace's approximation the derivatives are computed at the mean of q alone. q then
+// converges to the mode and curvature of the pooled posterior.
 //
 // NaturalGradient uses the records without noise. Its proposals must be made private by a
 // mechanism.
@@ -53,13 +53,14 @@ type NaturalGradient struct {
 // NewNaturalGradient returns the solver for a shard's likelihood.
 func NewNaturalGradient(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l} }
 
-// NewLaplace returns the solver that computes derivatives at the mean of q alone.
+// NewLaplace returns the solver with Laplace's approximation: it computes derivatives at the
+// mean of q alone.
 func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l, point: true} }
 
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	cavity := slices.Clone(p.Natural) // cavity of Weight clients, all like this one
+	cavity := slices.Clone(p.Natural) // cavity if Weight clients have the same records as this one
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
 	}
@@ -82,16 +83,17 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 }
 
 const (
-	// farthest is the largest move of a record's predictor in one step. Beyond it, the curvature
-	// at q no longer describes the likelihood.
+	// farthest is the largest move of a record's predictor in one step. After a larger move, the
+	// curvature at q would not describe the likelihood.
 	farthest = 4
 	shortest = 0x1p-60
 )
 
-// shorten writes to dst a factor on the line from the present factor to the target. It halves
-// the step until three conditions hold: the new q is near, better accepts it, and q is still
-// proper if all clients change as this client does. Then the different changes of all clients
-// together leave q proper too, because proper precisions are a convex set.
+// shorten writes to dst a factor on the line from the present factor to s.target. It halves the
+// step until three conditions hold: the new q is near the present q, the function better accepts
+// it, and q is still proper if all clients change as this client does. Then q is also proper
+// after the different changes of all clients together, because proper precisions are a convex
+// set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -113,8 +115,8 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: no step from the present posterior leaves it proper", ErrDiverged)
 }
 
-// proper reports whether q would be proper after the change to the target, multiplied by times. It
-// sets s.trial to that q and s.move to its mean.
+// proper computes q after times times the change from the present factor to s.target, and
+// reports whether it is proper. It sets s.trial to that q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -122,8 +124,7 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether q would be proper after the change to the target, multiplied by times, and
-// whether each record's predictor would move by at most farthest.
+// near is like proper, but also requires that each record's predictor moves by at most farthest.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -7,32 +7,33 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. Changes are changes of natural parameters, relative to the
+// These constants limit a pooled fit. A change of natural parameters is measured relative to the
 // largest natural parameter.
 const (
 	mostSteps = 1500
-	exhausted = 1e-13 // change at which a fit has settled
-	settled   = 1e-11 // change at which it has settled if the change no longer falls
-	enough    = 1e-10 // change at which a fit has settled if expectations have coarse errors
-	still     = 1e-7  // change at which a fit has settled if the free energy has not risen for plateau steps
-	plateau   = 25    // number of steps without progress after which the rest is rounding
+	exhausted = 1e-13 // a fit has settled if the change is at most this
+	settled   = 1e-11 // a fit has settled if the change is at most this and no longer falls
+	enough    = 1e-10 // a fit has settled if the change is at most this and expectations have coarse errors
+	still     = 1e-7  // a fit has settled if the change is at most this and the free energy has not risen for plateau steps
+	plateau   = 25    // number of steps without progress after which all further change is due to rounding
 
 	growth  = 1.3  // largest factor by which the damping or its limit grows in a step
 	reduced = 0.75 // factor by which the limit of the damping falls
 	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows
 )
 
-// These are relative errors of free energies.
+// These are relative errors of free energies, by their cause.
 const (
 	rounding = 1e-13
-	sharp    = 1e-10 // error of expectations by rules of many points
+	sharp    = 1e-10 // expectations by quadrature rules of many points
 	middling = 1e-6
-	coarse   = 1e-4 // error of expectations by rules of few points
+	coarse   = 1e-4 // expectations by quadrature rules of few points
 )
 
 // Pooled maximises the free energy of the given likelihoods by natural-gradient steps from the
-// prior, and writes the natural parameters of q to dst. A federation without privacy settles at
-// the same q. If point is true, Pooled finds the mode and the curvature at the mode instead.
+// prior, and writes the natural parameters of q to dst. A study without privacy whose clients
+// have these likelihoods converges to the same q. If point is true, Pooled finds the mode and
+// the curvature at the mode instead.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
 	copy(dst, prior)
 	f := &fit{
@@ -72,7 +73,7 @@ type fit struct {
 	damping, most float64 // damping, and its present upper limit
 	flat          int     // number of steps since the free energy last rose
 	last, lowest  float64 // relative change of the last step, and the smallest so far
-	stalled       int     // number of steps since the smallest change
+	stalled       int     // number of steps since the smallest change so far
 }
 
 // step takes one step of the fit and reports whether the fit has settled.
@@ -118,7 +119,7 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping after a step. If the changes no longer become smaller, the steps
+// adapt chooses the damping of the next step. If the changes no longer become smaller, the steps
 // overshoot, and adapt lowers the upper limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {

@@ -13,12 +13,12 @@ import (
 )
 
 // A Program is the log likelihood of a shard under a record program. If the program's prior is
-// not the Gaussian base with which q begins, it includes the client's share of the log ratio of
-// prior and base. Expectations are averages over fixed quasi-random points. Every client uses
-// the same points, so a federation and a pooled fit have the same objective.
+// not the Gaussian base with which q begins, the log likelihood includes the client's share of
+// the log ratio of prior and base. Expectations are averages over fixed quasi-random points.
+// Every client uses the same points, so a study and a pooled fit maximise the same function.
 type Program struct {
 	records gpu.Evaluator
-	prior   *model.Shared // evaluator of the prior; nil if the base is the prior
+	prior   *model.Shared // evaluator of the prior; nil if the prior is the base
 	base    Base
 	share   float64
 	rule    *quadrature.Rule
@@ -27,14 +27,16 @@ type Program struct {
 	hessian                    []float64 // packed lower triangle of a Hessian
 }
 
-// Base has independent normal distributions of the coordinates of θ.
+// Base has independent normal distributions of the coordinates of θ. Their product is the
+// Gaussian with which q begins.
 type Base struct{ Mean, SD []float64 }
 
 // averagedOver is the number of quasi-random points over which an expectation is averaged.
 const averagedOver = 32
 
 // NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's
-// prior is not the base, and this client adds the given share of the log ratio of the two.
+// prior is not the base, and this client adds the given share of the log ratio of prior and
+// base.
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -54,12 +56,12 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 // Dim implements [Likelihood].
 func (p *Program) Dim() int { return p.records.Dim() }
 
-// AddGradient implements [Likelihood]. If a record's gradient is not finite, neither is the
-// sum.
+// AddGradient implements [Likelihood]. If a record's gradient is not finite, the sum is not
+// finite.
 func (p *Program) AddGradient(dst, theta []float64) float64 {
 	total, err := p.records.Sum(p.slope, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
 	if err != nil {
-		panic("solver: " + err.Error()) // unreachable: the query is made for this program
+		panic("solver: " + err.Error()) // unreachable: the query fits this program
 	}
 	value := total.LogDensity
 	if total.Refused > 0 {
@@ -113,7 +115,7 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 			e.Gradient[i] += weight * g
 		}
 		if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
-			e.Value = math.NaN() // The density of a record overflows near this point.
+			e.Value = math.NaN() // The density of a record overflows near this point of q.
 			return
 		}
 		p.addHessian(e, weight, q.Family.Name() == "diagonal")
@@ -140,9 +142,10 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total the gradients, at a query's draws, of the client's share of the log
-// ratio of prior and base, multiplied by the sampling rate. total is a noisy sum of records'
-// gradients that the caller divides by the rate later. scratch has the dimension of θ.
+// addPriorOf adds to total the gradients, at the draws of a query, of the client's share of the
+// log ratio of prior and base. It multiplies them by the sampling rate, because the caller later
+// divides total, the noisy sum of records' gradients, by the rate. scratch has the dimension of
+// θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -162,8 +165,9 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the records' Hessian at p.theta, which is in p.hessian, and the
-// prior's Hessian at p.theta, which it computes by finite differences.
+// addHessian adds to e the records' Hessian at p.theta, which is in p.hessian, and the Hessian
+// of the client's share of the log ratio of prior and base, which it computes by finite
+// differences.
 func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {
 	p.addPriorHessian()
 	if !diagonal {
@@ -200,8 +204,8 @@ func (p *Program) addPriorHessian() {
 // Tolerance implements [Likelihood].
 func (p *Program) Tolerance() float64 { return coarse }
 
-// Reach implements [Likelihood]. A program has no predictors. Reach returns the largest move of
-// a coordinate in units of the sd of its base.
+// Reach implements [Likelihood]. A program has no predictors, so Reach returns the largest move
+// of a coordinate in units of the sd of its base.
 func (p *Program) Reach(move []float64) (most float64) {
 	for i, x := range move {
 		most = math.Max(most, math.Abs(x)/p.base.SD[i])

@@ -23,7 +23,7 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range []gaussian.Family{gaussian.Diagonal(1), gaussian.Full(1)} {
-		// At a mean of 708, e^η overflows within one sd.
+		// At a mean of 708, e^η overflows within one sd of η.
 		p := Problem{Family: q, Mean: []float64{708}, Natural: []float64{708, 1}, Cavity: []float64{708, 1}, Weight: 1}
 		for _, last := range []float64{0, 1} {
 			records := program(t, m, 3, [][]float64{{1, 2, 3}, {0, 0, last}})
@@ -40,8 +40,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// In this test's model every record depends on different coordinates. For the same noise and θ,
-// the contribution of a record to a sum must not depend on the records before it.
+// The contribution of a record to a sum does not depend on the records before it, for the same
+// noise and θ. In this test's model every record depends on different coordinates.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)

@@ -25,11 +25,11 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds value times a coordinate of θ to the current predictor. Coordinates must come in
-// increasing order.
+// Load adds value times a coordinate of θ to the predictor that is being built. Coordinates must
+// come in increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
-// EndPredictor ends the current predictor.
+// EndPredictor ends the predictor that is being built.
 func (r *Regression) EndPredictor() { r.design.end() }
 
 // EndRecord ends a record with outcome y. All predictors of the record must have ended.
@@ -78,7 +78,7 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 }
 
 // Tolerance implements [Likelihood]. It depends on the number of predictors. The rule for one
-// predictor has so many points that it is practically exact.
+// predictor has so many points that its error is negligible.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:
@@ -96,13 +96,13 @@ func (r *Regression) Reach(move []float64) float64 {
 	for i := range r.y {
 		r.Predictors(eta, i, move)
 		for _, x := range eta {
-			most = math.Max(most, math.Abs(x)) // keeps NaN
+			most = math.Max(most, math.Abs(x)) // math.Max returns NaN if x is NaN
 		}
 	}
 	return most
 }
 
-// A workspace has the vectors that the expectation of one record needs.
+// A workspace has the vectors that are needed to compute the expectation of one record.
 type workspace struct {
 	mean, root []float64 // mean of the predictors, and root of their covariance by rows
 	eta, g, h  []float64
@@ -116,7 +116,7 @@ func newWorkspace(k int) *workspace {
 	}
 }
 
-// place sets eta to the predictors at point n of a rule.
+// place sets eta to the predictors at point n of a quadrature rule.
 func (w *workspace) place(rule *quadrature.Rule, n int) {
 	k := len(w.mean)
 	z := rule.Points[n*k : (n+1)*k]
@@ -214,7 +214,8 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	return sum
 }
 
-// gather adds the derivatives of record i in θ to e.
+// gather adds to e the derivatives of record i with respect to θ, computed from the derivatives
+// with respect to predictors in w.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

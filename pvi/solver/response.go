@@ -19,8 +19,8 @@ type Response interface {
 	// Size returns the number of predictors.
 	Size() int
 
-	// Eval returns the log likelihood, and writes its gradient in η to g and its
-	// Hessian, by rows, to h.
+	// Eval returns the log likelihood, and writes to g its gradient with respect to η, and to h
+	// its Hessian by rows.
 	Eval(y float64, eta, g, h []float64) float64
 
 	// Mean returns the expected outcome, or NaN for several classes.
@@ -109,7 +109,7 @@ func (logit) Size() int { return 1 }
 
 func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	e := math.Exp(-math.Abs(eta[0]))
-	p := 1 / (1 + e) // probability of the more likely outcome
+	p := 1 / (1 + e) // probability of the more likely of the two outcomes
 	if eta[0] < 0 {
 		p = e / (1 + e)
 	}
@@ -169,7 +169,7 @@ func logNormalCDF(x float64) (log, ratio float64) {
 	return -x*x/2 - special.HalfLogTwoPi - math.Log(f), f
 }
 
-// inverseMills returns φ(t)/Φ(−t) for t ≥ 5.
+// inverseMills returns φ(t)/Φ(−t), the inverse of Mills' ratio, for t ≥ 5.
 func inverseMills(t float64) float64 {
 	const terms = 60
 	f := t
@@ -371,7 +371,7 @@ func (softmax) Mean([]float64) float64 { return math.NaN() }
 func (s softmax) Size() int { return s.classes - 1 }
 
 func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
-	var largest float64 // largest η; that of the baseline is 0
+	var largest float64 // largest η, where that of the baseline is 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -431,8 +431,9 @@ func class(eta []float64, u float64) float64 {
 }
 
 // varying is the response of base with a larger first predictor. For each effect that varies
-// between groups, it adds e^κ·p times the effect's regressor. κ is the logarithm of the spread
-// and p is the group's standardised effect. The pairs κ, p follow the predictors of base.
+// between groups, it adds e^κ·p times the effect's regressor. κ is the logarithm of the effect's
+// sd between groups and p is the group's standardised effect. The pairs κ, p follow the
+// predictors of base.
 type varying struct {
 	Response // of base
 	effects  int

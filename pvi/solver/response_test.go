@@ -30,7 +30,8 @@ var responses = map[string]struct {
 
 var counts = rapid.Map(rapid.IntRange(0, 90), func(n int) float64 { return float64(n) })
 
-// Gradient and Hessian agree with finite differences of the value and of the gradient.
+// Gradient and Hessian of every response agree with finite differences of the value and of the
+// gradient.
 func TestResponseDerivatives(t *testing.T) {
 	for name, r := range responses {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestResponsesAreNormalised(t *testing.T) {
 				for y := range 3000 {
 					total += density(float64(y))
 				}
-			default: // integral over the line with y = tan u
+			default: // the integral over the real line, with y = tan u
 				total = quad.Fixed(func(u float64) float64 {
 					c := math.Cos(u)
 					return density(eta[0]+math.Tan(u)) / (c * c)

@@ -8,8 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The score is the gradient of the log likelihood. In these families the information does not
-// depend on outcomes, and is the negative second derivative, here by differences.
+// Score returns the gradient of the log likelihood and the Fisher information. In the families
+// of this test the information does not depend on outcomes, and the test compares it with the
+// negative second derivative by finite differences.
 func TestScore(t *testing.T) {
 	for name, o := range map[string]solver.Outcome{
 		"linear":   {Family: study.Linear, NoiseSD: 0.6},

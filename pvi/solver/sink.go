@@ -5,7 +5,7 @@ import "fedpvi/dpmech"
 // A Sink passes the gradients of records from the engine to the mechanism's accumulator.
 type Sink struct {
 	Sum   *dpmech.Accumulator // sum of the present batch
-	dense []float64           // scratch space; zero between records
+	dense []float64           // scratch space, all zeros between records
 }
 
 // NewSink returns a sink for vectors of the given length.
@@ -34,7 +34,8 @@ func (s *Sink) AddRecord(index []int32, value []float64) error {
 	return err
 }
 
-// AppendBatch appends the record numbers of a batch to dst, in the engine's type.
+// AppendBatch appends the record numbers of a batch to dst, converted to the type that the
+// engine uses.
 func AppendBatch(dst []int32, batch []uint32) []int32 {
 	for _, record := range batch {
 		dst = append(dst, int32(record))

@@ -99,7 +99,7 @@ func TestConjugate(t *testing.T) {
 	}
 }
 
-// With little noise the private update is close to the exact update.
+// With little noise, ClippedAnalytical proposes nearly the same factor as the exact update.
 func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	m, s := slope(t, 40)
 	exact, _ := propose(t, solver.NewConjugate(m, s), 1)
@@ -111,7 +111,7 @@ func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	}
 }
 
-// ClippedAnalytical releases statistics once. After a restart it uses the same statistics.
+// ClippedAnalytical releases statistics once. A restored solver uses the same statistics.
 func TestClippedAnalyticalReleasesOnce(t *testing.T) {
 	m, s := slope(t, 40)
 	g := mechanism(t, m.StatisticsSize(), .1)

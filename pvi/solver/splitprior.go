@@ -5,8 +5,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is a Solver that replaces the cavity by the client's share of the prior before it
-// calls another Solver.
+// splitPrior is a Solver that calls another Solver with the cavity replaced by the client's
+// share of the prior.
 type splitPrior struct {
 	Solver
 	share  float64
@@ -14,9 +14,9 @@ type splitPrior struct {
 }
 
 // SplitPrior returns a solver for the only round of a Bayesian committee machine (Tresp 2000)
-// whose members split the prior. It raises the cavity, which is the prior in the first round, to
-// the power 1/clients. Then the product of the prior and of all factors is the product of the
-// members' posteriors.
+// whose members, the clients, split the prior. It raises the cavity, which is the prior in the
+// first round, to the power 1/clients. Then the product of the prior and of all factors is the
+// product of the clients' posteriors.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

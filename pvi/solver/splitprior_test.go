@@ -15,7 +15,7 @@ type witness struct{ cavity []float64 }
 func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	w.cavity = slices.Clone(p.Cavity)
 	for i, c := range p.Cavity {
-		dst[i] = 10*float64(i+1) - c // The posterior is 10, 20, ... for any cavity.
+		dst[i] = 10*float64(i+1) - c // The posterior has natural parameters 10, 20, ... for any cavity.
 	}
 	return nil, nil
 }
@@ -23,8 +23,9 @@ func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]
 func (w *witness) State() []byte        { return []byte("remembered") }
 func (w *witness) Restore([]byte) error { return nil }
 
-// If members split the prior, their cavity is prior^(1/M), and the prior times their factors is
-// the product of their posteriors (Tresp 2000). The 4 posteriors are 10, 20, ...
+// If M clients split the prior, their cavity is prior^(1/M), and the prior times their factors
+// is the product of their posteriors (Tresp 2000). Each of the 4 posteriors has natural
+// parameters 10, 20, ...
 func TestSplitPrior(t *testing.T) {
 	const clients = 4
 	prior := []float64{1, -2, 3, 0.5}

@@ -8,17 +8,17 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A SumDescent moves one q, which all machines of a federation share, by the opened sums of the
-// clients' gradients. Each sum is a step of [DPSVI] on all records. Options count the steps of
-// the whole study, and Average is a share of them.
+// A SumDescent runs one gradient descent for all clients of a study: server and sites move the
+// same q with the opened sums of the clients' gradients. Each sum is a step of [DPSVI] on all
+// records. The options count the steps of the whole study, and Average is a share of them.
 //
-// A SumDescent keeps no q between calls. Every call has a state as its argument, a vector that
-// is a function of the sums so far and of public draws. If floating-point libraries round
-// differently, states differ in the last bits.
+// A SumDescent stores no q between calls. Every call has a state as its argument, a vector that
+// is a function of the sums so far and of public draws. If floating-point libraries of two
+// machines round differently, their states differ in the last bits.
 //
 // It is not safe for concurrent use.
 type SumDescent struct {
-	program *Program // program without records
+	program *Program // program with no records, for the prior
 	options DPSVIOptions
 	run     *gpu.MeanField
 	total   []float64
@@ -57,7 +57,7 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 	return s, nil
 }
 
-// Size returns the number of elements of a sum.
+// Size returns the number of elements of an opened sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
 // Start returns the state before the first sum. Its q is the base of the prior, with sds of at
@@ -75,14 +75,14 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the point θ = m + s∘ε at which clients compute the next gradients. It is valid
-// until the next call.
+// Query returns the request for the next gradients. Clients compute them at θ = m + s∘ε, where m
+// and s are the mean and sds of q. The query is valid until the next call.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step writes the state after the next sum to next. sum is the noisy sum of all records'
+// Step writes to next the state after the opened sum, which is the noisy sum of all records'
 // gradients at the query's θ. Step reports whether every element of the state is finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
@@ -94,7 +94,7 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 }
 
 // Natural writes the natural parameters of the diagonal q of a state to dst. If averaged is
-// true, q is averaged over the last steps.
+// true, q is the average over the last steps.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

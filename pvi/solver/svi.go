@@ -47,19 +47,20 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	return nil, c.result(dst, p)
 }
 
-// A climb is one round of SVI. In coordinates u, with θ = m₀ + R₀u, q is N(0, I) at the
-// beginning and N(mean, LLᵀ) later, with L lower triangular or diagonal. The diagonal of L is
-// stored as its logarithm.
+// A climb is the computation of one Propose of SVI. In coordinates u, with θ = m₀ + R₀u, q is
+// N(0, I) at the beginning and N(mean, LLᵀ) later, with L lower triangular or diagonal. m₀ and
+// R₀ are the mean and covariance root of q at the beginning. The diagonal of L is stored as its
+// logarithm.
 type climb struct {
 	likelihood Likelihood
 	diagonal   bool
 	d          int
 	origin     []float64
 	root       []float64 // R₀ by rows, lower triangular; for a diagonal q its diagonal
-	cavityH    []float64 // cavity in u: precision times mean
-	cavityP    []float64 // cavity in u: precision by rows, or its diagonal
+	cavityH    []float64 // cavity in coordinates u: precision times mean
+	cavityP    []float64 // cavity in coordinates u: precision by rows, or its diagonal
 
-	x, gradient []float64 // mean, then L row by row (log diagonal last in each row)
+	x, gradient []float64 // parameters and their gradient: mean, then L row by row (log diagonal last in each row)
 	first       []float64 // Adam's first moments
 	second      []float64
 	steps       int
@@ -89,7 +90,7 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		*v = make([]float64, n) // zeros: the logarithms of the diagonal of L = I
+		*v = make([]float64, n) // zeros, which are the logarithms of the diagonal of L = I
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
 		*v = make([]float64, d)
@@ -182,7 +183,7 @@ func (c *climb) draw(weight float64) {
 	}
 }
 
-// place computes u = mean + Lε and θ.
+// place computes u = mean + Lε and θ = m₀ + R₀u.
 func (c *climb) place() {
 	at := c.d
 	for i := range c.u {
@@ -208,8 +209,8 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative computes the gradient in u of log likelihood + log cavity − log q, with the
-// parameters of q held fixed. The gradient of −log q is L⁻ᵀε.
+// pathDerivative computes the gradient, with respect to u, of log likelihood + log cavity − log
+// q, with the parameters of q held fixed. The gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {
@@ -243,7 +244,7 @@ func (c *climb) average() {
 	c.averaged++
 }
 
-// result writes the factor that changes the cavity to the averaged q.
+// result writes the factor whose product with the cavity is the averaged q.
 func (c *climb) result(dst []float64, p Problem) error {
 	d := c.d
 	for i, x := range c.sum {
@@ -269,7 +270,7 @@ func (c *climb) result(dst []float64, p Problem) error {
 	return nil
 }
 
-// natural writes the natural parameters of N(θ, R₀LLᵀR₀ᵀ).
+// natural writes to dst the natural parameters of N(θ, R₀LLᵀR₀ᵀ).
 func (c *climb) natural(dst []float64) bool {
 	d := c.d
 	root := make([]float64, d*d)

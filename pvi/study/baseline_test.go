@@ -38,7 +38,8 @@ synthetic.records_per_client = 10
 baseline = "dp-sgld"
 `
 
-// A baseline requires certain keys, and refuses keys that it would not use.
+// A study with a baseline needs certain keys, and Parse refuses keys that the baseline would not
+// use.
 func TestBaseline(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},

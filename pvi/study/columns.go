@@ -17,7 +17,7 @@ const (
 	Ordered     ColumnType = "ordered"     // The values are declared levels, lowest first, with scores 0, 1, 2, ...
 )
 
-// A Policy is the treatment of a value that is missing or not as declared.
+// A Policy says what happens to a value that is missing or not as declared.
 type Policy string
 
 const (
@@ -39,11 +39,11 @@ type Column struct {
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
 	Imputed string   // value for Impute, written as in a file
 
-	Found *Bounds // scale found by a standardisation; nil if the bounds are the scale
+	Found *Bounds // scale found by a standardisation; nil if the bounds are mapped to [-1, 1]
 
-	// Transform is applied to a numeric column before scaling; default none. If Spread is not 0,
-	// the constants Centre and Spread replace the middle and the half width of the bounds in
-	// scaling, after the transform.
+	// Transform is applied to a numeric column before scaling; default none. After the
+	// transform, the middle of the bounds is mapped to 0 and half of their width to 1. If Spread
+	// is not 0, Centre and Spread are used instead.
 	Transform      Transform
 	Centre, Spread float64
 }
@@ -81,15 +81,14 @@ func (f Transform) inverse(y float64) float64 {
 // Numerical reports whether values of the column are used as numbers.
 func (c *Column) Numerical() bool { return c.Type != Categorical }
 
-// mapped returns the transformed bounds, which are mapped to −1 and 1.
+// mapped returns the bounds after the transform, which scaling maps to −1 and 1.
 func (c *Column) mapped() (low, high float64) {
 	b := c.Scale()
 	return c.Transform.Of(b.Low), c.Transform.Of(b.High)
 }
 
-// Middle returns the transformed value that is scaled to 0. The scaled value is
-// (transformed value − Middle)/Half, which is in [−1, 1] unless the study gives a centre
-// and a spread.
+// Middle returns the transformed value that scaling maps to 0. The scaled value is (transformed
+// value − Middle)/Half, which is in [−1, 1] unless the study gives a centre and a spread.
 func (c *Column) Middle() float64 {
 	if c.Spread > 0 {
 		return c.Centre
@@ -98,7 +97,7 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half returns the transformed length that is scaled to 1.
+// Half returns the difference of transformed values that scaling maps to 1.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread

@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. The protocol
-// replaces zeros by numbers that it derives from public numbers.
+// Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. If an option
+// is 0, the protocol derives it from public numbers.
 type Descent struct {
 	Steps     int     // number of steps in each round; 0 to derive it
 	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive it
@@ -15,13 +15,13 @@ type Descent struct {
 	Sampling  Sampling
 	Gradients Gradients
 	Optimiser Optimiser
-	Decay     float64 // share of StepSize at the end of the study; step sizes fall linearly; default 0.05
-	Average   float64 // share of a round's last steps that the proposal averages; default 0.5
+	Decay     float64 // last step size as a share of StepSize; step sizes fall linearly; default 0.05
+	Average   float64 // share of a round's steps, the last ones, over which q is averaged; default 0.5
 	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
 
 	// StartShare is the share of the budget, in μ², that a client spends on a release of its
-	// records' statistics. The first visit then starts at the q computed from the statistics. If
-	// StartShare is 0, nothing is released and the visit starts at the q of the plan.
+	// records' statistics. Its first round then starts at the q computed from the statistics. If
+	// StartShare is 0, nothing is released and the first round starts at the q of the plan.
 	StartShare float64
 }
 
@@ -30,21 +30,22 @@ type Gradients string
 
 // These are the kinds of gradients.
 const (
-	// Aligned releases the gradient in the mean of q. The gradient in the spread of q is
-	// computed from the released sum.
+	// Aligned releases the gradient with respect to the mean of q. The gradient with respect to
+	// the spread of q is computed from the released sum.
 	Aligned Gradients = "aligned"
-	// Joint releases the gradients in mean and spread, clipped as one vector.
+	// Joint releases the gradients with respect to mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is like Joint, but multiplies the gradient in the spread by a factor that
-	// gives it the scale of the gradient in the mean. The factor is removed after clip and
+	// Preconditioned is like Joint, but multiplies the gradient with respect to the spread by a
+	// factor that gives it the scale of the other gradient. The factor is removed after clip and
 	// noise.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is like Joint, but adds the gradient of the divergence from the cavity,
-	// divided by the number of records, before the clip, as in Jälkö, Dikmen and Honkela (2017).
+	// PublishedGradients is like Joint, but before the clip it adds to each record's gradient
+	// that of the divergence from the cavity, divided by the number of records, as in Jälkö,
+	// Dikmen and Honkela (2017).
 	PublishedGradients Gradients = "published"
 )
 
-// Joint reports whether the gradient in the spread is released.
+// Joint reports whether the gradient with respect to the spread of q is released.
 func (g Gradients) Joint() bool { return g != Aligned }
 
 // Sampling is the way in which batches are drawn.
@@ -54,18 +55,18 @@ type Sampling string
 const (
 	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"
-	// WithoutReplacement draws a batch of a fixed size, Rate times the number of records. Its
-	// charge is the cost of sampling without replacement.
+	// WithoutReplacement draws a batch of a fixed size, Rate times the number of records, and is
+	// charged the cost of sampling without replacement.
 	WithoutReplacement Sampling = "without-replacement"
-	// AllocatedSampling puts each record into one random step of an epoch. It is for DPSEP.
+	// AllocatedSampling puts each record into one random step of an epoch. It is only for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
-	// PublishedSampling draws a batch of a fixed size, but charges the cost of independent
-	// sampling of records, as d3p does. The published privacy claim does not hold. The option
+	// PublishedSampling draws a batch of a fixed size, but is charged the cost of independent
+	// sampling of records, as in d3p. The published privacy claim does not hold. The option
 	// exists to show the failure.
 	PublishedSampling Sampling = "published"
 )
 
-// An Optimiser computes steps from noisy gradients.
+// An Optimiser is a rule that computes steps from noisy gradients.
 type Optimiser string
 
 // These are the optimisers.
@@ -97,8 +98,8 @@ func readDescent(s *Study, t *document.Table) {
 	}
 }
 
-// checkDescent refuses keys that do not fit the number of records or the adjacency. It must run
-// after these two are read.
+// checkDescent refuses keys that do not fit the number of records or the adjacency. It must be
+// called after both have been read.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -134,8 +135,8 @@ func readOptimiser(d *Descent, t *document.Table) {
 	}
 }
 
-// defaultStartShare is the default of Descent.StartShare. It leaves the share √(1 − 1/4) of μ,
-// about seven eighths, for the steps.
+// defaultStartShare is the default of Descent.StartShare. With it, the steps have √(1 − 1/4) of
+// the study's μ, about seven eighths.
 const defaultStartShare = 0.25
 
 func readStart(s *Study, t *document.Table) {
@@ -158,7 +159,7 @@ func readStart(s *Study, t *document.Table) {
 }
 
 // checkSummed refuses keys that apply only to clients that take their own steps. It is called if
-// sums of all clients' gradients move q.
+// q is moved by sums of the gradients of all clients.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string
@@ -176,7 +177,8 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or in [0, 1] if zero is true. otherwise is the default.
+// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, it
+// returns otherwise.
 func share(t *document.Table, key string, otherwise float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {

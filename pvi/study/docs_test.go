@@ -12,15 +12,16 @@ import (
 	"testing"
 )
 
-// readers has the names of methods of a table, and of functions of this package, whose first
-// text argument is a key.
+// readers has the names of the functions and methods that read a key of the language. Their
+// first text argument is the key.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
 	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "share": true, "needs": true,
 }
 
-// readKeys returns the keys that the sources of this package read, and all text literals in
-// these sources. Keys that are read in a loop or passed to a function are only among the texts.
+// readKeys returns the keys that the sources of this package read, and all string literals in
+// these sources. Keys that are read in a loop or passed to a function are only among the
+// literals.
 func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")
@@ -64,7 +65,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// firstText returns the first of the first two arguments that is a string literal.
+// firstText returns the first string literal among the first two arguments.
 func firstText(args []ast.Expr) (string, bool) {
 	for _, arg := range args[:min(2, len(args))] {
 		if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -111,8 +112,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	if len(read) < 70 {
 		t.Errorf("only %d keys were found in the sources: the pattern no longer fits them", len(read))
 	}
-	// These are parts of a distribution and of a coefficient's prior, which the page describes
-	// inside rows.
+	// The page describes these keys inside the rows of the priors that have them.
 	inRows := map[string]bool{"median": true, "factor": true}
 	for key := range read {
 		if !described[key] && !inRows[key] {

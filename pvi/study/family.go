@@ -13,8 +13,8 @@ const (
 	maxComponents = 64
 )
 
-// readModel reads the table [model] into s. It reports whether the scale of the columns must be
-// found by a private release.
+// readModel reads the table [model] into s. It reports whether a private release must find the
+// scale of the columns.
 func readModel(s *Study, t *document.Table) (private bool) {
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
 	readChoice(t, "family", &s.Model.Family, familyNames()...)
@@ -98,7 +98,7 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 	readEvent(s, t, c)
 	if m.Family == "" {
-		return // which was already reported
+		return // the missing family was reported before
 	}
 	switch m.Kind() {
 	case Measured:
@@ -116,7 +116,7 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 }
 
-// readEvent reads the condition under which the outcome c counts as 1.
+// readEvent reads the condition on column c under which the outcome is 1.
 func readEvent(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
 	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {

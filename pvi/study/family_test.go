@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// families is a study in which each case replaces the table [model].
+// families is a study whose table [model] each test case replaces.
 const families = `
 study = { version = 1, name = "s" }
 inference = { rounds = 3 }
@@ -66,7 +66,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Parse refuses each of these models with the line and a remedy.
+// Parse refuses each of these models, with the line number and a remedy.
 func TestFamilyErrors(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{`family = "logit", outcome = "ill", terms = []`, `model.family: "logit" is unknown`},

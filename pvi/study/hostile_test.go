@@ -9,12 +9,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Parse reads or refuses hostile documents of the largest size in the time of a few passes over
-// them, and its errors are short enough to read. An algorithm of quadratic time would take
-// minutes.
+// Parse reads or refuses malicious documents of the largest allowed size in the time of a few
+// passes over them, and its errors are short enough to read. An algorithm of quadratic time
+// would take minutes.
 //
-//abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
-//abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
+//abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
 	// many returns as many lines of the given format as fit the largest size.
 	many := func(format string) string {

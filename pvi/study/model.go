@@ -16,7 +16,7 @@ type Model struct {
 	Groups   []Group
 
 	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
-	MaxNorm     float64 // largest norm of a record's regressors, to which longer ones are scaled, on the model's scale; 0 for none
+	MaxNorm     float64 // norm to which longer vectors of regressors are scaled down, on the model's scale; 0 for no limit
 	NoiseSD     float64 // known sd of the noise of a linear model; 0 if it is learned
 
 	DegreesOfFreedom float64  // degrees of freedom of robust regression
@@ -126,7 +126,7 @@ func (f Family) find() family {
 	return family{}
 }
 
-// Kind returns the kind of the model's outcome.
+// Kind returns the kind of outcome that the model has.
 func (m *Model) Kind() OutcomeKind {
 	if m.Family == NeuralNetwork && m.Positive != nil {
 		return Binary
@@ -168,7 +168,7 @@ func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	return scale, prior, scale.Name != "" && s.Model.NoiseSD == 0
 }
 
-// Conjugate reports whether the posterior has a closed form.
+// Conjugate reports whether the prior is conjugate, so that the posterior has a closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
 // general reports whether the model is not a regression.
@@ -189,7 +189,8 @@ type Event struct {
 	Value float64 // right-hand side of a comparison
 }
 
-// Of reports whether a decoded value of the outcome's column satisfies the condition.
+// Of reports whether a value of the outcome's column, as decoded from a file, satisfies the
+// condition.
 func (e *Event) Of(value float64) bool {
 	if e.Level >= 0 {
 		return int(value) == e.Level
@@ -211,7 +212,7 @@ func (e *Event) Of(value float64) bool {
 type Group struct {
 	By        string
 	Intercept bool
-	Slopes    []string // names of numerical columns with coefficients that vary
+	Slopes    []string // names of numerical columns whose coefficients vary between groups
 }
 
 // Effects returns the names of the coefficients that vary between groups.

@@ -6,27 +6,29 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware is the way to report a second posterior that includes the privacy noise.
+// NoiseAware says how to compute a second posterior, which includes the privacy noise, for the
+// report.
 type NoiseAware string
 
 const (
 	// OneStep makes every client release the gradient and the curvature of its records once
-	// after the rounds. The report is a Newton step, with a covariance that includes the noise
-	// in both.
+	// after the rounds. The second posterior is a Newton step from q, with a covariance that
+	// includes the noise in both.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm widens every coefficient by the size of the noise. It costs no privacy.
+	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. It costs
+	// no privacy.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates widens every coefficient by the variance of the last means of q, as published for
-	// the last of many steps of constant size (Jälkö, Prediger, Honkela and Kaski, "DPVIm:
-	// Differentially Private Variational Inference Improved", 2023). It exists for comparison:
-	// the variance depends on the step size and on the number of means.
+	// Iterates widens the posterior of every coefficient by the variance of the last means of q,
+	// as published for the last of many steps of constant size (Jälkö, Prediger, Honkela and
+	// Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It exists
+	// for comparison: the variance depends on the step size and on the number of means.
 	Iterates NoiseAware = "iterates"
-	// NoNoiseAware reports only the posterior itself.
+	// NoNoiseAware adds no second posterior.
 	NoNoiseAware NoiseAware = "none"
 )
 
 // leastIterates is the smallest number of rounds for which the variance of the last half of the
-// means is useful.
+// means is a useful estimate.
 const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {

@@ -83,7 +83,8 @@ func TestNoiseAwareErrors(t *testing.T) {
 	}
 }
 
-// A largest norm bounds Σx² and Σx⁴. If the columns' bounds are tighter, it changes nothing.
+// The key max_norm bounds Σx² and Σx⁴. It changes nothing if the columns' bounds imply tighter
+// bounds.
 func TestMaxNorm(t *testing.T) {
 	for _, c := range []struct {
 		line            string

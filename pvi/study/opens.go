@@ -2,8 +2,8 @@ package study
 
 import "fedpvi/internal/document"
 
-// readOpens reads whether clients' messages or only their sums may be read. If only sums are
-// opened, it refuses keys that do not fit.
+// readOpens reads whether anyone may read a client's message, or only sums over clients. If only
+// sums are opened, it refuses keys that do not fit.
 func readOpens(s *Study, federation, inference *document.Table) {
 	f := &s.Federation
 	f.Opens = OpenMessages
@@ -25,7 +25,8 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	}
 }
 
-// readSummed sets the options that have only one value if each round opens one sum of gradients.
+// readSummed sets the options that can have only one value if each round opens one sum of
+// gradients over clients.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
 	if in.Solver == Scoring {

@@ -71,7 +71,7 @@ func TestOpensRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "a client is hidden in sums only") {
 		t.Errorf("clients whose messages anyone reads: %v", err)
 	}
-	// With opened sums a round has one step.
+	// If only sums are opened, a round has one step.
 	if _, err := study.Parse("s.toml", []byte(summedSource), study.Override{Key: "inference.steps", Value: "1"}); err != nil {
 		t.Error(err)
 	}

@@ -7,8 +7,8 @@ import "fedpvi/internal/document"
 // "Differentially private partitioned variational inference", 2023, section 3). The privacy
 // unit is then the record.
 type Partitions struct {
-	Count    int  // number of parts K; 0 without parts
-	Averaged bool // whether each part stands for the whole client and changes are averaged; otherwise each part is a virtual client with its own factor
+	Count    int  // K, the number of parts; 0 if records are not divided
+	Averaged bool // whether each part proposes a factor for the whole client and the changes are averaged; otherwise each part is a virtual client with its own factor
 }
 
 // These are the kinds of partitions.
@@ -30,7 +30,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
-		p.Count = max(1, p.Count) // An invalid 0 was reported, and must not mean that there are no parts.
+		p.Count = max(1, p.Count) // A count below 1 was reported as an error, and must not mean that records are not divided.
 		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}
@@ -43,8 +43,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses kinds of factors with which the state of a part would depend on how
-// another part's records changed a release.
+// checkPartitions refuses kinds of factors with which the state of one part would depend on the
+// records of another part.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {
@@ -52,7 +52,7 @@ func checkPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitionedSums refuses keys with which the change of a single client would be opened,
+// checkPartitionedSums refuses keys with which the change of a single client could be read,
 // because only sums over clients hide it.
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
@@ -64,7 +64,7 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether the noise hides changes of natural parameters, either of clients
+// hidesChanges reports whether the noise is added to changes of natural parameters, of clients
 // or of parts of their records.
 func (s *Study) hidesChanges() bool {
 	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()

@@ -59,7 +59,7 @@ func TestPartitions(t *testing.T) {
 }
 
 // An impossible number of parts gives exactly one error. Parse does not then treat the study as
-// one without parts, which would give a second error about the solver.
+// one whose records are not divided, which would give a second error about the solver.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
 	source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", `rounds = 3, partitions = 0, solver = "natural-gradient"`,
 		`unit = "none"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`).Replace(families)

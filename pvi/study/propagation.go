@@ -8,22 +8,23 @@ import (
 // Propagation has the options of the solver DPSEP, except for steps and batches, which are in
 // [Descent].
 type Propagation struct {
-	StepSize float64 // largest share of the way that a pass over the records moves the factor; default 1
-	Recency  float64 // pass p has a weight in the factor proportional to p to this power; default 1
+	StepSize float64 // largest share of the way to the sum of sites that one pass over the records moves the factor; default 1
+	Recency  float64 // exponent r: the weight of pass p in the factor is proportional to p^r; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight multiplies the precisions of a record's site during clip and noise.
-	// The default is 0.5. For a mixture it is 1, or 0.1 if the mixture learns its sds.
+	// PrecisionWeight multiplies the precisions of a record's site before clip and noise, and is
+	// removed after them. The default is 0.5. For a mixture it is 1, or 0.1 if the mixture
+	// learns its sds.
 	PrecisionWeight float64
 
 	Contribution Contribution
 	Sites        Sites // kind of sites of a mixture with known sd
 	Improper     Improper
-	Raw          bool // whether sites are in coordinates around the origin; otherwise around the mean of q
+	Raw          bool // whether sites are clipped in coordinates around the origin; otherwise around the mean of q
 	Reseat       bool // whether stuck clusters of a mixture are moved; default true
 
 	Start   Start
-	StartAt map[string]float64 // means at which the first sites are computed, by parameter name
+	StartAt map[string]float64 // means of q at which the first sites are computed, by parameter name
 }
 
 // A Contribution is the vector that a record adds to a sum.
@@ -37,18 +38,18 @@ const (
 	DeviationContribution Contribution = "deviation"
 )
 
-// Sites is the kind of a record's site for a cluster.
+// Sites is the kind of site that a record of a mixture has for a cluster.
 type Sites string
 
 const (
-	// TiedSites are a record's likelihood to the power of the probability that the record
-	// belongs to the cluster.
+	// TiedSites are the record's likelihood under the cluster, raised to the power of the
+	// probability that the record belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"
 )
 
-// Improper is the treatment of a factor that, because of noise, no likelihood could have.
+// Improper says what happens to a factor that, because of noise, no likelihood could have.
 type Improper string
 
 const (
@@ -123,15 +124,15 @@ func readPropagation(s *Study, t *document.Table) {
 }
 
 // learnedWeight is the default PrecisionWeight for clusters with a learned sd. A plausible sd is
-// a tenth of the columns' bounds. A precision is then larger than a slope by a factor of one
-// over the sd.
+// a tenth of the columns' bounds. The precision of a site is then larger than its slope by a
+// factor of one over the sd.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a network's weights in the first step.
 const networkStart = 0.3
 
-// maxRecency is the largest Recency. With a larger value the last pass would have nearly all the
-// weight.
+// maxRecency is the largest Recency. With a larger value, nearly all of the weight would be on
+// the last pass.
 const maxRecency = 100
 
 func readMixtureSites(p *Propagation, t *document.Table, known bool) {
@@ -160,7 +161,7 @@ func readSepStart(s *Study, t *document.Table) {
 		}
 	}
 	if s.Model.Family == NeuralNetwork && p.StartAt == nil && !t.Has("start") {
-		p.Start = DrawnStart // With the prior as the start, all hidden units would be the same.
+		p.Start = DrawnStart // if the prior were the start, all hidden units would stay equal
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")
@@ -179,11 +180,11 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 			t.Errorf("coordinates", `the published form knows no centred coordinates: write coordinates = "raw"`)
 		}
 	}
-	s.Privacy.Centred = false // Centred is only for changes of whole clients.
+	s.Privacy.Centred = false // Centred applies only to changes of whole clients.
 }
 
 // checkPropagation refuses keys that do not fit the number of records, the adjacency or the
-// coordinates. It must run after these three are read.
+// coordinates. It must be called after these three have been read.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

@@ -58,8 +58,8 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text with control characters, so that a terminal shows the text unchanged in a
-// review.
+// visible refuses text with control characters, so that a terminal shows a study in a review as
+// it is written.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)
@@ -147,13 +147,13 @@ func readScales(s *Study, t *document.Table) {
 func (s *Study) checkCoefficients(t *document.Table) {
 	keys := t.Keys()
 	if s.Model.Terms == nil || len(keys) == 0 {
-		return // the error in the terms was reported
+		return // the error was reported for the terms
 	}
 	unknown := map[string]bool{}
 	for _, name := range keys {
 		unknown[name] = true
 	}
-	for c := range s.Coefficients() { // a loop over coefficients, because storing their names would need much memory
+	for c := range s.Coefficients() { // The loop stores no names, because they would need much memory.
 		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
@@ -263,7 +263,7 @@ func readDamping(s *Study, t *document.Table) {
 	}
 }
 
-// readLocalPrior reads whether a client works with the whole prior or with a share of it.
+// readLocalPrior reads whether a client uses the whole prior or a share of it.
 func readLocalPrior(s *Study, t *document.Table) {
 	in := &s.Inference
 	v, _ := t.Choice("local_prior", "whole", "split")

@@ -2,30 +2,30 @@ package study
 
 import "fedpvi/internal/document"
 
-// A scoringLimit has the numbers of the solver Scoring that depend on the privacy unit.
+// A scoringLimit has the limits of the solver Scoring for one privacy unit.
 type scoringLimit struct {
-	rounds       int // if a study gives none
-	least        int // rounds
-	coefficients int // largest number; a round may send two matrices over them
+	rounds       int // default number of rounds
+	least        int // smallest number of rounds
+	coefficients int // largest number of coefficients d; messages have d×d matrices
 	remedy       Solver
 }
 
-// scoringLimits has the privacy units of the solver Scoring. With the unit client every round
-// sends two matrices, and the posterior takes time in proportion to the sixth power of the number
-// of coefficients.
+// scoringLimits has the limits for the privacy units that the solver Scoring can protect. With
+// the unit client every round sends two matrices, and the time to compute the posterior grows
+// with the sixth power of the number of coefficients.
 var scoringLimits = map[Unit]scoringLimit{
 	Record: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
 }
 
-// A Target is the population whose mean the posterior describes.
+// A Target is the population that the posterior describes.
 type Target string
 
 const (
 	// Population is the population from which the clients are drawn. Clients may differ.
 	Population Target = "population"
-	// Pooled is all records of the study's clients in one place: the posterior of a fit that
-	// does not know of clients.
+	// Pooled is all records of the study's clients: the posterior is that of a fit that ignores
+	// which client a record belongs to.
 	Pooled Target = "pooled"
 )
 
@@ -35,7 +35,7 @@ func (m *Model) scores(unit Unit) bool {
 	return ok && !m.general() && len(m.Groups) == 0
 }
 
-// readTargetOfScoring reads whose posterior the solver Scoring finds.
+// readTargetOfScoring reads the Target of the solver Scoring.
 func readTargetOfScoring(s *Study, t *document.Table) {
 	if s.Inference.Solver != Scoring || s.Privacy.Unit != Client {
 		refuse(t, "target", `is used only with solver = %q and privacy.unit = %q`, Scoring, Client)
@@ -45,7 +45,7 @@ func readTargetOfScoring(s *Study, t *document.Table) {
 	readChoice(t, "target", &s.Inference.Target, Population, Pooled)
 }
 
-// refuseForScoring refuses keys that have no meaning with the solver Scoring, which finds its
+// refuseForScoring refuses keys that have no meaning with the solver Scoring, which computes its
 // own units, clips and steps.
 func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 	if s.Inference.Solver != Scoring {

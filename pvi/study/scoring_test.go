@@ -33,7 +33,8 @@ delta = 1e-5
 nominal_records = 40
 `
 
-// Version 2 protects whole clients with the solver scoring, where the model allows it.
+// In version 2 of the language, the default solver for the privacy unit client is Scoring, if
+// Scoring can fit the model.
 func TestScoringOfClients(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -39,7 +39,7 @@ func readSimulation(s *Study, root *document.Table) {
 	}
 }
 
-// readBaseline reads the name of a method that replaces the rounds.
+// readBaseline reads the name of a method that is run instead of the rounds.
 func readBaseline(s *Study, t *document.Table) {
 	readChoice(t, "baseline", &s.Simulation.Baseline, DPSGLD, OneSample, EP, SEP)
 	privacy := s.Privacy
@@ -73,8 +73,7 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses keys that a baseline would not use, because a baseline has all records in
-// one place.
+// inOnePlace refuses keys that a baseline would not use, because it runs on the pooled records.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
@@ -96,7 +95,7 @@ func readFiles(t *document.Table, key string) []string {
 	return names
 }
 
-// readTest reads which records are held out to test predictions.
+// readTest reads which records are held out to test the predictions.
 func readTest(s *Study, t *document.Table) {
 	sim := &s.Simulation
 	if share, ok := t.Float("test"); ok {

@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Fitting returns the solvers that a model can use under a privacy unit. The first is the
+// Fitting returns the solvers that can fit a model under a privacy unit. The first is the
 // default in version 1 of the study language. Since version 2 the default is [Scoring] if it is
 // in the list.
 func Fitting(m *Model, unit Unit) []Solver {
@@ -29,7 +29,7 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.Family == Mixture || m.Family == NeuralNetwork:
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // If groups hardly differ, the log posterior has no curvature at the joint mode.
+		return []Solver{NaturalGradient, SVI} // If groups hardly differ, the log posterior has no curvature at its joint mode, which Laplace needs.
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -39,7 +39,7 @@ func readSolver(s *Study, t *document.Table) {
 	in := &s.Inference
 	fitting := Fitting(&s.Model, s.Privacy.Unit)
 	if s.partitioned() {
-		fitting = Fitting(&s.Model, None) // The solvers of parts use the records without noise.
+		fitting = Fitting(&s.Model, None) // Inside a client, the solvers of parts use the records without noise.
 	}
 	in.Solver = fitting[0]
 	if s.Version > 1 && slices.Contains(fitting, Scoring) {
@@ -78,7 +78,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers has tables of keys for steps, and the solvers that use them.
+// steppers lists the keys about steps, each with the solvers that use it.
 var steppers = []struct {
 	key  string
 	used []Solver
@@ -115,7 +115,7 @@ func refuseUnused(s *Study, t *document.Table) {
 	}
 }
 
-// anyOf returns a list of solvers, as they are written in a study.
+// anyOf returns a list of solvers as text, with their names in the study language.
 func anyOf(solvers []Solver) string {
 	names := make([]string, len(solvers))
 	for i, s := range solvers {

@@ -14,7 +14,7 @@ type Bounds struct {
 }
 
 // Standardisation narrows the bounds of columns that are mapped to [-1, 1] to the range of the
-// records. This needs a release before the first round.
+// records. This needs private releases before the first round.
 type Standardisation struct {
 	Columns []int   // indices into Study.Columns, in order; all numeric
 	Rounds  int     // number of passes, each within the bounds that the previous pass found; default 3
@@ -88,8 +88,8 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the indices of the named columns, or of every numeric column of the
-// model that has no scale of its own.
+// standardisable returns the indices of the columns that t names, or by default of every numeric
+// column of the model that has no scale of its own.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {
@@ -135,8 +135,8 @@ func (s *Study) uses(name string) bool {
 	return name != s.Model.Outcome || s.Model.Kind() == Measured
 }
 
-// Scale returns the bounds that are mapped to [-1, 1]. They are the bounds that a
-// standardisation found, or otherwise the public bounds.
+// Scale returns the bounds that are mapped to [-1, 1]: the bounds that a standardisation found
+// or, without one, the public bounds.
 func (c *Column) Scale() Bounds {
 	if c.Found != nil {
 		return *c.Found

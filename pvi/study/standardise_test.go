@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// found returns a study with a private standardisation that has the given table.
+// found returns a study with a private standardisation whose table [standardise] is the given
+// text.
 func found(table string) string {
 	return edit(edit(good, "noise_sd", "standardise = \"private\"\nnoise_sd"), "[inference]", "[standardise]\n"+table+"\n[inference]")
 }
@@ -60,8 +61,8 @@ func TestStandardisationErrors(t *testing.T) {
 	}
 }
 
-// The scale that a standardisation found replaces the bounds only in the model. Values beyond
-// the scale are moved to its ends.
+// The bounds that a standardisation found are used only to scale values for the model. Values
+// beyond them are moved to the nearest bound.
 func TestWithScale(t *testing.T) {
 	s := parse(t, found(""))
 	if s.HasScale() || !parse(t, good).HasScale() {

@@ -17,7 +17,7 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // A Study is a study document that has been read and checked.
 type Study struct {
 	Digest Digest
-	Source []byte // bytes with this Digest
+	Source []byte // bytes of the document; their SHA-256 is Digest
 
 	Version int // version of the study language
 
@@ -49,7 +49,7 @@ type Prior struct {
 	Mean, SD     float64           // mean and sd of the prior; default 0 and 1
 	Coefficients map[string]Normal // priors of single coefficients, by name
 
-	Scale      LogNormal // prior of a learned noise sd, and of spreads between groups
+	Scale      LogNormal // prior of a learned noise sd, and of the sds between groups
 	Dispersion LogNormal // prior of the dispersion of counts
 }
 
@@ -76,15 +76,15 @@ const (
 	Asynchronous Schedule = "asynchronous"
 )
 
-// Factors is the rule by which clients' factors λ_m are computed (design section 4, soundness
-// section 1).
+// Factors is the rule by which clients' factors λ_m are computed (sections 4 of the design and 1
+// of the soundness notes).
 type Factors string
 
 const (
 	// Tied sets λ_m = w_m (λ − λ_prior) with public weights. Clients do not store factors.
 	Tied Factors = "tied"
 	// Exact adds the client's changes without their noise to λ_m. The sum of all noise is an
-	// additional factor of q.
+	// additional factor of q, which no client stores.
 	Exact Factors = "exact"
 	// Published adds the noisy changes to λ_m, as in Sharma (2019). If only sums are opened, the
 	// published privacy claim does not hold. The option exists to show the failure.
@@ -95,38 +95,38 @@ const (
 type Inference struct {
 	Q        string // family of q: "full" (default) or "diagonal"
 	Schedule Schedule
-	Rounds   int // number of passes over the clients; a synchronous round has one plan for all clients, others one for each
+	Rounds   int // number of rounds; a synchronous round has one plan for all clients, other rounds have one plan for each client
 	Factors  Factors
 	Solver   Solver
-	Target   Target // of the solver Scoring if the privacy unit is the client
+	Target   Target // population that the posterior of the solver Scoring describes, if the privacy unit is the client
 	Damping  Damping
 	Ascent   Ascent  // options of the solver SVI
-	Descent  Descent // options of the solver DPSVI; in part for DPSEP
+	Descent  Descent // options of the solver DPSVI; DPSEP uses some of them
 
 	Propagation Propagation // options of the solver DPSEP
 
-	NoiseAware       NoiseAware // default closed-form for DPSVI and DPSEP, otherwise none
-	NoiseAwareShares [3]float64 // OneStep's shares of the budget for rounds, gradient and curvature; zero to derive them
+	NoiseAware       NoiseAware // second posterior for the report; default closed-form for DPSVI and DPSEP, otherwise none
+	NoiseAwareShares [3]float64 // OneStep's shares of the budget for rounds, gradient and curvature; zero if the protocol derives them
 	Partitions       Partitions
 
-	// SplitPrior gives each client the prior to the power 1/M in the only round.
+	// SplitPrior makes each of the M clients use the prior to the power 1/M, in the only round.
 	SplitPrior bool
 }
 
-// A Solver is the algorithm with which a client refines its factor.
+// A Solver is the algorithm with which a client computes its factor.
 type Solver string
 
 const (
 	// Conjugate is the exact update of a linear model with known noise.
 	Conjugate Solver = "conjugate"
-	// NaturalGradient is one step in natural parameters, towards the gradient of the
-	// expected log likelihood in the mean parameters of q.
+	// NaturalGradient is one step in natural parameters, along the gradient of the expected log
+	// likelihood with respect to the mean parameters of q.
 	NaturalGradient Solver = "natural-gradient"
 	// SVI takes stochastic gradient steps on the local free energy.
 	SVI Solver = "svi"
-	// Laplace uses the curvature of the log likelihood at the mean of q.
+	// Laplace uses the mean of q and the curvature of the log likelihood there.
 	Laplace Solver = "laplace"
-	// ClippedAnalytical is the conjugate update from clipped statistics with noise.
+	// ClippedAnalytical is the conjugate update, computed from clipped and noisy statistics.
 	ClippedAnalytical Solver = "clipped-analytical"
 	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
 	// noisy sum of the records' gradients.
@@ -146,8 +146,8 @@ type Ascent struct {
 	Draws    int     // number of draws of θ in each step; default 8
 }
 
-// Damping is the share α_t of the proposed change by which λ moves in round t. α_t is Alpha. If
-// Harmonic is true, α_t is Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
+// Damping is the share α_t of the proposed change by which λ moves in round t. α_t is Alpha or,
+// if Harmonic is true, Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
 type Damping struct {
 	Alpha    float64 // α_1, in (0, 1]
 	Harmonic bool
@@ -161,51 +161,51 @@ func (d Damping) At(t int) float64 {
 	return d.Alpha
 }
 
-// A Unit is a privacy unit: the data that the guarantee protects.
+// A Unit is a privacy unit: the data whose change the guarantee hides.
 type Unit string
 
 const (
 	None   Unit = "none"   // no guarantee; for research only
-	Record Unit = "record" // one record of a client: datapoint-level DP
-	Client Unit = "client" // all records of a client: dataset-level DP
+	Record Unit = "record" // one record of a client
+	Client Unit = "client" // all records of a client
 )
 
 // Privacy has the options of the privacy guarantee.
 type Privacy struct {
 	Unit      Unit
-	Adjacency accountant.Adjacency // default: add-remove for records, zero-out for clients
+	Adjacency accountant.Adjacency // adjacency of the guarantee; default add-remove for records, zero-out for clients
 
 	// Epsilon is the target ε, or 0 if the study gives NoiseMultiplier instead.
 	Epsilon         float64
 	NoiseMultiplier float64
 	Delta           float64
 
-	// Clip is the largest norm C of one contribution, in natural parameters on the model's
-	// scale. If Clip is 0, the protocol derives it.
+	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters
+	// on the model's scale. If Clip is 0, the protocol derives it.
 	Clip float64
 
-	// Centred is true if a client's change is clipped and noised in coordinates around the
-	// current mean, h − Λm instead of h. It is the default if the privacy unit is the client,
-	// and is not available for published factors.
+	// Centred is true if a client's change is clipped, and noise added, in coordinates around
+	// the current mean m of q: h − Λm instead of h. It is the default if the privacy unit is the
+	// client, and is not available for published factors.
 	Centred bool
 }
 
-// Opens determines which messages of clients may be read.
+// Opens says which messages of clients may be read.
 type Opens string
 
 const (
 	// OpenMessages lets anyone read every message. The noise in each message hides the records.
 	OpenMessages Opens = "messages"
-	// OpenSums lets anyone read sums over at least U_min clients, and no single message. Secure
-	// aggregation or a trusted coordinator enforces this rule. Each client adds a share of the
-	// noise.
+	// OpenSums lets anyone read sums over at least U_min clients, and nobody a single message.
+	// Secure aggregation or a trusted coordinator enforces this rule. Each client adds a share
+	// of the noise.
 	OpenSums Opens = "sums"
 )
 
 // Federation has the rules of the federation.
 type Federation struct {
 	MinClients     int // U_min, the smallest number of answers for which a sum is opened; default all clients
-	Colluders      int // t, the number of clients that may pool their knowledge; default 0
+	Colluders      int // t, the number of clients that may combine what they know to attack others; default 0
 	Opens          Opens
 	NominalRecords int // public estimate of the number of records of one client; 0 if not given
 	MaxRecords     int // largest number of records of one client; default 1,000,000
@@ -217,19 +217,19 @@ type Simulation struct {
 	Clients   int
 	Seed      uint64
 	Partition Partition
-	Synthetic *Synthetic // synthetic records that replace Data
-	Baseline  Baseline   // method that replaces the rounds, with all records in one place
-	Chain     bool       // compare posteriors with a Markov chain instead of a fit of the pooled records
+	Synthetic *Synthetic // options of synthetic records, which are used instead of Data
+	Baseline  Baseline   // method that is run on the pooled records instead of the rounds
+	Chain     bool       // whether posteriors are compared with a Markov chain instead of a fit of the pooled records
 
 	// Test is the share of the records that is held out for testing. The other records are
-	// divided among the clients. TestData names files of test records that replace it. If Test
-	// is 0 and TestData is empty, there are no test records.
+	// divided among the clients. TestData names files of test records, which replace the share.
+	// If Test is 0 and TestData is empty, there are no test records.
 	Test     float64
-	TestLast bool // hold out the last records, as some papers do, instead of random ones
+	TestLast bool // whether the last records are held out, as in some papers, instead of random ones
 	TestData []string
 }
 
-// A Baseline is a method with which a study is compared.
+// A Baseline is a method on the pooled records with which a study is compared.
 type Baseline string
 
 // These are the baselines.
@@ -247,12 +247,12 @@ const (
 	SEP Baseline = "sep"
 )
 
-// Partition determines the client of each record. Records are dealt at random by the seed,
-// except for "column".
+// Partition says which client each record belongs to. Records are dealt at random with the seed,
+// unless Kind is "column".
 type Partition struct {
 	Kind           string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
 	SizeSkew       float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
-	LabelSkew      float64 // κ: the majority share of small clients is c + (1−c)κ
+	LabelSkew      float64 // κ ≤ 1: among the records of small clients, the share of the majority label is c + (1−c)κ, at least 0, where c is its share of all records
 	LabelThreshold float64 // a record has the label if its outcome is at least this number
 	Column         string  // name of the column that has the client's name
 }
@@ -268,13 +268,13 @@ type Synthetic struct {
 // Distribution is a normal distribution of a numeric column, truncated to the column's bounds.
 type Distribution struct{ Mean, SD float64 }
 
-// An Override replaces the value at a dotted key of a study, such as "privacy.epsilon", by
-// a TOML value. An empty Value removes the key.
+// An Override sets the value at a dotted key of a study, such as "privacy.epsilon", to a TOML
+// value. An empty Value removes the key.
 type Override struct{ Key, Value string }
 
-// Parse reads and checks a study. The name file is used in messages only. The error joins all
-// problems. Overrides change the document: the Source and Digest of the study are those of the
-// changed document.
+// Parse reads and checks a study. The name file is used only in errors, and the returned error
+// joins all errors. Overrides change the document: the Source and Digest of the study are those
+// of the changed document.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

@@ -201,7 +201,7 @@ func TestDamping(t *testing.T) {
 	}
 }
 
-// edit replaces the first occurrence of old. It panics if there is none.
+// edit replaces the first occurrence of old in source by new. It panics if there is none.
 func edit(source, old, new string) string {
 	if !strings.Contains(source, old) {
 		panic("edit: no " + old)
@@ -209,7 +209,8 @@ func edit(source, old, new string) string {
 	return strings.Replace(source, old, new, 1)
 }
 
-// Each case changes the good study. Parse must refuse it with a line and a remedy.
+// Each case changes the study good. Parse must refuse the result with a line number and a
+// remedy.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, old, new string

@@ -24,7 +24,7 @@ func (t Term) String() string {
 }
 
 // maxInteraction is the largest number of columns in one term. maxTerms is the largest number of
-// entries.
+// entries in the list of terms.
 const maxInteraction, maxTerms = 8, 10_000
 
 // expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +
@@ -46,7 +46,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		if strings.Count(entry, "*") >= maxInteraction {
 			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
 		}
-		var sets [][]string // products for the factors so far
+		var sets [][]string // products of columns for the factors read so far
 		for _, factor := range strings.Split(entry, "*") {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {
@@ -94,7 +94,7 @@ type Part struct {
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
-			var of [][]Part // parts of each column of the term
+			var of [][]Part // possible parts for each column of the term
 			for _, name := range term.Columns {
 				of = append(of, s.parts(s.ColumnIndex(name)))
 			}
@@ -172,7 +172,7 @@ func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	return c.Transform.inverse(zero + unit*scaled)
 }
 
-// Line returns the transformed value that Scale maps to 0, and the difference of
+// Line returns zero, the transformed value that Scale maps to 0, and unit, the difference of
 // transformed values that it maps to 1.
 func (s *Study) Line(c *Column) (zero, unit float64) {
 	if !s.Model.Standardise {
@@ -190,8 +190,8 @@ func (s *Study) maxAbs(c *Column) float64 {
 }
 
 // RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record.
-// A record has at most one level of a categorical column, so a term adds its largest value only
-// once. If the study gives a largest norm of x, this norm bounds both sums as well.
+// A record has at most one level of a categorical column, so only one of the term's regressors
+// can be nonzero. If the study gives a largest norm of x, this norm bounds both sums as well.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -232,9 +232,9 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare returns the mean square of a numerical column on the model's scale if its values
+// meanSquare returns the mean square of a numerical column on the model's scale, if its values
 // are uniform within their bounds. If a standardisation found the scale, or the study gives a
-// spread, meanSquare uses that scale instead.
+// spread, it instead returns the mean square that the scale implies.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
@@ -262,7 +262,8 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns the length of one unit of the model's scale, in the outcome's own unit.
+// OutcomeUnit returns the length of one unit of the model's scale, in the outcome's own unit of
+// measurement.
 func (s *Study) OutcomeUnit() float64 {
 	if s.Model.Kind() != Measured {
 		return 1

@@ -1,5 +1,6 @@
 // Package wire encodes and decodes the messages of [fedpvi/pvi] in binary form: plans, releases
-// and outcomes. Machines send them in this form, and transcripts store them in it.
+// and outcomes. Coordinator and clients send them in this form, and transcripts store them in
+// it.
 //
 // # Form
 //
@@ -10,6 +11,6 @@
 // in four bytes. An empty list is read as nil.
 //
 // A message has exactly one encoding: encoding a decoded message gives the same bytes. The
-// reader checks [Limits] before it allocates anything. The machines of [fedpvi/pvi] check the
-// meaning of a message.
+// reader checks [Limits] before it allocates anything. It does not check the meaning of a
+// message, which the state machines of [fedpvi/pvi] do.
 package wire

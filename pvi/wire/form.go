@@ -38,11 +38,11 @@ var names = map[Kind]string{
 // String returns the name of the kind in words.
 func (k Kind) String() string { return names[k] }
 
-// Limits are upper bounds on the sizes of a message that is read.
+// Limits are upper bounds on the sizes in a message. A reader refuses larger messages.
 type Limits struct {
-	Elements int // length of a list of numbers
-	Clients  int // length of a list of names
-	Name     int // number of bytes of a name
+	Elements int // largest length of a list of numbers
+	Clients  int // largest length of a list of names
+	Name     int // largest number of bytes of a name
 }
 
 const (
@@ -132,7 +132,7 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string // reason of the first failure
+	why    string // reason of the first failure; empty before it
 }
 
 // open checks the version and kind of a message, and returns a reader for its fields.
@@ -189,7 +189,7 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads a length. It fails if the length is above most, and then returns 0.
+// length reads the length of a list. If it is above most, the read fails and length returns 0.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {

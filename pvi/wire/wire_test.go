@@ -27,7 +27,7 @@ type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
 	draw  func(*rapid.T) any
-	fixed any // message whose encoding is in testdata
+	fixed any // message whose encoding in version 1 is in testdata
 }
 
 func codecOf[M any](read func([]byte, Limits) (*M, error), write func([]byte, *M) []byte, draw func(*rapid.T) M, fixed M) codec {
@@ -118,8 +118,8 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// Reading a written message returns the same message. A truncated or extended message is
-// refused.
+// Reading a message that was written returns the same message. A truncated or extended message
+// is refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -186,11 +186,10 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// A message is refused if it is longer than the study allows or has a number that is not finite.
-// Lengths are checked before memory is allocated.
+// A message is refused if it is longer than the study allows, or has a number that is not
+// finite. Lengths are checked before memory is allocated.
 //
-//abuse:case A13 numbers that are not finite are refused where they are read
-//abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
+//abuse:case A13 numbers that are not finite are refused where they are read abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
 func TestBounds(t *testing.T) {
 	plan := &pvi.Plan{Lambda: make([]pvi.Wide, 9), Participants: []pvi.ClientID{"north"}}
 	outcome := &pvi.Outcome{Verdict: pvi.Void}
@@ -230,7 +229,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	b := AppendOutcome(nil, outcome)
-	b[50] = byte(len(verdicts)) // verdict
+	b[50] = byte(len(verdicts)) // byte of the verdict
 	if _, err := ReadOutcome(b, limits); err == nil {
 		t.Error("a fourth verdict was read")
 	}
@@ -251,7 +250,7 @@ func TestNamesAreBoundedByTheMessage(t *testing.T) {
 	}
 }
 
-// Bytes that are read as a message are written again as the same bytes.
+// If Read accepts bytes as a message, writing the message gives the same bytes.
 //
 //abuse:case P01 one encoding for one value, no panic, memory in proportion
 func FuzzRead(f *testing.F) {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Explained is the description of a study for a data holder who decides whether to take part.
+// An Explained describes a study for a data holder who decides whether to take part.
 type Explained struct {
 	Study  string `json:"study"`
 	Title  string `json:"title"`
@@ -20,8 +20,8 @@ type Explained struct {
 
 	Model      string               `json:"model"`       // model in one line
 	Parameters []ExplainedParameter `json:"parameters"`  // elements of θ
-	Record     string               `json:"record"`      // contribution of a record to the log density, as a formula
-	InWords    string               `json:"record_said"` // the same contribution in words
+	Record     string               `json:"record"`      // formula of the log density of a record
+	InWords    string               `json:"record_said"` // the log density of a record in words
 	Program    string               `json:"program"`     // SHA-256 of the record program
 
 	Reads  []ExplainedColumn `json:"reads"`
@@ -111,7 +111,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// cost says where the cost of the releases can be found.
+// cost returns sentences about where the reader finds the cost of the releases.
 func cost(st *study.Study) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
@@ -122,7 +122,7 @@ func cost(st *study.Study) []string {
 	return nil
 }
 
-// mostExplained is the number of parameters after which a text cuts the list.
+// mostExplained is the largest number of parameters that a text lists.
 const mostExplained = 40
 
 // ExplainJSON writes the description of a study as one JSON object.

@@ -38,8 +38,8 @@ func Forecast(p *pvi.Protocol) string {
 	return text
 }
 
-// Warning returns a warning if the noise may prevent the study's rounds from having an effect,
-// and "" otherwise.
+// Warning returns a warning if many rounds may be rejected because of the noise, and ""
+// otherwise.
 func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""
@@ -55,8 +55,8 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// leastSampledNoise is the smallest noise multiplier for which the noise of all steps together
-// hardly depends on the sampling rate.
+// leastSampledNoise is the noise multiplier above which the noise of all steps together hardly
+// depends on the sampling rate.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
@@ -76,8 +76,8 @@ func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
 }
 
-// fullSignal is the [method.Signalled.Signal] above which intervals are near the narrowest that
-// the noise permits.
+// fullSignal is the [method.Signalled.Signal] above which intervals are hardly wider than the
+// noise makes necessary.
 const fullSignal = 30
 
 func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) string {

@@ -13,9 +13,9 @@ import (
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
 // Natural writes a table of parameters in natural units, with their central 95 % intervals. If
-// other is not nil, the table also has the same parameters of another posterior, on the right of
-// a bar. If ratios is true, a log odds or a log rate is shown as the exponential of its mean,
-// without an sd.
+// other is not nil, it has the same parameters under another posterior, and the table shows them
+// on the right of a bar. If ratios is true, a log odds or a log rate is shown as the exponential
+// of its mean, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
 	if other != nil {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Reading describes how reading and scaling changed the records. Only the data holder may see
+// Reading writes how reading and scaling have changed the records. Only the data holder may see
 // the text. Reading writes nothing if nothing was changed.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder

@@ -152,8 +152,8 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns an upper bound on the number of coordinates of θ on which one record depends.
-// A step moves these coordinates together, as if they were independent.
+// overlap returns an upper bound on the number of coordinates of θ that depend on each other but
+// that a step moves as if they were independent. It is 1 if the covariance is full.
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -170,7 +170,8 @@ func glides(s *method.Setting) bool {
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap returns an upper bound on the number of coordinates of θ on which one record depends.
+// Overlap returns an upper bound on the number of coordinates of θ that depend on each other but
+// that a step moves as if they were independent. It is 1 if the covariance is full.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged.

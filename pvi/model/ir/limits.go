@@ -16,6 +16,6 @@ const (
 	MaxName         = 256     // length of a name in bytes
 )
 
-// Block is the number of rows that an evaluator computes at a time. MaxBlockBytes counts a
-// value and an adjoint for each row.
+// Block is the number of rows that an evaluator computes at a time. MaxBlockBytes counts two
+// numbers for each row and element of a node: its value and its adjoint.
 const Block = 64

@@ -10,14 +10,14 @@ import (
 )
 
 // Names are the names of the elements of a column or of a parameter, in order. They are
-// immutable. A program may have a million names. To save memory, parameters with similar
-// elements share one list, and each parameter has its own prefix.
+// immutable. A program may have a million names. To save memory, parameters whose elements have
+// similar names share one list, and each parameter has its own prefix.
 type Names struct {
 	front string
 	list  *list // nil if there are no names
 }
 
-// A list is a text of names with the position at which each name ends.
+// A list is the concatenation of all names, with the position at which each name ends.
 type list struct {
 	text string
 	ends []int
@@ -26,7 +26,7 @@ type list struct {
 // NamesOf returns the given names.
 func NamesOf(names ...string) Names { return CollectNames(slices.Values(names)) }
 
-// CollectNames returns the names in a sequence.
+// CollectNames returns the names that a sequence yields.
 func CollectNames(names iter.Seq[string]) Names {
 	var text strings.Builder
 	var ends []int
@@ -37,10 +37,10 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // The clones have no spare capacity.
+	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // The clones have no unused capacity.
 }
 
-// After returns the names with the prefix front added. Both share the list.
+// After returns the names with the prefix front added. The result and n share one list.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -51,7 +51,7 @@ func (n Names) Len() int {
 	return len(n.list.ends)
 }
 
-// At returns name i, from 0. It panics if there is none.
+// At returns name i, counted from 0. It panics if i is out of range.
 func (n Names) At(i int) string { return n.front + n.list.at(i) }
 
 // All returns the names in order.
@@ -74,13 +74,13 @@ func (l *list) at(i int) string {
 }
 
 // check returns an error for an empty, invalid or repeated name. The set differ has the lists
-// whose names are known to differ. With a prefix they differ too, so check does not compare them
-// again.
+// without repeated names, which check has seen before. It does not compare the names of such a
+// list again, because a prefix does not make them equal.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
-	var seen *index // nil if the names are known to differ
+	var seen *index // set of names so far; nil if the list is known to have no repeated name
 	if !differ[n.list] {
 		seen = newIndex(n.list)
 	}
@@ -96,18 +96,18 @@ func (n Names) check(what string, differ map[*list]bool) error {
 	return nil
 }
 
-// An index finds a name in a list. Unlike a map it does not store copies of the names.
+// An index finds a name in a list. Unlike a map, it does not store copies of the names.
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // name numbers, from 1, at the name's hash or the next free slot; 0 if free
+	slot []int32 // hash table of name numbers, counted from 1; 0 for an empty slot
 }
 
 func newIndex(l *list) *index {
 	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // At least half of the slots stay empty.
 }
 
-// add adds name i, and reports whether it is new.
+// add adds name i of the list, and reports whether no equal name was added before.
 func (x *index) add(i int) bool {
 	name := x.list.at(i)
 	last := uint64(len(x.slot) - 1)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Names equal the list of strings from which they were made, with the prefix. check agrees with
-// a map of the strings.
+// The methods of Names agree with a list of strings with the prefix, and check agrees with a map
+// of these strings.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}

@@ -1,7 +1,7 @@
 package ir
 
-// Op is an operation. Operations are elementwise unless noted otherwise. A scalar that is
-// combined with a vector stands for a vector of equal elements.
+// Op is an operation. It is applied element by element, unless its comment says otherwise. A
+// scalar that is combined with a vector is used for each element of the vector.
 type Op uint8
 
 // These are the operations. The numbers are part of the canonical form, so new operations must
@@ -14,8 +14,8 @@ const (
 	Col   // value of column Ref in the row
 	Param // parameter Ref, on its own scale
 
-	// Only these operations bring parameters into records. t is a node that depends on
-	// parameters or constants only, and i is an integer column.
+	// Only these operations read parameters for a record. t is a node that depends on parameters
+	// or constants only, and i is an integer column.
 	Global    // value of t, for every record
 	Gather    // t[i] for a vector t
 	GatherRow // row i of a matrix t
@@ -46,7 +46,7 @@ const (
 	Max
 	Min
 
-	// These reduce or normalise the elements of one argument.
+	// These add up or normalise the elements of one argument.
 	Sum
 	LogSumExp
 	Softmax    // result is a vector
@@ -58,14 +58,14 @@ const (
 	Slice   // Rows×Cols elements, starting at element Ref
 	Stack   // vector of the scalar arguments
 
-	// DensityOp is the log density number Ref at Args[0], which is data. The other arguments are
-	// the arguments of the density.
+	// DensityOp is the log density number Ref, evaluated at Args[0], which is data. The other
+	// arguments are the arguments of the density.
 	DensityOp
 
 	ops
 )
 
-// form selects the checks of an operation's arguments and result.
+// form is the kind of arguments and result that an operation has.
 type form uint8
 
 const (

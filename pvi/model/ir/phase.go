@@ -4,9 +4,9 @@ package ir
 // verifier derives the phase from the arguments.
 type Phase uint8
 
-// These are the phases. A node with several arguments has the join of their phases. Shared has
-// no join with Data or Record: parameters enter records only through the bridges [Global],
-// [Gather], [GatherRow], [Linear] and [MatVec].
+// These are the phases. The phase of a node is the join of the phases of its arguments, see
+// [Join]. Shared has no join with Data or Record, because parameters enter records only through
+// the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
 const (
 	Fixed  Phase = iota // depends on constants; computed once for a study
 	Data                // depends on one row; computed once for a shard

@@ -8,20 +8,20 @@ type Program struct {
 	Nodes      []Node
 	// Likelihood is the index of the node with the log density of one record.
 	Likelihood int
-	// Priors has one proper density for every parameter.
+	// Priors has a proper density for every parameter, in order.
 	Priors []Prior
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
 }
 
-// Column is a column that a program reads. A row has one number in the column, or one number for
-// each entry.
+// Column is a column that a program reads. Each row has one number in it, or one number for each
+// of its entries.
 type Column struct {
 	Name string
 	// Entries has the names of a vector's elements. It is empty for a single number.
 	Entries Names
-	// Lower and Upper are public bounds of the values, inclusive. They may be infinite. Loading
-	// returns an error for values outside the bounds.
+	// Lower and Upper are inclusive public bounds of the values. They may be infinite.
+	// model.Model.Load returns an error for a value outside the bounds.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
 	Integer bool
@@ -30,7 +30,8 @@ type Column struct {
 // Width returns the number of values in one row of the column.
 func (c Column) Width() int { return max(1, c.Entries.Len()) }
 
-// Parameter is a scalar, a vector (Cols = 1) or a matrix of the model, stored by rows.
+// Parameter is a parameter of the model: a scalar, a vector (Cols = 1) or a matrix stored by
+// rows.
 type Parameter struct {
 	Name       string
 	Rows, Cols int
@@ -88,8 +89,8 @@ type Node struct {
 type Prior struct {
 	Parameter int
 	Density   Density
-	// Args are the nodes of the density's arguments. Each is a scalar or has the parameter's
-	// size.
+	// Args are the nodes of the density's arguments. Each node is a scalar or has as many
+	// elements as the parameter.
 	Args []int
 }
 
@@ -100,12 +101,12 @@ type PredictionKind uint8
 const (
 	NoPrediction  PredictionKind = iota
 	Probability                  // probability of outcome 1
-	Mean                         // expected value of a number
+	Mean                         // expected value of a real or integer outcome
 	Probabilities                // probabilities of outcomes 0, 1, ...
 	predictionKinds
 )
 
-// Prediction is a node that predicts a column without reading this column.
+// Prediction is the node that predicts an outcome column. The node does not read this column.
 type Prediction struct {
 	Kind    PredictionKind
 	Node    int

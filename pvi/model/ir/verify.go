@@ -1,10 +1,10 @@
 package ir
 
 // This file decides which programs may run, and can be read without the other files. A program
-// passes if every node uses only earlier nodes, has the arguments that its operation needs, and
-// stays within the limits; if every index into a table of parameters is a column with bounds
-// inside the table; if the log density of a record is a scalar of the record phase; and if the
-// priors are proper.
+// passes if these conditions hold. Every node uses only earlier nodes, has the arguments that
+// its operation needs, and stays within the limits. Every index into a table of parameters is a
+// column with bounds inside the table. The log density of a record is a scalar that is computed
+// for each record. The priors are proper.
 //
 // No record can affect the value of another record, because the only operation that reads data
 // is Col. Col has no argument that could select a row, and reads the current row.
@@ -20,7 +20,7 @@ type Verified struct {
 	phases   []Phase
 	shapes   []Shape
 	positive []bool // whether each node is positive for all parameters and rows
-	latest   []int  // last parameter on which each node depends; −1 for none
+	latest   []int  // index of the last parameter on which each node depends; −1 for none
 }
 
 // Program returns the program. It must not be changed.
@@ -82,7 +82,7 @@ func (v *Verified) nodes() error {
 	return nil
 }
 
-// A typed has the properties of a node that the verifier derives.
+// typed has the shape, the phase and the other properties of a node that the verifier derives.
 type typed struct {
 	phase    Phase
 	shape    Shape
@@ -143,7 +143,7 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 	}
 }
 
-// bridge returns the properties of a node that brings parameters into records.
+// bridge returns the properties of a node that reads parameters for each record.
 func (v *Verified) bridge(n *Node) (typed, error) {
 	t := n.Args[0]
 	if n.Op == Linear {
@@ -204,7 +204,8 @@ func (v *Verified) likelihood() error {
 	return nil
 }
 
-// phase returns the join of the phases of the arguments, or an error if there is none.
+// phase returns the join of the phases of the nodes args, or an error if the phases have no
+// join.
 func (v *Verified) phase(args []int) (Phase, error) {
 	phase := Fixed
 	for _, a := range args {

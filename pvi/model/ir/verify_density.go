@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// density returns the properties of a log density. Its outcome must be data inside its support.
+// density returns the properties of a node that is a log density. Its outcome must be data
+// inside the density's support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {

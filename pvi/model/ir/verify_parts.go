@@ -202,7 +202,8 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage is the total cost of a program's nodes.
+// usage counts the resources that a program's nodes need: numbers in constants and shared nodes,
+// numbers in a block of rows, and multiplications for a record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {

@@ -2,9 +2,9 @@ package ir
 
 import "fmt"
 
-// priors checks that the parameters have a proper joint density. The density of each parameter
-// may depend on earlier parameters. So the joint density is a product of conditional densities,
-// each of which has an integral of at most 1 over the parameter's set.
+// priors checks that the parameters have a proper joint density. The prior of each parameter may
+// depend on earlier parameters only. So the joint density is a product of conditional densities,
+// each of which has an integral of at most 1 over the set of its parameter's values.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))
@@ -57,7 +57,7 @@ func (v *Verified) prior(prior Prior, q *Parameter) error {
 	return nil
 }
 
-// contains reports whether the support contains all values that the constraint allows.
+// contains reports whether the support contains all values that the constraint c allows.
 func (s Support) contains(c Constraint) bool {
 	switch s {
 	case OnReals:

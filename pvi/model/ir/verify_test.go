@@ -61,7 +61,7 @@ func TestVerifyAcceptsGood(t *testing.T) {
 	}
 }
 
-// A verified program does not change when the program from which it was made does.
+// A verified program does not change if its caller changes the original program.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
 	v, err := Verify(p)
@@ -86,7 +86,7 @@ func TestVerifyRefuses(t *testing.T) {
 		name, want string
 		spoil      func(p *Program)
 	}{
-		// These programs would read other data than the current row.
+		// These programs would read data of other rows than the current row.
 		{"a later node", "not before", func(p *Program) { p.Nodes[4].Args[0] = 10 }},
 		{"itself", "not before", func(p *Program) { p.Nodes[4].Args[0] = 4 }},
 		{"a negative node", "not before", func(p *Program) { p.Nodes[4].Args[0] = -1 }},

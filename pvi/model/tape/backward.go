@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward adds the contributions of node i to the adjoints of its arguments. The node is
-// neither a leaf nor a bridge.
+// backward adds the contributions of node i to the adjoints of its arguments, for the first n
+// lanes. The node is neither a leaf nor an operation that reads parameters for a record.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
 	adj, size := m.Adjoint[i], m.size[i]
@@ -58,7 +58,7 @@ func add(dst, x []float64) {
 	}
 }
 
-// unaryBackward adds g·f'(x) to dst, where y = f(x).
+// unaryBackward adds g·f'(x) to dst, where f is the operation op and y = f(x).
 func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -89,7 +89,7 @@ func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// slope returns f'(x), where y = f(x).
+// slope returns f'(x), where f is the operation op and y = f(x).
 func slope(op ir.Op, x, y float64) float64 {
 	switch op {
 	case ir.Log1p:
@@ -130,7 +130,8 @@ func (m *Machine) binaryBackward(i, n int) {
 	}
 }
 
-// isSettled reports whether the adjoint of argument k of node i is already computed.
+// isSettled reports whether the adjoint of argument k of node i needs no backward pass of node
+// i.
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
 // leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the
@@ -211,8 +212,9 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	}
 }
 
-// rescaleBackward computes x̄ = s∘(s̄ − s·s̄) for s = softmax(x), and x̄ = ȳ − s Σȳ for y = log
-// softmax(x).
+// rescaleBackward computes the adjoint x̄ of the argument x of a softmax or log softmax. It is
+// x̄ = s∘(s̄ − s·s̄) for s = softmax(x), and x̄ = ȳ − s Σȳ for y = log softmax(x), where s̄ and
+// ȳ are the adjoints of the results.
 func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
 	if !m.active[a] {
 		return

@@ -12,9 +12,10 @@ const (
 	logPi      = 1.14472988584940017414342735135
 )
 
-// term is one density for several lanes: outcomes y, up to three arguments a, and the
-// destinations of values and derivatives. A derivative is nil if it is not needed. same is true
-// if all lanes of an argument are equal.
+// A term is the computation of one density in several lanes. It has the outcomes y, up to three
+// arguments a, and the slices to which values and derivatives are written. A slice for a
+// derivative is nil if the derivative is not needed. same is true if an argument is equal in all
+// lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -26,7 +27,7 @@ var kernels = map[ir.Density]func(t *term, s *scratch){
 	ir.BernoulliProbit: bernoulliProbit, ir.PoissonLog: poissonLog, ir.NegBinomialLog: negBinomialLog,
 }
 
-// scratch has lanes for intermediate results.
+// scratch has slices for intermediate results, with one element for each lane.
 type scratch struct{ one, two []float64 }
 
 func (m *Machine) densityForward(i, n int) {
@@ -102,8 +103,8 @@ func normal(t *term, s *scratch) {
 	}
 }
 
-// studentT computes −(ν+1)/2·log1p(z²/ν) − log σ plus the normaliser, for ν degrees of
-// freedom.
+// studentT computes −(ν+1)/2·log1p(z²/ν) − log σ plus a normalising constant, for z = (y−μ)/σ
+// and ν degrees of freedom.
 func studentT(t *term, s *scratch) {
 	n := len(t.out)
 	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
@@ -145,14 +146,14 @@ func studentT(t *term, s *scratch) {
 	}
 }
 
-// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice the derivative of this
-// function.
+// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice its derivative with
+// respect to ν.
 func studentNorm(nu float64) (value, slope float64) {
 	value = special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
 	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
 }
 
-// bernoulliLogit computes yη − log(1+e^η).
+// bernoulliLogit computes yη − log(1+e^η) for outcome y and log odds η.
 func bernoulliLogit(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, eta, soft := t.out, t.y[:n], t.a[0][:n], s.one[:n]
@@ -179,7 +180,7 @@ func bernoulliProbit(t *term, _ *scratch) {
 	}
 }
 
-// poissonLog computes kη − e^η − log k!.
+// poissonLog computes kη − e^η − log k! for count k and log mean η.
 func poissonLog(t *term, s *scratch) {
 	n := len(t.out)
 	e, eta := s.one[:n], t.a[0][:n]
@@ -193,8 +194,8 @@ func poissonLog(t *term, s *scratch) {
 	}
 }
 
-// negBinomialLog computes k(η−log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k!, with s =
-// softplus(η − log φ).
+// negBinomialLog computes k(η−log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k! for count k, log
+// mean η and dispersion φ, with s = softplus(η − log φ).
 func negBinomialLog(t *term, sc *scratch) {
 	n := len(t.out)
 	eta, phi := t.a[0][:n], t.a[1][:n]
@@ -223,7 +224,7 @@ func negBinomialLog(t *term, sc *scratch) {
 	}
 }
 
-// categorical computes η_y − log Σ exp η.
+// categorical computes η_y − log Σ exp η for class y and logits η.
 func (m *Machine) categorical(i, n int) {
 	args := m.nodes[i].Args
 	y, eta, size := m.Value[args[0]][:n], args[1], m.size[args[1]]
@@ -255,12 +256,13 @@ func (m *Machine) categorical(i, n int) {
 	}
 }
 
-// DensityLanes computes a density for several lanes outside a program. Fused kernels use it.
+// DensityLanes computes a density in several lanes, without a program. Kernels that fuse several
+// operations use it.
 type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes, if not nil, writes only the derivatives.
+	// slopes computes only the derivatives; nil if the density has no such function.
 	slopes func(*term)
 }
 
@@ -283,7 +285,7 @@ func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) 
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes writes the derivatives alone, if this is less work than Run, and reports whether it
+// RunSlopes writes only the derivatives, if that is faster than Run, and reports whether it
 // wrote them. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
@@ -294,7 +296,7 @@ func (d *DensityLanes) RunSlopes(y []float64) bool {
 	return true
 }
 
-// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative in η.
+// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative with respect to η.
 func bernoulliLogitSlope(t *term) {
 	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
 	special.InvLogitAll(slope, eta)

@@ -7,7 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// forward computes the first n lanes of node i. The node is neither a leaf nor a bridge.
+// forward computes the first n lanes of node i. The node is neither a leaf nor an operation that
+// reads parameters for a record.
 func (m *Machine) forward(i, n int) {
 	node := &m.nodes[i]
 	out, size := m.Value[i], m.size[i]
@@ -77,7 +78,7 @@ func unary(op ir.Op, dst, x []float64) {
 	}
 }
 
-// slow has the functions that are computed one lane at a time.
+// slow has the elementwise functions that are computed one lane at a time.
 var slow = map[ir.Op]func(float64) float64{
 	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
 	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },

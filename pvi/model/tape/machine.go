@@ -8,29 +8,29 @@ type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint have a buffer for each node. The buffer is nil for nodes that the
-	// machine does not hold.
+	// Value and Adjoint have a slice for each node. It is nil if the machine does not need the
+	// node's values or adjoints.
 	Value, Adjoint [][]float64
-	// partial has the derivatives of each density node, one for each argument.
+	// partial has the derivatives of each density node with respect to each of its arguments.
 	partial [][][]float64
 	kernel  []func(*term, *scratch)
 	order   []int // indices of the computed nodes, in order
 	size    []int
-	// uniform is true for nodes whose lanes are all equal.
+	// uniform is true for nodes that have equal values in all lanes.
 	uniform []bool
 	// active is true for nodes that have adjoints.
 	active               []bool
 	work, scratch, third []float64 // scratch space for one element in all lanes
-	// settled is true, for a node and an argument, if the adjoint of the argument is computed
-	// without the node's backward pass. It is nil for a node without such arguments.
+	// settled[i][k] is true if the adjoint of argument k of node i needs no backward pass of
+	// node i. settled[i] is nil if there is no such argument.
 	settled [][]bool
 	// term and temporary are fields because local variables would be allocated on the heap.
 	term      term
 	temporary scratch
 }
 
-// newMachine returns a machine that has buffers for the nodes that hold selects, and computes
-// the nodes that compute selects. Nodes that active selects have adjoints.
+// newMachine returns a machine that stores values for the nodes i with hold(i), computes the
+// nodes with compute(i), and stores adjoints for the nodes with active(i).
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)
@@ -68,7 +68,8 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 	return m
 }
 
-// partials allocates buffers for the derivatives of a density in its active arguments.
+// partials allocates slices for the derivatives of density node i with respect to its active
+// arguments.
 func (m *Machine) partials(i int) [][]float64 {
 	args := m.nodes[i].Args
 	out := make([][]float64, len(args))
@@ -80,7 +81,7 @@ func (m *Machine) partials(i int) [][]float64 {
 	return out
 }
 
-// spread writes values into all lanes of node i.
+// spread writes the elements of values into all lanes of node i.
 func (m *Machine) spread(i int, values []float64) {
 	dst := m.Value[i]
 	for e, x := range values {
@@ -91,8 +92,8 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns the first n lanes of element e of buffer b. If size is 1, it returns those of the
-// only element.
+// lane returns the first n lanes of element e of buffer b. If b has only one element, it returns
+// the lanes of that element.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorTerm returns the log density of one element, and its derivatives in the variate and in up
-// to three arguments. The density is normalised on its whole support. A parameter with an
-// additional constraint, such as a half-Cauchy parameter, has the same density up to a constant.
+// priorTerm returns the log density of one element, and its derivatives with respect to the
+// variate x and up to three arguments. The density is normalised on its whole support. A prior
+// with an additional constraint, such as a half-Cauchy, has the same density up to a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:
@@ -38,7 +38,7 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 		ab := special.Digamma(a[0] + a[1])
 		value = special.Lgamma(a[0]+a[1]) - special.Lgamma(a[0]) - special.Lgamma(a[1]) + (a[0]-1)*logX + (a[1]-1)*logR
 		return value, (a[0]-1)/x - (a[1]-1)/(1-x), [3]float64{ab - special.Digamma(a[0]) + logX, ab - special.Digamma(a[1]) + logR}
-	case ir.Dirichlet: // priorJoint adds the normaliser of the sum of concentrations.
+	case ir.Dirichlet: // priorJoint adds the part of the normalising constant that depends on the sum of the concentrations.
 		return (a[0]-1)*math.Log(x) - special.Lgamma(a[0]), (a[0] - 1) / x, [3]float64{math.Log(x) - special.Digamma(a[0])}
 	}
 	return math.NaN(), math.NaN(), [3]float64{}
@@ -54,8 +54,9 @@ func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	return norm - math.Log(sd) - .5*(nu+1)*l, dx, [3]float64{.5 * (slope - l + w*z*z/nu), -dx, (w*z*z - 1) / sd}
 }
 
-// LogPrior returns the log prior density at the last point in the unconstrained space, including
-// the log Jacobians of the constraints. It adds the gradient to grad if grad is not nil.
+// LogPrior returns the log prior density, in the unconstrained space, at the point of the last
+// call of Set. It includes the log Jacobians of the constraints. It adds the gradient to grad if
+// grad is not nil.
 func (s *Shared) LogPrior(grad []float64) float64 {
 	total := s.logJacobian
 	s.clear()

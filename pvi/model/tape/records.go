@@ -2,8 +2,8 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Records computes one node of the record phase for blocks of rows of a table. It is not safe
-// for concurrent use.
+// Records computes the value of one node for blocks of rows of a table. The node depends on
+// parameters and rows. Records is not safe for concurrent use.
 type Records struct {
 	*Machine
 	shared *Shared
@@ -12,7 +12,7 @@ type Records struct {
 	inputs []int // indices of data nodes that are copied into lanes
 	global []int // indices of Global nodes
 	rows   []int32
-	clears [][]float64 // adjoints that are sums, set to zero before each sweep
+	clears [][]float64 // adjoints to which contributions are added, and which are first set to zero
 	sweeps []int       // indices of the nodes of the backward sweep
 }
 
@@ -48,8 +48,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors returns the nodes that the target needs in used. In copied it returns the data and
-// constant nodes among them that must be copied into lanes.
+// ancestors reports in used which nodes the target needs. In copied it reports which of them
+// depend on no parameter and must be copied into lanes.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -71,15 +71,15 @@ func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	return used, copied
 }
 
-// Begin reads the values of the shared evaluator at its present point.
+// Begin reads the values that the shared evaluator has computed at its present point.
 func (r *Records) Begin() {
 	for _, i := range r.global {
 		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])
 	}
 }
 
-// Forward computes the target for up to Lanes rows. It returns one value for each row. If the
-// target is a vector, the value is its first element.
+// Forward computes the target for the given rows, at most Lanes of them. It returns one value
+// for each row. If the target is a vector, this is its first element.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -125,7 +125,7 @@ func isBridge(op ir.Op) bool {
 	return false
 }
 
-// load copies a data node of the present rows into lanes.
+// load copies the values of data node i at the present rows into lanes.
 func (r *Records) load(i int) {
 	values, size := r.table.Nodes[i], r.size[i]
 	dst := r.Value[i]
@@ -143,7 +143,7 @@ func (r *Records) load(i int) {
 	}
 }
 
-// bridge computes node i, an operation that brings shared values into records.
+// bridge computes node i, which reads shared values for each record.
 func (r *Records) bridge(i int) {
 	n := &r.nodes[i]
 	out, size := r.Value[i], r.size[i]
@@ -190,8 +190,8 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward adds the adjoint of the vector in a product of a table and a vector. The
-// adjoint is the transposed table times the adjoint of the product.
+// matVecBackward computes the adjoint of the vector x in the product of a table and x: the
+// transposed table times the adjoint of the product. It adds this to the adjoint of x.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

@@ -17,8 +17,8 @@ type Shared struct {
 	logJacobian      float64
 }
 
-// NewShared returns an evaluator whose constants are computed. The caller must call Set before
-// it reads parameters.
+// NewShared returns an evaluator that has computed the constants. The caller must call Set
+// before it reads values that depend on parameters.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
 	in := func(phases ...ir.Phase) func(int) bool {
@@ -54,16 +54,16 @@ func NewShared(v *ir.Verified) *Shared {
 // Dim returns the dimension of the unconstrained space.
 func (s *Shared) Dim() int { return len(s.theta) }
 
-// Offset returns the first coordinate of parameter i.
+// Offset returns the index in θ of the first coordinate of parameter i.
 func (s *Shared) Offset(i int) int { return s.offset[i] }
 
-// Free returns the number of coordinates of parameter i.
+// Free returns the number of unconstrained coordinates of parameter i.
 func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
 
-// Constrained returns the values of parameter i at the last point.
+// Constrained returns the values of parameter i at the point of the last call of Set.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
-// Set computes all shared values at theta.
+// Set computes all shared values at the unconstrained point theta.
 func (s *Shared) Set(theta []float64) {
 	copy(s.theta, theta)
 	s.logJacobian = 0
@@ -86,8 +86,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds to grad the gradient in θ, at the last point, of Σ seed(i)·node i. The sum is over
-// the nodes i with a seed that is not nil.
+// Pull adds to grad the gradient of Σ_i seed(i)·node i with respect to θ, at the point of the
+// last call of Set. The sum is over nodes i whose seed is not nil.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {
@@ -108,7 +108,7 @@ type Path struct {
 	Parameters []int
 }
 
-// Path returns the path of a shared node.
+// Path returns the nodes and parameters on which a shared node depends.
 func (s *Shared) Path(node int) *Path {
 	used := make([]bool, len(s.nodes))
 	used[node] = true
@@ -135,9 +135,9 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds the gradient in θ of an element of the path's node to grad. If element is negative,
-// it adds the gradient of the sum of all elements. It changes only coordinates of the path's
-// parameters.
+// Slope adds to grad the gradient of one element of the path's node with respect to θ. If
+// element is negative, it adds the gradient of the sum of all elements. It changes only
+// coordinates of the path's parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -179,8 +179,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll adds to grad the gradient in θ that follows from the adjoints of nodes, and jacobian
-// times the gradient of the log Jacobians.
+// pullAll adds to grad the gradient with respect to θ that follows from the adjoints of nodes,
+// and jacobian times the gradient of the log Jacobians.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

@@ -6,17 +6,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep plans the backward sweep so that few adjoints are copied. If a node is an argument
-// of one sum only, its adjoint equals the adjoint of the sum, and both share a buffer. If the
-// target is a density and an argument is used by the target only, the adjoint of the argument is
-// the density's derivative.
+// planSweep plans the backward sweep such that few adjoints are copied. If a node is an argument
+// of one sum and of nothing else, its adjoint equals the adjoint of the sum, and both use the
+// same slice. If the target is a density and only the target uses an argument, the adjoint of
+// the argument is the density's derivative.
 func (r *Records) planSweep() {
 	uses := r.uses()
-	shared := make([]bool, len(r.nodes)) // whether each node uses another node's buffer
+	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
 		n := &r.nodes[i]
-		whole := true // whether all active arguments share a buffer
+		whole := true // whether all active arguments use the node's own slice
 		for j, a := range n.Args {
 			if !r.active[a] {
 				continue
@@ -44,7 +44,8 @@ func (r *Records) planSweep() {
 	}
 }
 
-// lend returns the buffer that node i can share with its argument j, or nil if there is none.
+// lend returns the slice that node i can share with its argument j, or nil if they cannot share
+// one.
 func (r *Records) lend(i, j int) []float64 {
 	n := &r.nodes[i]
 	switch {
@@ -56,8 +57,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the sweep unless all of its arguments share a buffer. It stores which
-// arguments do.
+// settle adds node i to the backward sweep unless all of its arguments use slices of the node.
+// It stores which arguments do.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

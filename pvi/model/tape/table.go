@@ -7,20 +7,20 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it has the nodes of the data phase that
-// records use.
+// Table is a shard prepared for a program. For every row it has the values that depend on the
+// row alone and that records use.
 type Table struct {
 	Rows int
-	// Nodes has the values of each node for all rows, row after row. The element of a node is
-	// nil if no record needs its values.
+	// Nodes has the values of each node for all rows, row after row. Nodes[i] is nil if no
+	// record needs the values of node i.
 	Nodes [][]float64
-	// Squares has |x|² for every row of each node x that is multiplied by a table.
+	// Squares has |x|² for every row, for each node x that is multiplied by a table.
 	Squares [][]float64
 }
 
-// Load checks rows against the program's columns and computes the data phase. columns[k] has the
-// values of column k for all rows, row after row. Load returns an error for values outside the
-// public bounds. The error names the column but not the value.
+// Load checks rows against the program's columns and computes all values that depend on one row
+// alone. columns[k] has the values of column k for all rows, row after row. Load returns an
+// error for values outside the public bounds. The error names the column but not the value.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -71,7 +71,7 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier returns the nodes of the data phase that records or predictions use.
+// frontier reports which nodes that depend on one row alone are used by records or predictions.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -120,7 +120,7 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// fixedProduct computes node i, the product of a constant table and a vector of the row.
+// fixedProduct computes node i, the product of a constant matrix and a vector of the row.
 func (m *Machine) fixedProduct(i int) {
 	table, x := m.nodes[i].Args[0], m.nodes[i].Args[1]
 	if m.nodes[i].Op == ir.Linear {

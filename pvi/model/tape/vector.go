@@ -1,6 +1,6 @@
 package tape
 
-// Dot returns x·y over the length of y. It adds four partial sums.
+// Dot returns x·y for two vectors of the length of y. It computes four partial sums.
 func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
@@ -72,8 +72,8 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 }
 
 // dotTwoStrands gives the same bits as dotFour. Conversions to float64 prevent fused operations,
-// which a compiler could use in only one of the two functions. The contribution of a record
-// would then depend on its place in a batch.
+// which a compiler might use in only one of the two functions. With them, a record's
+// contribution would depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The product of a row has the same bits whether it is computed in lanes or alone, and at any
-// position among the rows.
+// The product of a row with a vector has the same bits whether the row is computed alone or with
+// others, at any position.
 func TestRowsProductsAgree(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	const table = 20
