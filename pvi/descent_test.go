@@ -35,7 +35,6 @@ func descentProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, descentStudy, overrides...)
 }
 
-// twoClients returns the protocol of a study for clients a and b.
 func twoClients(t *testing.T, source string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(source), overrides...)

@@ -78,7 +78,6 @@ func (h *house) newSite(id ClientID, m int) *Site {
 	return site
 }
 
-// propose makes site m answer a plan, and returns the site's release.
 func (h *house) propose(m int, plan *Plan) *Release {
 	h.t.Helper()
 	r := new(Release)
@@ -88,7 +87,6 @@ func (h *house) propose(m int, plan *Plan) *Release {
 	return r
 }
 
-// settle makes all sites apply an outcome.
 func (h *house) settle(o *Outcome) {
 	h.t.Helper()
 	for _, s := range h.sites {
@@ -98,7 +96,6 @@ func (h *house) settle(o *Outcome) {
 	}
 }
 
-// run runs the study to its end. Every client answers every plan at once.
 func (h *house) run() {
 	h.t.Helper()
 	for {

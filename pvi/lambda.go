@@ -33,7 +33,6 @@ type moments struct {
 	known         bool
 }
 
-// newPosterior returns the posterior before any outcome. It equals the prior.
 func newPosterior(p *Protocol) *posterior {
 	q := &posterior{protocol: p, meanOf: p.family.Means(), walk: p.method.NewWalk(), lambda: make([]Wide, p.family.Size())}
 	if !q.take(q.walk.Begin()) {
@@ -104,7 +103,6 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 	return false
 }
 
-// end moves λ to its final value after the last outcome of the rounds.
 func (q *posterior) end() { q.take(q.walk.End()) }
 
 // restore sets the posterior to a saved λ, and its method.Walk to the state saved with λ. ended
@@ -239,7 +237,6 @@ func (q *posterior) nudged(by float64) (proper bool) {
 	return q.meanOf(q.then.mean, moved) == nil
 }
 
-// commit sets λ to the λ of the last try.
 func (q *posterior) commit() {
 	q.lambda = q.tried.To(q.lambda)
 	q.tried.Commit()
@@ -271,7 +268,6 @@ func (q *posterior) centre() []int64 {
 	return centre
 }
 
-// checkCentre returns an error for a centre that does not fit the protocol's coordinates.
 func (p *Protocol) checkCentre(centre []int64) error {
 	if err := p.coordinates.CheckCentre(centre); err != nil {
 		return refuse("%w", err)

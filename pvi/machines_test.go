@@ -89,7 +89,6 @@ func TestInvariant(t *testing.T) {
 	}
 }
 
-// addNoise draws the noise of the releases in an outcome a second time and adds it to noise.
 func addNoise(h *house, noise []Wide, o *Outcome) {
 	p := h.protocol
 	if p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Exact {
@@ -217,7 +216,6 @@ func TestSavedStateContinues(t *testing.T) {
 	}
 }
 
-// runRestarting is like run, but saves and restores the server and all sites before every step.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {

@@ -35,7 +35,6 @@ var methods = []struct {
 	{func(st *study.Study) bool { return st.Inference.Solver == study.ClippedAnalytical }, statistics.New},
 }
 
-// draftOf returns the method that the study uses, before its noise multiplier is known.
 func draftOf(s *method.Setting) (method.Draft, error) {
 	for _, m := range methods {
 		if m.of(s.Study) {

@@ -77,7 +77,6 @@ func memoryOf(s *Site) (m method.Memory) {
 	return m
 }
 
-// memoryIn decodes the saved state of a site and returns the state of its client.
 func memoryIn(t testing.TB, state []byte) method.Memory {
 	t.Helper()
 	var v siteState
@@ -87,14 +86,12 @@ func memoryIn(t testing.TB, state []byte) method.Memory {
 	return method.Memory{Factor: v.Factor, Proposed: v.Proposed, Spent: v.Spent, Solver: v.Solver, Parts: v.Parts}
 }
 
-// partsMemory is the saved state of the parts of a client.
 type partsMemory struct {
 	Of       []byte
 	Factors  [][]Wide
 	Proposed [][]int64
 }
 
-// of returns the index of the part of record i.
 func (m *partsMemory) of(i int) uint16 { return binary.LittleEndian.Uint16(m.Of[2*i:]) }
 
 func partsOf(t testing.TB, s *Site) *partsMemory {
@@ -111,7 +108,6 @@ func partsIn(t testing.TB, saved []byte) (m partsMemory) {
 	return m
 }
 
-// A spentClient is a client that reports a given number of released statistics.
 type spentClient struct {
 	method.Client
 	releases int
@@ -119,14 +115,12 @@ type spentClient struct {
 
 func (c spentClient) Spent() method.Spent { return method.Spent{Statistics: c.releases} }
 
-// sampledFor returns the mechanism of a client with the given number of records.
 func sampledFor(p *Protocol, records int) (*dpmech.SampledSum, error) {
 	return p.method.(interface {
 		For(records int) (*dpmech.SampledSum, error)
 	}).For(records)
 }
 
-// optionsOf returns the descent options of a client with the given number of records.
 func optionsOf(p *Protocol, records int) solver.DPSVIOptions {
 	return p.method.(interface {
 		Options(records int) solver.DPSVIOptions

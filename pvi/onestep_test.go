@@ -56,7 +56,6 @@ func oneStepShard(p *Protocol, from, to int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A oneStepHouse is a server and two clients of a study that has finished the rounds.
 type oneStepHouse struct {
 	protocol *Protocol
 	server   *Server
@@ -64,7 +63,6 @@ type oneStepHouse struct {
 	shards   []*shard.Shard
 }
 
-// foretold returns the plan of the last round as the site computes it.
 func foretold(s *lastround.Site) *lastround.Plan {
 	plan := s.Foretell()
 	return &plan

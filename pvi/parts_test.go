@@ -17,7 +17,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsProtocol returns the protocol of descentStudy with parts and other overrides.
 func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	t.Helper()
 	source := strings.NewReplacer(
@@ -320,7 +319,6 @@ func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	return kl
 }
 
-// play runs a study to its end and returns the natural parameters of q.
 func play(t *testing.T, p *Protocol, shards []*shard.Shard) []float64 {
 	t.Helper()
 	return playKilling(t, p, shards, false)

@@ -15,7 +15,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationProtocol returns the protocol of a probit regression of two clients.
 func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
 	source := strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)

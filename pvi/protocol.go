@@ -96,7 +96,6 @@ func (p *Protocol) deriveMethod() error {
 	return p.complete(draft, multiplier)
 }
 
-// complete sets p.method and p.after for a noise multiplier.
 func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) {
 	if p.method, err = draft(multiplier); err != nil {
 		return err

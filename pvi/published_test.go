@@ -43,7 +43,6 @@ func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64
 	return covariance
 }
 
-// weights returns Σ⁻¹1, the weights with which an observer best adds up the sums.
 func weights(covariance *mat.SymDense) []float64 {
 	n := covariance.SymmetricDim()
 	var chol mat.Cholesky
@@ -61,7 +60,6 @@ func weights(covariance *mat.SymDense) []float64 {
 	return w.RawVector().Data
 }
 
-// denseMu returns √(1ᵀΣ⁻¹1), computed with the whole matrix Σ.
 func denseMu(clients, rounds int, sigma float64, damping func(int) float64) float64 {
 	return math.Sqrt(floats.Sum(weights(sumCovariance(clients, rounds, sigma, damping))))
 }

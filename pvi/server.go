@@ -25,7 +25,6 @@ type Server struct {
 	open     map[int]*round // open rounds, by plan number
 }
 
-// A round is a plan that has no outcome yet.
 type round struct {
 	Participants []ClientID
 	Answered     []ClientID // clients that have answered, in order

@@ -9,7 +9,6 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// siteState is the JSON encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Protocol Digest

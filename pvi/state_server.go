@@ -21,7 +21,6 @@ import (
 // Two older versions can still be read. In version 2 the JSON object has the centres and sums.
 // Version 1 is only the JSON object, with λ in hexadecimal.
 
-// serverVersion is the present version of the encoding.
 const serverVersion = 3
 
 // serverState is the JSON object of a server's state.
@@ -106,7 +105,6 @@ func writeNumber(w *bufio.Writer, n int64) {
 	w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns it
 }
 
-// numbersSize returns the number of bytes of λ and of the given number of open rounds.
 func (p *Protocol) numbersSize(rounds int) int {
 	return wideSize*p.family.Size() + rounds*numberSize*(p.coordinates.CentreSize()+p.messages.Size)
 }
@@ -142,7 +140,6 @@ func (p *Protocol) restoreServer(state []byte) (*Server, error) {
 	return s, s.q.restore(v.Lambda, v.Descent, v.Sequence == p.Plans())
 }
 
-// readServer decodes a state of any version.
 func (p *Protocol) readServer(state []byte) (v serverState, err error) {
 	if len(state) > 0 && state[0] == '{' {
 		if err := phase.DecodeState(state, &v, p.serverElements()); err != nil {
@@ -211,7 +208,6 @@ func (p *Protocol) readNumbers(v *serverState, b []byte) error {
 	return nil
 }
 
-// cutNumbers returns the first n numbers of b and the remaining bytes.
 func cutNumbers(b []byte, n int) ([]int64, []byte) {
 	if n == 0 {
 		return nil, b

@@ -148,7 +148,6 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	}
 }
 
-// someChange returns a change of all elements that sometimes makes the posterior improper.
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
 	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // 4 in units of natural parameters

@@ -21,8 +21,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// summedProtocol returns the protocol of descentStudy for the given number of clients, with
-// opened sums.
 func summedProtocol(t testing.TB, clients, rounds int, federation string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	overrides = append([]study.Override{
@@ -67,7 +65,6 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 	return h
 }
 
-// dealt returns the values x and y of record i.
 func dealt(i int) (x, y float64) {
 	x = math.Sin(float64(i))
 	if math.Sin(float64(7*i)) < x {
@@ -307,7 +304,6 @@ func TestSummedRefusals(t *testing.T) {
 	}
 }
 
-// forgetful is a client that reports fewer releases than it made.
 type forgetful struct {
 	method.Client
 	forgotten int

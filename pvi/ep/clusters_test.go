@@ -47,7 +47,6 @@ func independent(t *testing.T, mean, sd []float64) *solver.Approximation {
 	return q
 }
 
-// slopeOf returns the derivative of f in coordinate i by finite differences.
 func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
 	const h = 1e-5
 	up, down := slices.Clone(at), slices.Clone(at)

@@ -145,7 +145,6 @@ func (s *DPSEP) step() error {
 	return nil
 }
 
-// sum adds the sites of a batch to the accumulator.
 func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	size := s.factor.tilted.Size()
 	for some := range slices.Chunk(batch, together) {

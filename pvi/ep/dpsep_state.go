@@ -7,7 +7,6 @@ import (
 	"math"
 )
 
-// dpsepState is the state of a [DPSEP]. Vectors are little-endian float64s.
 type dpsepState struct {
 	Taken, Since     int // number of steps taken; number of steps since the average began
 	Raw, Used, Start []byte

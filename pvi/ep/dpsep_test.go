@@ -13,7 +13,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sepOptions returns options for n records, with Nominal equal to n.
 func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
@@ -22,7 +21,6 @@ func sepOptions(n int, rate float64) SEPOptions {
 // allocation is slow.
 var mechanisms = map[dpmech.SampledConfig]*dpmech.SampledSum{}
 
-// private returns a DPSEP for the records of r in the named family.
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
 	t.Helper()
 	family, err := gaussian.New(name, r.Dim())
@@ -43,8 +41,6 @@ func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledCo
 	return s
 }
 
-// asked returns the problem that the solver gets in its first visit, with a standard normal
-// prior.
 func asked(s *DPSEP) solver.Problem {
 	family := s.factor.tilted.Family()
 	natural := unit(family)

@@ -69,7 +69,6 @@ func (f *tied) begin(outer []float64) error {
 	return nil
 }
 
-// restart discards the average of sums and begins a new average at f.start.
 func (f *tied) restart() {
 	copy(f.used, f.start)
 	copy(f.raw, f.start)

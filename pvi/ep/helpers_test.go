@@ -15,7 +15,6 @@ func uniforms(src *dpmech.Stream) func() float64 {
 	return func() float64 { return float64(src.Uint64()>>11) * 0x1p-53 }
 }
 
-// sampled returns a mechanism with the given configuration. It fails the test on an error.
 func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 	t.Helper()
 	if c.Adjacency == "" {
@@ -44,7 +43,6 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-// cholesky returns the lower Cholesky root of a d×d covariance. Both are stored row by row.
 func cholesky(covariance []float64, d int) []float64 {
 	var c mat.Cholesky
 	if !c.Factorize(mat.NewSymDense(d, covariance)) {

@@ -43,7 +43,6 @@ func (r *spreadRule) set(mean, variance float64) {
 	}
 }
 
-// widen sets the variance of the centre.
 func (r *spreadRule) widen(uncertain float64) {
 	r.uncertain = uncertain
 	for n, v := range r.variances {

@@ -68,7 +68,6 @@ func (t *Mixture) Site(dst []float64, record int) {
 	}
 }
 
-// assign computes the probability of every cluster for a record under the cavity.
 func (t *Mixture) assign(x []float64) {
 	for k := range t.chance {
 		var log float64
@@ -83,7 +82,6 @@ func (t *Mixture) assign(x []float64) {
 	normalise(t.chance)
 }
 
-// normalise replaces log weights by weights that add up to 1.
 func normalise(logs []float64) {
 	largest := math.Inf(-1)
 	for _, log := range logs {

@@ -24,7 +24,6 @@ const (
 	paperSD, paperPrior                         = 0.5, 10.0
 )
 
-// paperData draws the means of the clusters and the records.
 func paperData(seed uint64) (x, truth []float64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	truth = make([]float64, paperClusters*paperVariables)
@@ -145,7 +144,6 @@ func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	return c.Value
 }
 
-// provable returns the ε that the accountant proves for the run.
 func (c paperRun) provable() float64 {
 	if c.published > 0 {
 		return accountant.GaussianEpsilon(math.Sqrt(float64(c.steps))/c.published, paperDelta)

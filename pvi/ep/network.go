@@ -107,7 +107,6 @@ func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
 func (t *Network) c() int                { return t.hidden * (t.inputs + 2) }
 
-// forward returns the mean and variance of η under the cavity.
 func (t *Network) forward(x []float64) (mean, variance float64) {
 	mean, variance = t.at.Mean[t.c()], t.at.Variance[t.c()]
 	for h, u := range t.units {

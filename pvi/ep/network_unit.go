@@ -42,7 +42,6 @@ func newHiddenUnit() *hiddenUnit {
 	return &hiddenUnit{nodes: make([]float64, 2*unitNodes+1), values: make([]float64, 2*unitNodes+1)}
 }
 
-// run computes the moments for an input of the given mean and variance.
 func (u *hiddenUnit) run(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range unitRule.points {
@@ -62,7 +61,6 @@ func (u *hiddenUnit) run(mean, variance float64) {
 	}
 }
 
-// variance returns the variance of tanh z.
 func (u *hiddenUnit) variance() float64 {
 	return max(0, u.second.value-u.first.value*u.first.value)
 }

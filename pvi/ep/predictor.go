@@ -52,7 +52,6 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	return first / sd, (1 - second) / variance
 }
 
-// slopesAll writes the results of slopes for several records to g and h.
 func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	if t.outcome.Family == study.Probit && t.power == 1 {
 		probitSlopes(g, h, y, mean, variance)
@@ -129,5 +128,4 @@ func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	return z, width
 }
 
-// longestMove is the largest length of a Newton step, in sds of the cavity.
 const longestMove = 2

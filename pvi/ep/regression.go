@@ -131,7 +131,6 @@ func (t *Regression) full(dst []float64, record int) {
 	}
 }
 
-// several writes the site of a record with several predictors.
 func (t *Regression) several(dst []float64, record int) {
 	clear(dst)
 	t.of.Predictors(t.mean, record, t.at.Mean)

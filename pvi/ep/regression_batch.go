@@ -4,7 +4,6 @@ package ep
 // these records stay in the CPU's caches.
 const together = 32
 
-// beside is the workspace for records whose sites are computed together.
 type beside struct {
 	y, mean, variance, g, h [together]float64
 }

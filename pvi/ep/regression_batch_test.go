@@ -95,7 +95,6 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	}
 }
 
-// allocated returns the number of bytes that f allocates on the heap.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

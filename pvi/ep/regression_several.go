@@ -80,7 +80,6 @@ func (t *Regression) unscale() {
 	}
 }
 
-// transposed overwrites x with R⁻ᵀx.
 func (t *Regression) transposed(x []float64) {
 	k := len(x)
 	for a := k - 1; a >= 0; a-- {

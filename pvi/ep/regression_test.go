@@ -12,7 +12,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// along integrates f from from to to by the trapezoid rule.
 func along(from, to float64, f func(x float64) float64) (sum float64) {
 	const n = 1000
 	width := (to - from) / n

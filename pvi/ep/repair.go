@@ -104,7 +104,6 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 	return was
 }
 
-// load copies the precision of a factor to p.vectors.
 func (p *proper) load(factor []float64) {
 	for n, at := range p.entries {
 		p.vectors.Data[at[0]*p.dim+at[1]] = factor[p.dim+n]

@@ -43,7 +43,6 @@ func outcomes(t testing.TB, family study.Family, n, d int, seed uint64) *solver.
 	return r
 }
 
-// unit returns the natural parameters of N(0, I) in the family.
 func unit(family gaussian.Family) []float64 {
 	natural := make([]float64, family.Size())
 	for k, at := range family.Precision() {

@@ -26,7 +26,6 @@ func newStick(after int, sd float64) stick {
 	return stick{after: after, sd: sd, logs: make([]float64, len(hermite.Weights))}
 }
 
-// set sets the mean and variance of u.
 func (s *stick) set(mean, variance float64) {
 	s.mean, s.spread = mean, math.Sqrt(variance)
 	s.taken, s.left = tiltedStick{}, tiltedStick{}
@@ -40,7 +39,6 @@ func (s *stick) set(mean, variance float64) {
 	s.left.normalise()
 }
 
-// logit returns the log odds of the cluster's share at u.
 func (s *stick) logit(u float64) float64 { return u - math.Log(float64(s.after)) }
 
 func (t *tiltedStick) add(weight, move float64) {

@@ -19,7 +19,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// gone is a device on which no kernel starts.
 type gone struct{ emulator.Device }
 
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New("gone") }

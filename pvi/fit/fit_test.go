@@ -15,7 +15,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// models has one [model] table of a study file for every kind of model, by name.
 var models = map[string]string{
 	"linear":            `{ family = "linear", outcome = "y", terms = ["u*v", "c"], noise_sd = "learned" }`,
 	"known noise":       `{ family = "linear", outcome = "y", terms = ["u", "v"], noise_sd = 0.7, groups = ["c"] }`,
@@ -124,7 +123,6 @@ func TestRegressionsAreTheirPrograms(t *testing.T) {
 	}
 }
 
-// checkPrior compares the Gaussian prior with the program's log prior.
 func checkPrior(t *testing.T, m *Model, r *rand.Rand) {
 	t.Helper()
 	family := gaussian.Diagonal(m.Dim())

@@ -178,7 +178,6 @@ func (m *Model) expand(parts []study.Part) []product {
 	return sum
 }
 
-// key returns a map key that does not depend on the order of the parts.
 func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }

@@ -13,7 +13,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A rawColumn is a numeric column of a random study, with its map to the model's scale.
 type rawColumn struct {
 	name, text string
 	transform  string

@@ -77,7 +77,6 @@ func (p *Parameters) All() iter.Seq2[int, Parameter] {
 	}
 }
 
-// add adds a parameter and returns its index.
 func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }

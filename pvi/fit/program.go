@@ -22,7 +22,6 @@ func (m *Model) build() (*model.Model, error) {
 	return m.regressionProgram()
 }
 
-// regressors declares the column of regressors.
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
 	bound := rounded * math.Sqrt(squares) // the norm of a record bounds each of its regressors
@@ -74,14 +73,12 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	return b.Build(m.Outcome().Response().Program(b, y, eta, scale))
 }
 
-// addScale adds the parameter for the scale of the outcome, if the model learns one.
 func (m *Model) addScale() {
 	if scale, prior, ok := m.Study.LearnedScale(); ok {
 		m.layout.scale = m.Parameters.add(Parameter{Name: scale.Name, Log: true, Prior: prior.Normal(), About: scale.About})
 	}
 }
 
-// outcomeColumn declares the outcome on the model's scale.
 func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	st := m.Study
 	switch st.Model.Kind() {

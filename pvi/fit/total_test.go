@@ -13,10 +13,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// mostCount is the largest count in FuzzRecord.
 const mostCount = 2_000_000_000
 
-// one is a sink that receives the contribution of one record, and counts the calls.
 type one struct{ handed int }
 
 func (s *one) AddRecord([]int32, []float64) error { s.handed++; return nil }
@@ -100,7 +98,6 @@ func within(x, low, high float64) float64 {
 	return min(max(x, low), high)
 }
 
-// eachOf returns the number of gradients that the engine computes for a shard.
 func eachOf(t *testing.T, m *Model, s *shard.Shard, theta []float64) int {
 	t.Helper()
 	engine, err := gpu.CPU{}.Compile(m.Program(), loaded(t, m, s))

@@ -52,7 +52,6 @@ func likelihoodAndPrior(t *testing.T, m *Model, s *shard.Shard, family gaussian.
 	return l, prior
 }
 
-// logPosterior returns the log density of the posterior up to a constant.
 func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	scratch := make([]float64, m.Dim())
 	return func(theta []float64) float64 {

@@ -34,7 +34,6 @@ func (f diagonal) Precision() [][2]int {
 	return at
 }
 
-// split returns h and the diagonal of Λ as slices of nat.
 func (f diagonal) split(nat []float64) (h, precision []float64) {
 	mustHave(len(nat), f.Size(), "natural parameters")
 	return nat[:f], nat[f:]

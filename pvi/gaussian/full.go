@@ -47,7 +47,6 @@ func newRoot(d int) *root {
 	}}
 }
 
-// factor computes the Cholesky root of the precision of nat.
 func (r *root) factor(nat []float64) error {
 	mustHave(len(nat), full(r.d).Size(), "natural parameters")
 	for i, x := range nat {
@@ -88,7 +87,6 @@ func (r *root) mean(dst, nat []float64) error {
 	return nil
 }
 
-// logDet returns log det Λ.
 func (r *root) logDet() float64 {
 	var sum float64
 	for i := range r.d {
@@ -97,14 +95,12 @@ func (r *root) logDet() float64 {
 	return 2 * sum
 }
 
-// quadratic returns xᵀΛx.
 func (r *root) quadratic(x []float64) float64 {
 	scaled := append([]float64(nil), x...)
 	blas64.Trmv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: scaled, Inc: 1})
 	return floats.Dot(scaled, scaled)
 }
 
-// solve returns the Cholesky root of the precision of nat, and the mean of nat.
 func (f full) solve(nat []float64) (*root, []float64, error) {
 	r := newRoot(int(f))
 	if err := r.factor(nat); err != nil {

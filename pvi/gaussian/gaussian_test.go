@@ -356,7 +356,6 @@ func TestProjectLikelihood(t *testing.T) {
 	})
 }
 
-// rotation returns a random orthogonal matrix, built as a product of plane rotations.
 func rotation(t *rapid.T, d int) *mat.Dense {
 	q := mat.NewDense(d, d, nil)
 	for i := range d {

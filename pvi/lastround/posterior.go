@@ -47,7 +47,6 @@ func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root
 }
 
-// key returns the key of the public random numbers that Posterior uses for the outcome.
 func (o *Outcome) key() [32]byte {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/one-step/v1")

@@ -105,8 +105,6 @@ func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
 
-// check returns an error if the two sums are larger than the sums of the given number of answers
-// can be.
 func (r *Round) check(gradient, curvature []int64, answers int) error {
 	for _, part := range []struct {
 		name string

@@ -8,7 +8,6 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// serverState is the encoding of a Server's state.
 type serverState struct {
 	Version   int
 	Round     phase.Digest
@@ -46,7 +45,6 @@ func (s *Server) Restore(state []byte) error {
 	return nil
 }
 
-// siteState is the encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Round    phase.Digest
@@ -76,8 +74,6 @@ func (s *Site) Restore(state []byte) error {
 	return nil
 }
 
-// elements returns an upper bound on the number of commas in the JSON state of a Server or a
-// Site.
 func (r *Round) elements() int {
 	return phase.StateFields + 2*phase.NamesElements(r.roster.Clients) + r.Gradient.Dim() + r.Curvature.Dim()
 }

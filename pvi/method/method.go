@@ -283,7 +283,6 @@ type Noise struct {
 	Lattice    dpmech.Lattice
 }
 
-// noisy is implemented by the mechanisms that NoiseOf describes.
 type noisy interface {
 	Clip() float64
 	NoiseMultiplier() float64

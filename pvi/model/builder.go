@@ -31,7 +31,6 @@ func NewBuilder(name string) *Builder {
 	return &Builder{program: ir.Program{Name: name}, known: map[string]int{}}
 }
 
-// fail stores the error unless an earlier error is stored.
 func (b *Builder) fail(format string, args ...any) Expr {
 	if b.err == nil {
 		b.err = fmt.Errorf("building %s: "+format, append([]any{b.program.Name}, args...)...)

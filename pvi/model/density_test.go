@@ -176,7 +176,6 @@ var truths = map[string]truth{
 	},
 }
 
-// model builds the program, or fails the test.
 func (f truth) model(t *testing.T) *model.Model {
 	t.Helper()
 	m, err := f.build()
@@ -186,7 +185,6 @@ func (f truth) model(t *testing.T) *model.Model {
 	return m
 }
 
-// record draws a row at random within the bounds of the columns.
 func record(m *model.Model, rng *rand.Rand) row {
 	r := row{}
 	for _, c := range m.Columns() {
@@ -201,7 +199,6 @@ func record(m *model.Model, rng *rand.Rand) row {
 	return r
 }
 
-// load returns a table with the given rows.
 func load(t *testing.T, m *model.Model, rows []row) *model.Table {
 	t.Helper()
 	var columns [][]float64

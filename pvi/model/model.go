@@ -150,7 +150,6 @@ func (m *Model) LogDensities(dst, theta []float64, t *Table) {
 	m.evaluate(m.verified.Program().Likelihood, dst, theta, t)
 }
 
-// evaluate writes the values of a node to dst, row by row.
 func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	s := m.Shared()
 	s.Set(theta)

@@ -22,7 +22,6 @@ type Evidence struct {
 	PriorMean, PriorPrecision []float64 // means and precisions of independent normal priors
 }
 
-// draws is the number of draws of fresh noise over which Posterior averages.
 const draws = 100
 
 // leastCurvature is the smallest eigenvalue of the curvature that a step uses, in units of the

@@ -23,7 +23,6 @@ func newNormals(key [32]byte) *normals {
 	return n
 }
 
-// fill writes normal numbers with the given sd to dst.
 func (n *normals) fill(dst []float64, sd float64) {
 	for i := range dst {
 		if len(n.words) == 0 {

@@ -169,7 +169,6 @@ func times(a, b [][]float64) [][]float64 {
 	return m
 }
 
-// naiveCurvature returns the released curvature as a matrix, plus fresh noise from r.
 func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 	d := len(e.Point)
 	h := make([][]float64, d)
@@ -214,7 +213,6 @@ func naiveStep(e *Evidence, h [][]float64) (step []float64, inv [][]float64) {
 	return step, inv
 }
 
-// inverse returns the inverse of a positive definite matrix by Gauss-Jordan elimination.
 func inverse(m [][]float64) (inv [][]float64) {
 	d := len(m)
 	rows := make([][]float64, d)

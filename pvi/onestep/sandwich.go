@@ -102,7 +102,6 @@ func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	return nil
 }
 
-// spread adds weight times the matrix s.both to cov.
 func (s *sandwich) spread(cov *mat.SymDense, weight float64) {
 	for i := range s.values {
 		for j := range i + 1 {

@@ -60,7 +60,6 @@ func newScale(s *Scaling) *scale {
 	return c
 }
 
-// bounds returns the present bounds of all columns.
 func (c *scale) bounds() []study.Bounds {
 	bounds := make([]study.Bounds, len(c.columns))
 	for k := range bounds {
@@ -177,16 +176,13 @@ func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column.Bounds = found
 }
 
-// narrowest returns the smallest width that the bounds of column k may have.
 func (c *scale) narrowest(k int) float64 {
 	public := c.scaling.study.PublicScale()[k]
 	return narrowest * (public.High - public.Low)
 }
 
-// middleOf returns the middle of b.
 func middleOf(b study.Bounds) float64 { return b.Low + (b.High-b.Low)/2 }
 
-// restore sets the scale to the saved columns after the given number of passes.
 func (c *scale) restore(passes int, columns []Column) error {
 	if len(columns) != len(c.columns) {
 		return fmt.Errorf("the state has %d columns, want %d", len(columns), len(c.columns))

@@ -70,7 +70,6 @@ func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.St
 	return st
 }
 
-// spread returns n records whose x and y are independent draws.
 func spread(n int, draw func() float64) *shard.Records {
 	records := new(shard.Records)
 	for range n {
@@ -79,7 +78,6 @@ func spread(n int, draw func() float64) *shard.Records {
 	return records
 }
 
-// A scaleHouse is a server and sites that find a scale.
 type scaleHouse struct {
 	t       testing.TB
 	scaling *Scaling
@@ -154,7 +152,6 @@ func (h *scaleHouse) pass(answering ...int) *Outcome {
 	return outcome
 }
 
-// play runs all passes and returns the study with the scale that was found.
 func (h *scaleHouse) play() *study.Study {
 	h.t.Helper()
 	for !h.server.Done() {

@@ -48,7 +48,6 @@ type Scaling struct {
 	moments step
 }
 
-// A step describes the releases of one kind of pass, a search or the last pass.
 type step struct {
 	perColumn int                 // number of elements of a release that belong to one column
 	bound     float64             // upper bound on the squared norm of a record's contribution for one column
@@ -97,7 +96,6 @@ func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	return s, nil
 }
 
-// derive sets the size, mechanism, lattice and limit of a step.
 func (s *Scaling) derive(step *step) error {
 	k := s.columns()
 	step.size = s.first() + k*step.perColumn
@@ -118,7 +116,6 @@ func (s *Scaling) derive(step *step) error {
 	return nil
 }
 
-// config returns the configuration of the mechanism of one pass, for releases of dim elements.
 func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 	privacy, federation := s.study.Privacy, s.study.Federation
 	cfg := dpmech.Config{
@@ -163,7 +160,6 @@ func (s *Scaling) first() int {
 	return 1
 }
 
-// columns returns k, the number of columns.
 func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 
 // Size returns the number of elements of a release, and of the sum of an outcome, in pass number

@@ -16,7 +16,6 @@ type Server struct {
 	open    *pass
 }
 
-// A pass is the open pass, which has no outcome yet.
 type pass struct {
 	Answered []phase.ClientID // clients that have answered, in order
 	Sum      []int64
@@ -69,8 +68,6 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(), nil
 }
 
-// checkSum returns an error if the sum is larger than the sum of the given number of answers can
-// be.
 func (s *step) checkSum(sum []int64, answers int) error {
 	if len(sum) != s.size {
 		return phase.Refuse("a sum of the standardisation has %d elements, want %d", len(sum), s.size)

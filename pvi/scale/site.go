@@ -136,7 +136,6 @@ func (s *Site) contribute(i int, step *step) {
 	}
 }
 
-// mark adds 1 to the count of the bin that contains z.
 func mark(counts []float64, z float64) {
 	if math.IsNaN(z) {
 		counts[0] = z // NaN in the vector, so that the record counts as zero
@@ -160,7 +159,6 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
-// average returns the mean of the contributions of all records.
 func (s *Site) average(step *step) []float64 {
 	mean := s.total(step)
 	for j := range mean {

@@ -9,7 +9,6 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// serverState is the encoding of a Server's state.
 type serverState struct {
 	Version int
 	Scaling phase.Digest
@@ -55,7 +54,6 @@ func (v *serverState) checkOpen(c *Scaling) error {
 	return c.step(v.Passes+1).checkSum(v.Open.Sum, len(v.Open.Answered))
 }
 
-// siteState is the encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Scaling  phase.Digest
@@ -94,7 +92,6 @@ func (s *Site) Restore(state []byte) error {
 	return nil
 }
 
-// elements returns an upper bound on the number of commas in a state of a Server or a Site.
 func (c *Scaling) elements() int {
 	const columnFields = 32
 	n := phase.StateFields + 2*phase.NamesElements(c.roster.Clients)

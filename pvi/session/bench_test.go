@@ -10,7 +10,6 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// wideStudy returns a study with d coefficients and a thousand clients.
 func wideStudy(t testing.TB, d int) *study.Study {
 	t.Helper()
 	var b strings.Builder

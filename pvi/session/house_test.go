@@ -42,7 +42,6 @@ var (
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
 )
 
-// planeRecords returns n records of client m.
 func planeRecords(m, n int) *shard.Records {
 	records := new(shard.Records)
 	for i := range n {
@@ -106,7 +105,6 @@ func (h *house) next() Entry {
 	return h.said[len(h.said)-1]
 }
 
-// say delivers an entry to all sites except those in h.away.
 func (h *house) say(e *Entry) {
 	h.t.Helper()
 	h.said = append(h.said, *e)
@@ -190,14 +188,12 @@ func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try fun
 	}
 }
 
-// flipped returns a copy of b in which byte i is different.
 func flipped(b []byte, i int) []byte {
 	b = slices.Clone(b)
 	b[i] ^= 1
 	return b
 }
 
-// marshal encodes sections as a state.
 func (s *sections) marshal() []byte {
 	b := []byte{stateVersion}
 	for _, part := range s {

@@ -89,7 +89,6 @@ func (e *ending) keep(k *kept) {
 	}
 }
 
-// take copies the outcome from the saved state k to e.
 func (e *ending) take(k *kept) (err error) {
 	if k.Ending != nil {
 		e.outcome, err = wire.ReadOneStepOutcome(k.Ending, e.limits)
@@ -213,8 +212,6 @@ func (s *lastSite) settle(_ int, body []byte) error {
 	return nil
 }
 
-// releases returns the number of releases in the last round: 1 after the client has answered,
-// and 0 before.
 func (s *lastSite) releases() int { return min(s.Releases(), 1) }
 
 func (s *lastSite) save() (pvi.Encoding, error) { return saved(s.Site) }

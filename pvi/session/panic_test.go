@@ -9,7 +9,6 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// faulty is a phase whose answer panics with a record's value.
 type faulty struct{ sitePhase }
 
 func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {

@@ -124,7 +124,6 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// begin sets the protocol of the rounds, whose scale is now known.
 func (c *course) begin(p *pvi.Protocol) { c.protocol, c.digest = p, p.Digest() }
 
 func (c *course) newLimits() wire.Limits {
@@ -138,7 +137,6 @@ func (c *course) newLimits() wire.Limits {
 	return l
 }
 
-// plans returns the number of plans of all phases.
 func (c *course) plans() (n int) {
 	for _, p := range c.phases {
 		n += p.plans()
@@ -184,8 +182,6 @@ func checkSender(client, of pvi.ClientID, number, to int) error {
 	return nil
 }
 
-// misnumbered returns the refusal of a message whose plan number differs from the number in its
-// entry.
 func misnumbered(number int) error {
 	return refuse("message %d of its phase has another number in it", number)
 }

@@ -37,7 +37,8 @@ func numbersFrom(release []byte) int {
 // A client that sends the most harmful release that the server accepts cannot end a study. The
 // worst effects are a rejected round and a useless posterior.
 //
-//abuse:case A13 at most a round is rejected, by a public rule abuse:case A20 no study ends by it
+//abuse:case A13 at most a round is rejected, by a public rule
+//abuse:case A20 no study ends by it
 func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	for name, st := range map[string]*study.Study{
 		"every phase":      everyPhase(t),

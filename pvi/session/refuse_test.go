@@ -63,7 +63,6 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// farOff returns a release whose last number is far larger than any noise.
 func farOff(b []byte) []byte {
 	b = slices.Clone(b)
 	b[len(b)-1] = 0x7f
@@ -252,7 +251,6 @@ func TestFewestInEveryPhase(t *testing.T) {
 	}
 }
 
-// outcomeKind returns the kind of outcomes in the present phase of a site.
 func outcomeKind(s *Site) Kind {
 	_, kind := s.course.phases[len(s.phases)-1].kinds()
 	return kind

@@ -87,7 +87,6 @@ func (t *tally) count(v pvi.Verdict) {
 // Bytes returns the JSON of the result. Equal results have equal bytes.
 func (r *Result) Bytes() ([]byte, error) { return json.Marshal(r) }
 
-// errNotDone is the error for a request of the result before the end of the study.
 var errNotDone = errors.New("the study is not done: some plans have no outcome yet")
 
 // Result returns the result of the study. Every plan must have an outcome.
@@ -98,7 +97,6 @@ func (s *Server) Result() (*Result, error) {
 	return result(s.course, s.phases, s.rounds.Posterior())
 }
 
-// result returns the result of a study for the given natural parameters of q.
 func result[P interface{ report(*Result) error }](c *course, phases []P, natural []float64) (*Result, error) {
 	p := c.protocol
 	r, err := frame(c, phases)
@@ -155,7 +153,6 @@ func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result
 	return r, nil
 }
 
-// count sets the numbers of outcomes of the rounds in the result.
 func (r *Result) count(verdicts tally) {
 	r.Outcomes, r.tally = verdicts.Accepted+verdicts.Rejected+verdicts.Void, verdicts
 }

@@ -55,8 +55,6 @@ func (s *Server) WriteResult(w io.Writer) error {
 	return l.err
 }
 
-// noLists is the JSON of the fields of a result that are lists of names and numbers, if these
-// are empty.
 const noLists = `"names":null,"natural":null,"mean":null,"sd":null`
 
 // A take returns the numbers that a block of coordinates adds to a list, such as its means. part
@@ -82,7 +80,6 @@ func marginals(sd bool) take {
 	}
 }
 
-// lists writes JSON lists piece by piece.
 type lists struct {
 	w    io.Writer
 	some bool // whether the list that is being written has an element
@@ -129,7 +126,6 @@ func (l *lists) names(all *fit.Parameters) {
 	l.close()
 }
 
-// numbers writes one list for each take: the numbers that it returns for all blocks.
 func (l *lists) numbers(s *Server, takes ...take) {
 	l.open()
 	for _, t := range takes {

@@ -9,7 +9,6 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// roundsPhase is the phase of the rounds.
 type roundsPhase struct{ *course }
 
 func (p *roundsPhase) kinds() (plan, outcome Kind) { return Plan, Outcome }
@@ -159,7 +158,6 @@ func (s *roundsSite) quote() (Spent, error) {
 	return s.costOfRounds(before, before+s.site.rounds.Ahead())
 }
 
-// answer answers a plan. If there is an error, only releases whose noise was drawn are charged.
 func (s *roundsSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 	plan, err := wire.ReadPlan(body, s.limits)
 	if err != nil {

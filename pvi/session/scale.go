@@ -13,14 +13,11 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// scalePhase is the phase in which the scale of columns is found.
 type scalePhase struct {
 	*course
 	scaling *scale.Scaling
 }
 
-// addScale adds the scale phase to the course. It returns the study with its columns on the
-// public scale.
 func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	scaling, err := scale.New(c.study, roster)
 	if err != nil {
@@ -47,8 +44,6 @@ func (p *scalePhase) kinds() (plan, outcome Kind) { return ScalePlan, ScaleOutco
 func (p *scalePhase) plans() int                  { return p.scaling.Passes() }
 func (p *scalePhase) section() int                { return scaleSection }
 
-// elements returns the size of the largest release. All passes except the last have the same
-// size.
 func (p *scalePhase) elements() int { return max(p.scaling.Size(1), p.scaling.Size(p.plans())) }
 
 func (p *scalePhase) maxRelease(longest pvi.ClientID) int {

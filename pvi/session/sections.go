@@ -31,7 +31,6 @@ const (
 
 type sections [sectionCount][]byte
 
-// A saver is the state machine of a server or site for one phase.
 type saver interface {
 	// keep writes to k the part of the phase's state that is not in its section. save returns
 	// the section. restore sets a new machine to a section and its part of k.
@@ -84,7 +83,6 @@ func encoded(b []byte) pvi.Encoding {
 	}}
 }
 
-// saved returns the encoded state of a phase's machine.
 func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	b, err := m.MarshalBinary()
 	return encoded(b), err

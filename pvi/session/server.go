@@ -59,10 +59,8 @@ func (s *Server) advance() error {
 	return nil
 }
 
-// phase returns the present phase, which is the last that has begun.
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
 
-// outcomes returns the number of outcomes of all phases.
 func (s *Server) outcomes() (n int) {
 	for _, p := range s.phases {
 		n += p.outcomes()
@@ -130,7 +128,6 @@ func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	return participants, err
 }
 
-// opened returns the phase of an open plan, and the number of the plan within that phase.
 func (s *Server) opened(plan int) (serverPhase, int, error) {
 	if _, ok := s.models[plan]; !ok {
 		return nil, 0, refuse("plan %d is not open", plan)

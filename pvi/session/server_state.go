@@ -8,7 +8,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// serverState is the part of a Server's state that is not in the sections of the phases.
 type serverState struct {
 	Study   study.Digest
 	Planned int
@@ -71,7 +70,6 @@ func (s *Server) restore(parts *sections) error {
 	return s.restorePlans(&v)
 }
 
-// restorePlans restores the open plans.
 func (s *Server) restorePlans(v *serverState) error {
 	if v.Planned < 0 || v.Planned > s.course.plans() || v.Closed < 0 || v.Planned-v.Closed != len(v.Models) {
 		return fmt.Errorf("%d plans made, %d ended and %d open do not go together", v.Planned, v.Closed, len(v.Models))

@@ -68,7 +68,6 @@ func (s *Site) advance() error {
 	return nil
 }
 
-// outcomes returns the number of outcomes, over all phases, that the site has applied.
 func (s *Site) outcomes() (n int) {
 	for _, p := range s.phases {
 		n += p.outcomes()
@@ -146,10 +145,8 @@ func (s *Site) Beyond() map[string]int {
 	return counts
 }
 
-// isOpen returns the index of a plan in s.open, and whether the plan is open.
 func (s *Site) isOpen(plan int) (at int, ok bool) { return slices.BinarySearch(s.open, plan) }
 
-// named adds the client's name to an error.
 func (s *Site) named(err error) error {
 	if err == nil {
 		return nil

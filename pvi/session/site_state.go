@@ -10,7 +10,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// siteState is the part of a Site's state that is not in the sections of the phases.
 type siteState struct {
 	Study   study.Digest
 	Client  pvi.ClientID
@@ -70,7 +69,6 @@ func (s *Site) restore(parts *sections) error {
 	return s.restorePlans(&v)
 }
 
-// restorePlans restores the open plans and the pending plan.
 func (s *Site) restorePlans(v *siteState) error {
 	if v.Planned < 0 || v.Planned > s.course.plans() || !increasing(v.Open, v.Planned) {
 		return errors.New("the open plans are not among those made, or not in order")

@@ -67,8 +67,6 @@ func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return c.public, nil
 }
 
-// each returns a charge for every observer and adjacency. The cost of a charge is the result of
-// event.
 func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
 	var spent Spent
 	for _, view := range c.public.Views() {
@@ -83,7 +81,6 @@ func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.
 	return spent, nil
 }
 
-// costOfRounds returns the cost of the releases from+1 to to in the rounds.
 func (c *course) costOfRounds(from, to int) (Spent, error) {
 	if from == to {
 		return nil, nil

@@ -11,7 +11,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// charged lists studies whose answers are charged in different ways.
 var charged = []struct {
 	name, privacy, inference, federation string
 	overrides                            []study.Override

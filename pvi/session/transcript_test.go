@@ -61,13 +61,10 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// limits are the message limits for the scenarios.
 var limits = wire.Limits{Elements: 1000, Clients: 10, Name: 20}
 
-// names are the clients of scenarios, in order.
 var names = []pvi.ClientID{"alice", "bob", "carol", "dave", "erin"}
 
-// A scene is a coordinator and its clients.
 type scene struct {
 	t   *testing.T
 	out *strings.Builder
@@ -80,7 +77,6 @@ type scene struct {
 	clients map[pvi.ClientID]*client
 }
 
-// A client is a site with its records and its answers.
 type client struct {
 	site    *session.Site
 	records *shard.Records
@@ -111,7 +107,6 @@ func (s *scene) run(d *datadriven.TestData) {
 	command(d)
 }
 
-// begin executes the command "study".
 func (s *scene) begin(d *datadriven.TestData) {
 	count := 3
 	d.MaybeScanArgs(s.t, "clients", &count)
@@ -170,7 +165,6 @@ func (s *scene) save() {
 	s.check(err)
 }
 
-// plan executes the command "plan".
 func (s *scene) plan(*datadriven.TestData) {
 	published := false
 	for {
@@ -196,7 +190,6 @@ func (s *scene) publish(e session.Entry) {
 	}
 }
 
-// catchUp delivers to a client the entries that it has not received.
 func (s *scene) catchUp(name pvi.ClientID) {
 	c := s.clients[name]
 	for !c.away && c.read < len(s.entries) {
@@ -208,7 +201,6 @@ func (s *scene) catchUp(name pvi.ClientID) {
 	}
 }
 
-// describe returns a description of an entry in words.
 func (s *scene) describe(e session.Entry) string {
 	switch e.Kind {
 	case session.Plan:

@@ -29,7 +29,6 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	return dealt
 }
 
-// slice returns the records from to to−1. It does not copy them.
 func (s *Shard) slice(from, to int) *Shard {
 	return &Shard{
 		dim: s.dim, ways: s.ways, steep: s.steep,
@@ -38,7 +37,6 @@ func (s *Shard) slice(from, to int) *Shard {
 	}
 }
 
-// put copies record i of another shard to index at of s.
 func (s *Shard) put(at int, other *Shard, i int) {
 	to, of := s.slice(at, at+1), other.slice(i, i+1)
 	copy(to.x, of.x)

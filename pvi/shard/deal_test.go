@@ -63,7 +63,6 @@ func TestDeal(t *testing.T) {
 	})
 }
 
-// look returns all values of record i of a shard.
 func look(s *shard.Shard, i int) []any {
 	x, y := s.Record(i)
 	levels, slopes := s.Groups(i)

@@ -58,7 +58,6 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// A designer computes regressors and outcomes from decoded rows.
 type designer struct {
 	study        *study.Study
 	coefficients []study.Coefficient

@@ -103,7 +103,6 @@ type decoder struct {
 	counted *study.Column // column that must have whole numbers; nil if there is none
 }
 
-// line returns the line number of the last record that was read.
 func (d *decoder) line() int {
 	line, _ := d.csv.FieldPos(0)
 	return line
@@ -113,7 +112,6 @@ func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.line(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// syntax converts an error of package encoding/csv to an Error.
 func (d *decoder) syntax(err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {

@@ -105,7 +105,6 @@ func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stre
 	return once.Propose(dst, p, src)
 }
 
-// statisticsSource releases the clipped, noisy statistics of a shard.
 type statisticsSource struct {
 	model     *model.Linear
 	shard     *shard.Shard

@@ -14,7 +14,6 @@ func (d *Design) add(index int, value float64) {
 	}
 }
 
-// end ends the current row.
 func (d *Design) end() { d.start = append(d.start, int32(len(d.index))) }
 
 // Len returns the number of rows.

@@ -189,7 +189,6 @@ func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]account
 	return spent, s.propose(dst, p)
 }
 
-// take takes all steps of a visit.
 func (s *DPSVI) take() error {
 	if s.device != nil {
 		return s.visitOnDevice()
@@ -250,7 +249,6 @@ func (s *DPSVI) begin(p Problem) error {
 	return err
 }
 
-// meanField returns the options of the descent in one visit.
 func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimiser) gpu.MeanFieldOptions {
 	return gpu.MeanFieldOptions{
 		Draws: o.Draws, Rate: o.Rate,
@@ -283,7 +281,6 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
-// sum adds the gradients of a batch to the accumulator.
 func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	s.batch = AppendBatch(s.batch[:0], batch)
 	s.at = s.visit.Next(s.normals, s.batch)

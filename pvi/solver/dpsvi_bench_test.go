@@ -56,7 +56,6 @@ func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	return m, [][]float64{outcomes, rows}
 }
 
-// program returns a Program with n records of the model m. columns has their values.
 func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program {
 	t.Helper()
 	table, err := m.Load(n, columns)
@@ -74,7 +73,6 @@ func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program 
 	return p
 }
 
-// sampled returns the mechanism with the given configuration. It fails the test on an error.
 func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 	t.Helper()
 	if c.Adjacency == "" {
@@ -94,8 +92,6 @@ func options(steps int, rate float64) DPSVIOptions {
 	}
 }
 
-// standard returns the problem of a first visit, with a standard normal prior over d
-// coordinates.
 func standard(d int) Problem {
 	natural := make([]float64, 2*d)
 	for i := range d {
@@ -104,7 +100,6 @@ func standard(d int) Problem {
 	return Problem{Family: gaussian.Diagonal(d), Mean: make([]float64, d), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// A stepCase is a model with records and the mean size of a batch.
 type stepCase struct {
 	name    string
 	model   *model.Model
@@ -219,7 +214,6 @@ func TestPrivateStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-// privateStep returns a function that takes one private step of a visit.
 func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) func() error {
 	t.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)

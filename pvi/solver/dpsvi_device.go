@@ -23,7 +23,6 @@ type Accelerator struct {
 	Failed func(error) error
 }
 
-// onDevice has the fields that only a DPSVI with a device needs.
 type onDevice struct {
 	Accelerator
 	records cuda.Records

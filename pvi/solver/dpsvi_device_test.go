@@ -14,7 +14,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// broken is a device on which the named call fails.
 type broken struct{ call string }
 
 var errBurnt = errors.New("it burns")
@@ -49,7 +48,6 @@ func (c onDeviceCase) config(s dpmech.Sampling) dpmech.SampledConfig {
 	return dpmech.SampledConfig{Sampling: s, Records: c.records, Steps: 60, Dim: c.dim, Clip: 0.5, NoiseMultiplier: 2}
 }
 
-// solver returns the solver of the case, which takes its steps on the device of a.
 func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	t.Helper()
 	rate := 1.0

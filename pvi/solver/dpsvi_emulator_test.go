@@ -51,7 +51,6 @@ func TestARestoredVisitOnADevice(t *testing.T) {
 	}
 }
 
-// far returns the largest relative difference between elements of two vectors.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = max(most, math.Abs(x-b[i])/(1+math.Abs(x)))

@@ -82,7 +82,6 @@ func (s *Start) check(sum []int64) error {
 	return nil
 }
 
-// set restores released statistics, or nil if nothing was released.
 func (s *Start) set(sum []int64) {
 	if s != nil {
 		s.sum = sum

@@ -83,7 +83,6 @@ bounds = [-9, 9]
 	return l
 }
 
-// start returns the Start for the records of l, with noise multiplier sigma.
 func (l *line) start(t *testing.T, sigma float64) *Start {
 	t.Helper()
 	g, err := dpmech.NewGaussianSum(dpmech.Config{

@@ -7,7 +7,6 @@ import (
 	"math"
 )
 
-// dpsviState is the state of a [DPSVI].
 type dpsviState struct {
 	Taken     int     // number of steps taken
 	Optimiser []byte  // the optimiser's moments as float64s; NaN and infinities are valid

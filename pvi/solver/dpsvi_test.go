@@ -20,7 +20,6 @@ import (
 
 const testDim = 3
 
-// descent returns a DPSVI for n records of a logistic regression.
 func descent(t testing.TB, n int, c dpmech.SampledConfig, o DPSVIOptions) *DPSVI {
 	t.Helper()
 	m, columns := logistic(t, 200, testDim)
@@ -220,7 +219,6 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	}
 }
 
-// recorder is a schedule that records the numbers of the steps whose size was requested.
 type recorder struct{ asked *[]int }
 
 func (r recorder) Rate(t, steps int) float64 {

@@ -71,7 +71,6 @@ func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) er
 	return nil
 }
 
-// sum adds the gradients of a batch to the accumulator.
 func (g *GradientSum) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	g.batch = AppendBatch(g.batch[:0], batch)
 	g.at.Batch = g.batch

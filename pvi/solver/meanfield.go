@@ -6,7 +6,6 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// mostNewton is the largest number of Newton steps that PooledDiagonal takes.
 const mostNewton = 100
 
 // PooledDiagonal computes the same q as [Pooled] for a diagonal family, by Newton steps in the

@@ -59,7 +59,6 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return fmt.Errorf("%w: the pooled fit still moves after %d steps", ErrDiverged, mostSteps)
 }
 
-// A fit is the state of a pooled fit.
 type fit struct {
 	energy
 	steps    *NaturalGradient

@@ -31,7 +31,6 @@ type Program struct {
 // Gaussian with which q begins.
 type Base struct{ Mean, SD []float64 }
 
-// averagedOver is the number of quasi-random points over which an expectation is averaged.
 const averagedOver = 32
 
 // NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's

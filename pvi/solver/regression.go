@@ -116,7 +116,6 @@ func newWorkspace(k int) *workspace {
 	}
 }
 
-// place sets eta to the predictors at point n of a quadrature rule.
 func (w *workspace) place(rule *quadrature.Rule, n int) {
 	k := len(w.mean)
 	z := rule.Points[n*k : (n+1)*k]

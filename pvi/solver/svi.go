@@ -99,7 +99,6 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 	return c, nil
 }
 
-// takeCavity converts the cavity to the coordinates u.
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
@@ -137,7 +136,6 @@ func (c *climb) triangular() blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: c.d, Stride: c.d, Data: c.root}
 }
 
-// step changes mean and L by one step of Adam.
 func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	clear(c.gradient)
 	pairs := (draws + 1) / 2

@@ -54,7 +54,6 @@ func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	return keys, texts
 }
 
-// called returns the name of the called method or function.
 func called(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -65,7 +64,6 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// firstText returns the first string literal among the first two arguments.
 func firstText(args []ast.Expr) (string, bool) {
 	for _, arg := range args[:min(2, len(args))] {
 		if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {

@@ -195,7 +195,6 @@ func readMixture(s *Study, t *document.Table) {
 	s.Model.Variables = names
 }
 
-// readGroups reads group terms, for example "clinic" or "1 + age | clinic".
 func readGroups(s *Study, t *document.Table) {
 	entries, _ := t.Strings("groups")
 	if f := s.Model.Family; len(entries) > 0 && (f == NeuralNetwork || f == Softmax) {

@@ -13,7 +13,8 @@ import (
 // passes over them, and its errors are short enough to read. An algorithm of quadratic time
 // would take minutes.
 //
-//abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
+//abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
+//abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
 	// many returns as many lines of the given format as fit the largest size.
 	many := func(format string) string {

@@ -116,7 +116,6 @@ func familyNames() []Family {
 	return names
 }
 
-// find returns the description of a family. It is empty for an unknown family.
 func (f Family) find() family {
 	for _, row := range families {
 		if row.name == f {

@@ -147,7 +147,6 @@ func readMixtureSites(p *Propagation, t *document.Table, known bool) {
 	}
 }
 
-// readSepStart reads the q at which the first step computes the records' sites.
 func readSepStart(s *Study, t *document.Table) {
 	p := &s.Inference.Propagation
 	readChoice(t, "start", &p.Start, PriorStart, DrawnStart)
@@ -171,7 +170,6 @@ func readSepStart(s *Study, t *document.Table) {
 	}
 }
 
-// readSiteCoordinates reads the coordinates in which a record's site is clipped.
 func readSiteCoordinates(s *Study, t *document.Table) {
 	published := s.Inference.Descent.Sampling == PublishedSampling
 	if t.Has("coordinates") {

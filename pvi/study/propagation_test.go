@@ -30,7 +30,6 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// clusters is a study with a mixture instead of the regression.
 const clusters = `[study]
 version = 1
 name = "sep"
@@ -53,7 +52,6 @@ delta = 1e-5
 clip = 8.0
 `
 
-// hiddenUnits is a study with a neural network instead of the regression.
 var hiddenUnits = strings.Replace(strings.Replace(sepSource, `family = "probit"`, "family = \"neural-network\"\nhidden = 3", 1), "epsilon", "clip = 2.0\nepsilon", 1)
 
 func set(settings ...string) []Override {

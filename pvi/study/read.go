@@ -263,7 +263,6 @@ func readDamping(s *Study, t *document.Table) {
 	}
 }
 
-// readLocalPrior reads whether a client uses the whole prior or a share of it.
 func readLocalPrior(s *Study, t *document.Table) {
 	in := &s.Inference
 	v, _ := t.Choice("local_prior", "whole", "split")

@@ -29,13 +29,11 @@ const (
 	Pooled Target = "pooled"
 )
 
-// scores reports whether the solver Scoring can fit the model under a privacy unit.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	return ok && !m.general() && len(m.Groups) == 0
 }
 
-// readTargetOfScoring reads the Target of the solver Scoring.
 func readTargetOfScoring(s *Study, t *document.Table) {
 	if s.Inference.Solver != Scoring || s.Privacy.Unit != Client {
 		refuse(t, "target", `is used only with solver = %q and privacy.unit = %q`, Scoring, Client)

@@ -39,7 +39,6 @@ func readSimulation(s *Study, root *document.Table) {
 	}
 }
 
-// readBaseline reads the name of a method that is run instead of the rounds.
 func readBaseline(s *Study, t *document.Table) {
 	readChoice(t, "baseline", &s.Simulation.Baseline, DPSGLD, OneSample, EP, SEP)
 	privacy := s.Privacy
@@ -83,7 +82,6 @@ func inOnePlace(s *Study, t *document.Table) {
 	}
 }
 
-// readFiles reads the name of a file, or a list of names.
 func readFiles(t *document.Table, key string) []string {
 	if v, ok := t.Value(key); ok {
 		if _, isText := v.(string); isText {
@@ -95,7 +93,6 @@ func readFiles(t *document.Table, key string) []string {
 	return names
 }
 
-// readTest reads which records are held out to test the predictions.
 func readTest(s *Study, t *document.Table) {
 	sim := &s.Simulation
 	if share, ok := t.Float("test"); ok {

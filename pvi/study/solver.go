@@ -115,7 +115,6 @@ func refuseUnused(s *Study, t *document.Table) {
 	}
 }
 
-// anyOf returns a list of solvers as text, with their names in the study language.
 func anyOf(solvers []Solver) string {
 	names := make([]string, len(solvers))
 	for i, s := range solvers {

@@ -33,8 +33,6 @@ const (
 	maxSDs    = 100
 )
 
-// readStandardisation reads the options of a private standardisation. It must be called after
-// readPrivacy.
 func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
 	if !wanted {
 		if asked {
@@ -127,7 +125,6 @@ func (s *Study) standardisable(t *document.Table) []int {
 	return columns
 }
 
-// uses reports whether the model uses the column as a number.
 func (s *Study) uses(name string) bool {
 	if !slices.Contains(s.Reads(), s.ColumnIndex(name)) {
 		return false

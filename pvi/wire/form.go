@@ -232,7 +232,6 @@ func (r *reader) ints() []int64 {
 	return v
 }
 
-// real returns the float64 at the beginning of b.
 func (r *reader) real(b []byte) float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(b))
 	if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -22,7 +22,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A codec is the pair of functions that read and write one kind of message.
 type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
@@ -189,7 +188,8 @@ func TestFormByHand(t *testing.T) {
 // A message is refused if it is longer than the study allows, or has a number that is not
 // finite. Lengths are checked before memory is allocated.
 //
-//abuse:case A13 numbers that are not finite are refused where they are read abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
+//abuse:case A13 numbers that are not finite are refused where they are read
+//abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
 func TestBounds(t *testing.T) {
 	plan := &pvi.Plan{Lambda: make([]pvi.Wide, 9), Participants: []pvi.ClientID{"north"}}
 	outcome := &pvi.Outcome{Verdict: pvi.Void}
@@ -274,7 +274,6 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// kindOf returns the kind of an encoded message, or 0 if it has no kind.
 func kindOf(b []byte) Kind {
 	if len(b) < headSize || b[0] != Version || names[Kind(b[1])] == "" {
 		return 0

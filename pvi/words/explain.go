@@ -111,7 +111,6 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// cost returns sentences about where the reader finds the cost of the releases.
 func cost(st *study.Study) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
@@ -154,7 +153,6 @@ func aboutInWords(p fit.Parameter) string {
 	return p.About
 }
 
-// likelihoodInWords returns the likelihood of a record in words.
 func likelihoodInWords(m *fit.Model) string {
 	st := m.Study
 	if st.Model.Family == study.Mixture {

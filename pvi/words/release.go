@@ -9,7 +9,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// public returns sentences about the facts that all parties know.
 func public(p *pvi.Protocol) []string {
 	st := p.Study()
 	out := []string{
@@ -23,7 +22,6 @@ func public(p *pvi.Protocol) []string {
 	return out
 }
 
-// sent returns sentences about the messages of a client.
 func sent(p *pvi.Protocol) []string {
 	st := p.Study()
 	in := st.Inference
@@ -79,7 +77,6 @@ func capital(number string) string {
 	return number
 }
 
-// stays returns sentences about the data that do not leave a client.
 func stays(st *study.Study) []string {
 	if st.Privacy.Unit == study.None {
 		return []string{"The records themselves. What is sent is computed from them without noise, and tells of them."}
@@ -97,7 +94,6 @@ func stays(st *study.Study) []string {
 	return out
 }
 
-// solverInWords returns a description of the algorithm with which a client computes its factor.
 func solverInWords(s study.Solver) string {
 	switch s {
 	case study.NaturalGradient:
@@ -118,7 +114,6 @@ func solverInWords(s study.Solver) string {
 	return "the exact conjugate update"
 }
 
-// sentBySteps returns sentences about the releases of a client that takes private steps.
 func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	in, n, steps := p.Study().Inference, m.Noise(), m.Steps()
 	var out []string
@@ -147,8 +142,6 @@ func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	return out
 }
 
-// sentByParts returns sentences about the releases of a client that divides its records into
-// parts.
 func sentByParts(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Method().Noise()
 	noise := "with Gaussian noise of"

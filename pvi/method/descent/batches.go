@@ -6,7 +6,6 @@ import (
 	"fedpvi/pvi/method/steps"
 )
 
-// batches computes how a client draws batches from its records.
 type batches struct{ *steps.Gradients }
 
 // stated returns the number of records for which the method computes its cost.
@@ -33,7 +32,6 @@ func (b batches) sampling(records int) dpmech.Sampling {
 	return dpmech.Poisson{Rate: b.Steps.Rate}
 }
 
-// size returns the batch size of a client with the given number of records.
 func (b batches) size(records int) int {
 	if b.privateSize() {
 		return b.Steps.Batch

@@ -9,7 +9,6 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client takes its steps on the CPU or on a device.
 type client struct {
 	*steps.Client
 	method *Method

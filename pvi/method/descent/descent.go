@@ -85,7 +85,6 @@ func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 // Start implements [method.Stepped].
 func (m *Method) Start() (*dpmech.GaussianSum, bool) { return m.start, m.start != nil }
 
-// starts returns the number of releases before the first step, 0 or 1.
 func (m *Method) starts() int {
 	if m.start != nil {
 		return 1
@@ -109,7 +108,6 @@ func (m *Method) Event(shares int, adjacency accountant.Adjacency, releases int)
 	return m.eventOf(m.Sampled(), shares, adjacency, releases)
 }
 
-// eventOf returns the cost of a client's first releases if the steps use the given mechanism.
 func (m *Method) eventOf(sampled *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.start == nil || releases == 0 {
 		return steps.EventOf(sampled, shares, adjacency, releases)

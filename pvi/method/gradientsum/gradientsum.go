@@ -46,7 +46,6 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// sampling returns how clients draw batches from their records, for any number of records.
 func (m *Method) sampling(int) dpmech.Sampling {
 	if rate := m.gradients.Steps.Rate; rate < 1 {
 		return dpmech.Poisson{Rate: rate}
@@ -54,7 +53,6 @@ func (m *Method) sampling(int) dpmech.Sampling {
 	return dpmech.FullBatch{}
 }
 
-// newDescent returns the gradient descent that the server and every client run.
 func newDescent(g *steps.Gradients) (*solver.SumDescent, error) {
 	none, err := g.Model.Records(shard.Design(g.Study, new(shard.Records)), 1)
 	if err != nil {

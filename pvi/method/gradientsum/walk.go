@@ -44,7 +44,6 @@ func (w *walk) draw(number int) []float64 {
 	return w.epsilon
 }
 
-// query returns the request for the gradients of a plan, at the θ of the plan's step.
 func (w *walk) query(number int) *gpu.Query { return w.descent.Query(w.state, w.draw(number)) }
 
 // Step implements [method.Walk].
@@ -111,7 +110,6 @@ func (w *walk) to(state []float64, averaged bool) method.Move {
 	return m
 }
 
-// A move is a [method.Move] that sets λ and the state of the descent.
 type move struct {
 	walk           *walk
 	state          []float64

@@ -58,7 +58,6 @@ func (m *Method) Forecast() method.Forecast {
 	return f
 }
 
-// count returns K, the number of parts.
 func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
 
 // virtual reports whether each part has a factor of its own, like a client.
@@ -143,7 +142,6 @@ func (c *client) deal(src *dpmech.Stream) error {
 	return nil
 }
 
-// partSolver returns the solver of one part.
 func (m *Method) partSolver(s *shard.Shard) (solver.Solver, error) {
 	in := m.Study.Inference
 	times := 1.0
@@ -160,7 +158,6 @@ func (m *Method) partSolver(s *shard.Shard) (solver.Solver, error) {
 	return solver.New(in.Solver, in.Ascent, solver.Times(l, times))
 }
 
-// add adds the clipped changes that the parts propose to the client's sum.
 func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 	c.sum.Reset()
 	if err := c.deal(src); err != nil {
@@ -224,7 +221,6 @@ func (c *client) change(t *method.Task) []float64 {
 	return c.target
 }
 
-// keep returns the slice in which the clipped change of part k is stored.
 func (c *client) keep(k int) []int64 {
 	if c.proposed == nil {
 		return c.kept

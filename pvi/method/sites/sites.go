@@ -71,7 +71,6 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// derive returns the description of the steps, with the settings that the study does not give.
 func derive(s *method.Setting) (*method.Steps, error) {
 	in, nominal := s.Study.Inference, s.Study.Federation.NominalRecords
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Propagation.StepSize, InitialSD: in.Descent.InitialSD, Epoch: 1}
@@ -139,7 +138,6 @@ func stated(s *method.Setting) int {
 	return s.Study.Federation.MaxRecords
 }
 
-// sampling returns how a client draws batches from its records.
 func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	switch {
 	case isPublished(s):
@@ -204,7 +202,6 @@ func drawnStart(s *method.Setting) []float64 {
 	return at
 }
 
-// newOptions computes the options of the clients' solver.
 func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	d, how := m.Steps(), m.Study.Inference.Propagation
 	o := ep.SEPOptions{

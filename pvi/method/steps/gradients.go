@@ -122,7 +122,6 @@ func CheckTotal(d *method.Steps, rounds int) error {
 	return nil
 }
 
-// deriveBatch sets the batch size and rate if batches have a fixed size.
 func (g *Gradients) deriveBatch() error {
 	if g.Study.Inference.Descent.Sampling == study.PoissonSampling {
 		return nil
@@ -137,7 +136,6 @@ func (g *Gradients) deriveBatch() error {
 	return nil
 }
 
-// pace returns the pace for the study's nominal number of records.
 func (g *Gradients) pace() pace {
 	switch n := g.Study.Federation.NominalRecords * g.Clients; {
 	case n == 0:

@@ -8,7 +8,6 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A reader turns bytes into an arbitrary program.
 type reader struct{ data []byte }
 
 func (r *reader) byte() int {
@@ -20,7 +19,6 @@ func (r *reader) byte() int {
 	return int(b)
 }
 
-// int returns a small number, or a number from a list of values that often cause errors.
 func (r *reader) int() int {
 	b := r.byte()
 	odd := []int{-1, math.MaxInt, math.MinInt, 1 << 20, 1 << 32, MaxConstants, 257, 1000}

@@ -107,7 +107,6 @@ func newIndex(l *list) *index {
 	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // At least half of the slots stay empty.
 }
 
-// add adds name i of the list, and reports whether no equal name was added before.
 func (x *index) add(i int) bool {
 	name := x.list.at(i)
 	last := uint64(len(x.slot) - 1)

@@ -82,7 +82,6 @@ func (v *Verified) nodes() error {
 	return nil
 }
 
-// typed has the shape, the phase and the other properties of a node that the verifier derives.
 type typed struct {
 	phase    Phase
 	shape    Shape
@@ -143,7 +142,6 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 	}
 }
 
-// bridge returns the properties of a node that reads parameters for each record.
 func (v *Verified) bridge(n *Node) (typed, error) {
 	t := n.Args[0]
 	if n.Op == Linear {
@@ -204,8 +202,6 @@ func (v *Verified) likelihood() error {
 	return nil
 }
 
-// phase returns the join of the phases of the nodes args, or an error if the phases have no
-// join.
 func (v *Verified) phase(args []int) (Phase, error) {
 	phase := Fixed
 	for _, a := range args {

@@ -49,7 +49,6 @@ func name(what, s string) error {
 	return nil
 }
 
-// once returns an error if the name s is invalid or in seen, and adds it to seen.
 func once(what, s string, seen map[string]bool) error {
 	if err := name(what, s); err != nil {
 		return err
@@ -241,7 +240,6 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 	return nil
 }
 
-// prediction returns an error if the prediction reads the outcome.
 func (v *Verified) prediction() error {
 	q := v.program.Prediction
 	if q.Kind == NoPrediction {
@@ -278,5 +276,4 @@ func (p Program) clone() Program {
 	return c
 }
 
-// clip shortens a name for an error message.
 func clip(s string) string { return s[:min(len(s), 64)] }

@@ -89,7 +89,6 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	}
 }
 
-// mendStick is the backward pass of breakStick.
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
 	left := x[k] * adj[k] // adjoint of the log of the remaining length

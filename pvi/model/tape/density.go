@@ -27,7 +27,6 @@ var kernels = map[ir.Density]func(t *term, s *scratch){
 	ir.BernoulliProbit: bernoulliProbit, ir.PoissonLog: poissonLog, ir.NegBinomialLog: negBinomialLog,
 }
 
-// scratch has slices for intermediate results, with one element for each lane.
 type scratch struct{ one, two []float64 }
 
 func (m *Machine) densityForward(i, n int) {

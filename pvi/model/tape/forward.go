@@ -78,7 +78,6 @@ func unary(op ir.Op, dst, x []float64) {
 	}
 }
 
-// slow has the elementwise functions that are computed one lane at a time.
 var slow = map[ir.Op]func(float64) float64{
 	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
 	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },
@@ -115,7 +114,6 @@ func binary(op ir.Op, dst, a, b []float64) {
 	}
 }
 
-// reduce sums the elements of node a, or their exponentials.
 func (m *Machine) reduce(op ir.Op, dst []float64, a, n int) {
 	value, size := m.Value[a], m.size[a]
 	if op == ir.LogSumExp {

@@ -81,7 +81,6 @@ func (m *Machine) partials(i int) [][]float64 {
 	return out
 }
 
-// spread writes the elements of values into all lanes of node i.
 func (m *Machine) spread(i int, values []float64) {
 	dst := m.Value[i]
 	for e, x := range values {

@@ -99,5 +99,4 @@ func (s *Shared) prior(p *ir.Prior) (total float64) {
 	return total
 }
 
-// argument returns element e of node i, or the only element if the node is a scalar.
 func (s *Shared) argument(i, e int) float64 { return s.Value[i][min(e, s.size[i]-1)] }

@@ -125,7 +125,6 @@ func isBridge(op ir.Op) bool {
 	return false
 }
 
-// load copies the values of data node i at the present rows into lanes.
 func (r *Records) load(i int) {
 	values, size := r.table.Nodes[i], r.size[i]
 	dst := r.Value[i]

@@ -80,7 +80,6 @@ func (s *Shared) Set(theta []float64) {
 	}
 }
 
-// free returns the part of an unconstrained vector that belongs to parameter i.
 func (s *Shared) free(theta []float64, i int) []float64 {
 	o := s.offset[i]
 	return theta[o : o+s.v.Program().Parameters[i].Free()]

@@ -44,8 +44,6 @@ func (r *Records) planSweep() {
 	}
 }
 
-// lend returns the slice that node i can share with its argument j, or nil if they cannot share
-// one.
 func (r *Records) lend(i, j int) []float64 {
 	n := &r.nodes[i]
 	switch {
@@ -70,7 +68,6 @@ func (r *Records) settle(i int, whole bool, shared []bool) {
 	}
 }
 
-// uses returns how often each node is an argument of a computed node.
 func (r *Records) uses() []int {
 	uses := make([]int, len(r.nodes))
 	for _, i := range r.order {

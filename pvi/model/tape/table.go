@@ -120,7 +120,6 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// fixedProduct computes node i, the product of a constant matrix and a vector of the row.
 func (m *Machine) fixedProduct(i int) {
 	table, x := m.nodes[i].Args[0], m.nodes[i].Args[1]
 	if m.nodes[i].Op == ir.Linear {

@@ -35,7 +35,6 @@ func DotRows(dst, x []float64, rows []int32, v []float64) {
 	}
 }
 
-// dotFoursOneByOne is like dotFours, but computes the rows one by one.
 func dotFoursOneByOne(dst, x []float64, rows []int32, v []float64) int {
 	d, l := len(v), 0
 	for ; l+4 <= len(rows); l += 4 {
@@ -88,7 +87,6 @@ func dotTwoStrands(a, v []float64) float64 {
 	return s + t
 }
 
-// axpy adds c·x to dst.
 func axpy(dst []float64, c float64, x []float64) {
 	x = x[:len(dst)]
 	for l := range dst {
