@@ -98,7 +98,7 @@ func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoint
 
 // learned returns the belief after a release of the counts of norms between the edges, whose
 // noise has the given sd.
-func (s stretch) learned(norms, counts []float64, clip, sd, records float64) stretch {
+func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
 		var squares float64
@@ -110,7 +110,6 @@ func (s stretch) learned(norms, counts []float64, clip, sd, records float64) str
 			gap := counts[n] - expected*records
 			squares += gap * gap
 		}
-		slack := stretchSlack * records
 		s.logs[i] = stretchMemory*s.logs[i] - squares/(2*(sd*sd+slack*slack))
 	}
 	return s

@@ -171,10 +171,24 @@ func (u *update) corrected(b, surprise *mat.SymDense, v float64) *mat.SymDense {
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
-// positive returns X with its eigenvalues in units of A Aᵀ made positive: those below .3 are bent
-// up softly, to .01 at least.
-func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix) *mat.SymDense {
-	const bend, least = 0.3, 0.01
+// bend returns the size, in units of the guess, below which eigenvalues of the belief are little but
+// noise: the largest eigenvalue that noise alone would have, and at most .3.
+func (u *update) bend() float64 {
+	l := slices.Max(u.values)
+	v := u.spread(0.5) * l * l
+	left := math.Sqrt(v/(v+u.sd*u.sd)) * u.sd // sd of an element after the update
+	return min(0.3, left/l*math.Sqrt(float64(len(u.values))))
+}
+
+// hiddenRange is the range, as a ratio, over which a draw spreads an eigenvalue that noise hides.
+const hiddenRange = 10
+
+// positive returns X with its eigenvalues in units of A Aᵀ made positive: those below bend are
+// raised softly, to a thirtieth of it at least. If random standard normal numbers are given, one
+// for each eigenvalue, an eigenvalue that the noise hides may be smaller: its logarithm is spread
+// evenly, since the release says only that it is below the noise.
+func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, random []float64) *mat.SymDense {
+	least := bend / 30
 	var eigen mat.EigenSym
 	if !eigen.Factorize(congruent(inverse, x), true) {
 		panic(notFinite{})
@@ -184,7 +198,11 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix) *mat.SymDense {
 	values := eigen.Values(nil)
 	for i, e := range values {
 		if e <= bend {
+			hidden := 1 - max(e, 0)/bend
 			e = bend * math.Exp(e/bend-1)
+			if random != nil {
+				e *= math.Exp(-hidden * math.Log(hiddenRange) * special.Phi(random[i]))
+			}
 		}
 		values[i] = max(e, least)
 	}
@@ -197,7 +215,7 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))
 	a := cholesky(guess)
-	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), 0), a, solved(a))
+	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), 0), a, solved(a), u.bend(), nil)
 	root := solved(s.guess(s.weights(r.at), nil))
 	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0.5)}
 }
@@ -210,7 +228,7 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	u, weights := s.newUpdate(r), s.weights(r.at)
 	d := s.Dim()
 	draws := make([]*mat.SymDense, curvatureDraws)
-	one := diagonal(d, func(int) float64 { return 1 })
+	one, bend := diagonal(d, func(int) float64 { return 1 }), u.bend()
 	for n := range draws {
 		z := s.normals(1+2*packedSize(d)+2*len(s.columns), "curvatures", n)
 		v := u.spread(special.Phi(z[0]))
@@ -224,7 +242,7 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 		if err := inverse.Inverse(&a); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
 			panic(notFinite{})
 		}
-		draws[n] = congruent(r.units, positive(x, &a, &inverse))
+		draws[n] = congruent(r.units, positive(x, &a, &inverse, bend, s.normals(d, "hidden", n)))
 	}
 	return draws
 }

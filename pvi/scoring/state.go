@@ -19,7 +19,6 @@ type State struct {
 	madeUp    *madeUp
 	curvature curvature
 	stretch   stretch
-	damp      float64 // by which steps are shortened; at least 1
 	path      []observation
 
 	mu    sync.Mutex
@@ -36,7 +35,7 @@ type sum struct {
 
 // Begin returns the state before the first round.
 func (p *Problem) Begin() *State {
-	s := &State{Problem: p, theta: slices.Clone(p.mean), margins: p.newMargins(), damp: 1}
+	s := &State{Problem: p, theta: slices.Clone(p.mean), margins: p.newMargins()}
 	s.madeUp = s.margins.madeUp()
 	s.curvature = curvature{seen: plus(term{1, diagonal(p.Dim(), func(int) float64 { return 1 })}), variance: firstVariance}
 	s.posterior = mixture{s.theta, plus(term{1, diagonal(p.Dim(), func(i int) float64 { return p.sd[i] * p.sd[i] })})}
@@ -199,7 +198,7 @@ func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opene
 func (s *State) step(o *opened) *State {
 	next := &State{
 		Problem: s.Problem, theta: s.theta, posterior: s.posterior, margins: s.margins, madeUp: s.madeUp,
-		curvature: s.curvature, stretch: s.stretch, damp: s.damp, path: s.path,
+		curvature: s.curvature, stretch: s.stretch, path: s.path,
 	}
 	if o.sizes[marginBlock] > 0 {
 		next.margins = s.margins.learned(o.values[marginBlock], o.sd[marginBlock])
@@ -233,32 +232,38 @@ func (s *State) takeScores(o *opened) {
 		// Clients that did not answer have scores of their own.
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
-	if len(s.path) > 0 {
-		s.slowDown(&s.path[len(s.path)-1], &now, lambda)
-	}
 	s.path = append(slices.Clone(s.path), now)
 	s.posterior = s.observe(s.path, s.theta, []*mat.SymDense{lambda})
 	progress := float64(o.round-1) / float64(max(1, s.Rounds-2))
-	length := (0.5 + 0.2*progress) / s.damp
+	length := (0.5 + 0.2*progress) / s.damping(lambda)
 	s.theta = slices.Clone(s.theta)
 	for i, x := range s.posterior.mean {
 		s.theta[i] += length * (x - s.theta[i])
 	}
-	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], s.Records)
+	// So many clipped records, all pointing one way, would move the sum as much as the noise.
+	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
+	slack := min(stretchSlack*s.Records, unnoticed)
+	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
 }
 
-// slowDown shortens steps if the curvature along the last step is surely above the belief, as
-// with columns that are strongly correlated.
-func (s *State) slowDown(last, now *observation, lambda *mat.SymDense) {
+// damping returns the factor by which steps are shortened: above 1 if the curvature along an
+// earlier step is surely above the belief λ, as with columns that are strongly correlated before
+// a curvature was released.
+func (s *State) damping(lambda *mat.SymDense) float64 {
 	const most = 50
-	moved := minus(now.theta, last.theta)
-	expected := dot(moved, apply(lambda, moved))
-	if !(expected > 0) {
-		return
+	damping := 1.0
+	for i := range s.path[1:] {
+		last, now := &s.path[i], &s.path[i+1]
+		moved := minus(now.theta, last.theta)
+		expected := dot(moved, apply(lambda, moved))
+		if !(expected > 0) {
+			continue
+		}
+		ratio := -dot(moved, minus(now.sum, last.sum)) / expected
+		sd := math.Sqrt(dot(moved, apply(plus(term{1, now.noise}, term{1, last.noise}), moved))) / expected
+		damping = max(damping, min(ratio-2*sd, most)/2)
 	}
-	ratio := -dot(moved, minus(now.sum, last.sum)) / expected
-	sd := math.Sqrt(dot(moved, apply(plus(term{1, now.noise}, term{1, last.noise}), moved))) / expected
-	s.damp = max(s.damp, min(ratio-2*sd, most)/2)
+	return damping
 }
 
 // finish computes the posterior after the last round, from the last three quarters of the sums of
