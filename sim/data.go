@@ -77,6 +77,16 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
+// Records returns the records of a simulated study as [NewPlay] deals them to clients, and those
+// that it holds out, or nil if there are none.
+func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records, err error) {
+	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.holders, c.test, nil
+}
+
 // design returns the held-out records in the form for the model, or nil if there are none.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {

@@ -92,13 +92,20 @@ func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Recor
 	if m.General() {
 		return records, drawGeneral(m, records, local, r)
 	}
+	DrawOutcomes(m, records, local, r)
+	return records, nil
+}
+
+// DrawOutcomes replaces the outcomes of records by draws from the likelihood at θ. The model must
+// be a regression.
+func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
+	st := m.Study
 	outcome := st.ColumnIndex(st.Model.Outcome)
 	column := &st.Columns[outcome]
 	design := shard.Design(st, records)
 	for i := range records.Len() {
-		records.Row(i)[outcome] = drawOutcome(m, column, design, i, local, r)
+		records.Row(i)[outcome] = drawOutcome(m, column, design, i, theta, r)
 	}
-	return records, nil
 }
 
 // drawValue draws a value of a column from a uniform distribution, or from a normal distribution

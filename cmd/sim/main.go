@@ -35,6 +35,7 @@ The coordinator and the clients use the same file.
 
   sim deal  study.toml      a file of records per client, to try a real network
   sim privacy ...           the privacy calculator: noise, ε, and their meaning
+  sim truth                 a bank of federations, to check that intervals are true
   sim audit                 attacks on this program, to check its privacy claims
   sim doctor                processor and GPUs, and their speed`
 
@@ -50,6 +51,7 @@ type commands struct {
 
 	Deal dealCommand `cmd:"" help:"Write the records of each client to a file of its own."`
 
+	Truth   truthCommand   `cmd:"" help:"Check over a bank of federations that intervals are true."`
 	Audit   auditCommand   `cmd:"" help:"Attack this program, to check that it keeps its privacy claims."`
 	Privacy privacyCommand `cmd:"" help:"Compute the cost of noise, or the noise for a budget."`
 	Doctor  doctorCommand  `cmd:"" help:"Measure the processor and the GPUs of this machine."`

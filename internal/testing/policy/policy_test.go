@@ -104,7 +104,7 @@ var floors = [][]string{
 	{"sim", "sim/calculator"},
 	{"sim/audit", "sim/baseline", "sim/autoencoder"},
 	{"sim/report"},
-	{"sim/sweep", "sim/tune"},
+	{"sim/sweep", "sim/tune", "sim/truth"},
 	{"client/ledger", "coordinator/store", "coordinator/bundle"},
 	{"coordinator", "client"},
 	{"coordinator/admin"},

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fedpvi/sim/report"
+	"fedpvi/sim/truth"
+)
+
+type truthCommand struct {
+	Cells        string `help:"Cells to play, by number and by property, as in 1-40 or records<=20000,family=logistic. Default: all." placeholder:"CELLS"`
+	Replications int    `help:"Number of replications of a cell, with consecutive seeds." default:"1" placeholder:"N"`
+	Seed         uint64 `help:"First seed. Seeds below 1000 are for choosing constants, seeds from 10000 on for reporting." default:"10000"`
+	Out          string `help:"File of results, a line of JSON for each cell. Cells that it has with the same seed are not played again." default:"runs/truth.jsonl" placeholder:"FILE"`
+	Jobs         int    `help:"Cells that are played at a time; the results do not depend on it. Default: all cores." default:"0"`
+	List         bool   `help:"Print the cells and stop."`
+	Quiet        bool   `short:"q" help:"Show no progress."`
+}
+
+func (truthCommand) Help() string {
+	return `The command plays a bank of federations with default settings and measures whether their
+intervals are true: against the truth, the fit of the pooled records, and an ideal release.
+docs/use/uncertainty.md explains the table and has what was measured.
+
+Examples:
+
+  sim truth --cells 1-40 --list                    the first tenth of the bank
+  sim truth --cells 1-40                           play it
+  sim truth --cells 'records<=20000,coefficients<=30' --replications 4
+  sim truth --cells 'family=poisson,unit=record' --seed 1 --out runs/choosing.jsonl
+  sim truth --cells 401-418                        public data sets, in FEDPVI_DATA
+  sim truth --seed 10004 --replications 4          four more of every cell
+  sim truth --replications 0                       the table of what is there
+
+Run the same command again to continue after a stop. Properties are set, family, records,
+coefficients, clients, split, epsilon, unit, columns, bounds and scale. Conditions are =, !=,
+<= and >=; all of them must hold. Of seeds for choosing and for reporting, use one file each.`
+}
+
+func (c *truthCommand) Run(ctx context.Context) error {
+	if c.Replications < 0 {
+		return fmt.Errorf("--replications %d: give a number of at least 0", c.Replications)
+	}
+	cells, err := truth.Select(truth.Cells(), c.Cells)
+	if err != nil {
+		return err
+	}
+	if c.List {
+		return truth.List(os.Stdout, cells)
+	}
+	if c.Replications > 0 {
+		if err := c.play(ctx, cells); err != nil {
+			return err
+		}
+	}
+	outcomes, err := truth.Read(c.Out)
+	if err != nil {
+		return err
+	}
+	return truth.Write(os.Stdout, truth.Summarise(truth.Of(outcomes, cells)))
+}
+
+func (c *truthCommand) play(ctx context.Context, cells []truth.Cell) error {
+	if err := os.MkdirAll(filepath.Dir(c.Out), 0o777); err != nil {
+		return err
+	}
+	progress := report.NewProgress(os.Stderr, c.Quiet)
+	began := time.Now()
+	err := truth.Run(ctx, truth.Options{
+		Cells: cells, Replications: c.Replications, Seed: c.Seed, Jobs: cores(c.Jobs), Out: c.Out,
+		Clock: func() float64 { return time.Since(began).Seconds() },
+		Progress: func(done, of int, cell *truth.Cell) {
+			progress.Update("cell", done, of, func() string { return fmt.Sprint(cell.Number) })
+		},
+	})
+	if err != nil {
+		progress.Interrupt()
+	}
+	return err
+}

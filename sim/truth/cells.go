@@ -1,0 +1,309 @@
+package truth
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"fedpvi/pvi/study"
+)
+
+// A Cell is a kind of federation.
+type Cell struct {
+	Number int    `json:"number"` // from 1
+	Set    string `json:"set"`    // name of a public data set; empty for made-up records
+
+	Family       string     `json:"family"`
+	Records      int        `json:"records"`      // of all clients
+	Coefficients int        `json:"coefficients"` // of one predictor, with the intercept
+	Clients      int        `json:"clients"`
+	Split        string     `json:"split"`
+	Epsilon      float64    `json:"epsilon"` // of a client's releases, with δ = 1e-5, or 1e-6 for 200,000 records; 0 for next to no noise
+	Unit         study.Unit `json:"unit"`
+	Columns      string     `json:"columns"`
+	Bounds       string     `json:"bounds"`
+	Scale        string     `json:"scale"`
+}
+
+// A factor is a property of a cell with its levels.
+type factor struct {
+	name   string
+	levels []string
+}
+
+// factors are the properties that the covering design combines.
+var factors = []factor{
+	{"family", []string{"linear", "linear-learned", "robust", "logistic", "probit", "softmax", "poisson", "poisson-overdispersed", "negative-binomial", "negative-binomial-poisson"}},
+	{"records", []string{"400", "2000", "20000", "200000"}},
+	{"coefficients", []string{"3", "10", "30", "100"}},
+	{"clients", []string{"1", "3", "10", "100"}},
+	{"split", []string{"balanced", "one-large", "labels", "heterogeneous"}},
+	{"epsilon", []string{"0.3", "1", "3", "10", "off"}},
+	{"unit", []string{"record", "client"}},
+	{"columns", []string{"independent", "correlated", "heavy", "rare", "levels"}},
+	{"bounds", []string{"tight", "wide"}},
+	{"scale", []string{"scaled", "raw"}},
+}
+
+// Names returns the names of a cell's properties.
+func Names() []string {
+	names := []string{"set"}
+	for _, f := range factors {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Level returns the level of the property with a name.
+func (c *Cell) Level(name string) string {
+	switch name {
+	case "set":
+		return c.Set
+	case "family":
+		return c.Family
+	case "records":
+		return strconv.Itoa(c.Records)
+	case "coefficients":
+		return strconv.Itoa(c.Coefficients)
+	case "clients":
+		return strconv.Itoa(c.Clients)
+	case "split":
+		return c.Split
+	case "epsilon":
+		if c.Epsilon == 0 {
+			return "off"
+		}
+		return fmt.Sprint(c.Epsilon)
+	case "unit":
+		return string(c.Unit)
+	case "columns":
+		return c.Columns
+	case "bounds":
+		return c.Bounds
+	default:
+		return c.Scale
+	}
+}
+
+// String returns the levels of the cell in one line.
+func (c *Cell) String() string {
+	if c.Set != "" {
+		return fmt.Sprintf("%s, ε = %s", c.Set, c.Level("epsilon"))
+	}
+	var levels []string
+	for _, f := range factors {
+		levels = append(levels, c.Level(f.name))
+	}
+	return strings.Join(levels, " ")
+}
+
+// A row is a combination of levels, one index for every factor.
+type row []int
+
+// cell returns the cell with the levels of a row.
+func (r row) cell() Cell {
+	at := func(name string) string {
+		i := slices.IndexFunc(factors, func(f factor) bool { return f.name == name })
+		return factors[i].levels[r[i]]
+	}
+	count := func(name string) int {
+		n, _ := strconv.Atoi(at(name))
+		return n
+	}
+	epsilon, _ := strconv.ParseFloat(at("epsilon"), 64)
+	return Cell{
+		Family: at("family"), Records: count("records"), Coefficients: count("coefficients"), Clients: count("clients"),
+		Split: at("split"), Epsilon: epsilon, Unit: study.Unit(at("unit")), Columns: at("columns"), Bounds: at("bounds"), Scale: at("scale"),
+	}
+}
+
+// These limits exclude cells that cannot be or that take too long.
+const (
+	mostWork     = 2.5e9 // records × (coefficients of all predictors)², of which a fit of the pooled records takes some multiple
+	leastMany    = 10    // clients in a study that protects a whole client
+	mostOfClient = 10    // coefficients in such a study, whose posterior takes time in proportion to the sixth power
+)
+
+// possible reports whether a cell can be played.
+func (c *Cell) possible() bool {
+	d := c.Coefficients * c.model().predictors
+	switch {
+	case c.Clients == 1 && c.Split != "balanced":
+		return false
+	case c.Unit == study.Client && (c.Clients < leastMany || d > mostOfClient):
+		return false
+	case c.Columns == "rare" && c.model().measured():
+		return false
+	}
+	return float64(c.Records)*float64(d)*float64(d) <= mostWork
+}
+
+// size is the number of cells of the design.
+const size = 400
+
+// Cells returns the cells of the bank: the covering design, and then the public data sets.
+func Cells() []Cell { return slices.Clone(bank()) }
+
+var bank = sync.OnceValue(func() []Cell {
+	cells := design()
+	for _, set := range sets {
+		for _, epsilon := range []float64{1, 3} {
+			cells = append(cells, Cell{Set: set, Epsilon: epsilon, Unit: study.Record})
+		}
+	}
+	for i := range cells {
+		cells[i].Number = i + 1
+	}
+	return cells
+})
+
+// design returns a covering design by greedy choice. Each cell is the one of many random cells
+// that has the most combinations of levels which no earlier cell has: first pairs, until every
+// possible pair occurs, then triples. So the first cells are a smaller design of the same kind.
+func design() []Cell {
+	var rows []row
+	open := map[string]bool{} // pairs that can occur and do not yet
+	each(make(row, 0, len(factors)), func(r row) {
+		rows = append(rows, slices.Clone(r))
+		r.combinations(2, func(key string) { open[key] = true })
+	})
+	r := rand.New(rand.NewPCG(1, 1))
+	r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	seen := map[string]bool{} // triples that occur
+	var cells []Cell
+	for next := 0; len(cells) < size; {
+		best, pairs, triples := row(nil), -1, -1
+		for tried := 0; tried < candidates || len(open) > 0 && pairs == 0 && tried < len(rows); tried++ {
+			one := rows[next%len(rows)]
+			next++
+			news, more := 0, 0
+			one.combinations(2, func(key string) { news += count(open[key]) })
+			if news < pairs {
+				continue
+			}
+			one.combinations(3, func(key string) { more += count(!seen[key]) })
+			if news > pairs || more > triples {
+				best, pairs, triples = one, news, more
+			}
+		}
+		best.combinations(2, func(key string) { delete(open, key) })
+		best.combinations(3, func(key string) { seen[key] = true })
+		cells = append(cells, best.cell())
+	}
+	return cells
+}
+
+// candidates is the number of random cells from which the next one is chosen.
+const candidates = 100
+
+// each calls do with every possible combination of levels that begins with r.
+func each(r row, do func(row)) {
+	if len(r) == len(factors) {
+		if c := r.cell(); c.possible() {
+			do(r)
+		}
+		return
+	}
+	for i := range factors[len(r)].levels {
+		each(append(r, i), do)
+	}
+}
+
+// combinations calls do with a key for every combination of n levels of the row.
+func (r row) combinations(n int, do func(key string)) {
+	key := make([]byte, 0, 2*n)
+	var from func(first, n int)
+	from = func(first, n int) {
+		if n == 0 {
+			do(string(key))
+			return
+		}
+		for f := first; f+n <= len(r); f++ {
+			key = append(key, byte(f), byte(r[f]))
+			from(f+1, n-1)
+			key = key[:len(key)-2]
+		}
+	}
+	from(0, n)
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Select returns the cells that a selection names. It is a list, separated by commas, of numbers
+// and ranges of numbers ("1-40"), of which one must hold, and of conditions on properties, which
+// must all hold: "records<=20000", "family=logistic", "set!=". An empty selection names all.
+func Select(cells []Cell, selection string) ([]Cell, error) {
+	var ranges [][2]int
+	var conditions []func(*Cell) bool
+	for part := range strings.SplitSeq(selection, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if condition, err := parseCondition(part); err != nil {
+			return nil, err
+		} else if condition != nil {
+			conditions = append(conditions, condition)
+			continue
+		}
+		first, last, found := strings.Cut(part, "-")
+		if !found {
+			last = first
+		}
+		a, errA := strconv.Atoi(first)
+		b, errB := strconv.Atoi(last)
+		if errA != nil || errB != nil || a < 1 || b < a || b > len(cells) {
+			return nil, fmt.Errorf(`--cells %s: write numbers from 1 to %d, ranges as in 1-40, and conditions as in "records<=20000"`, part, len(cells))
+		}
+		ranges = append(ranges, [2]int{a, b})
+	}
+	var chosen []Cell
+	for _, c := range cells {
+		in := len(ranges) == 0 || slices.ContainsFunc(ranges, func(r [2]int) bool { return r[0] <= c.Number && c.Number <= r[1] })
+		for _, holds := range conditions {
+			in = in && holds(&c)
+		}
+		if in {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("--cells %s: no cell is like that", selection)
+	}
+	return chosen, nil
+}
+
+// parseCondition returns a condition on a property, or nil if the text is none.
+func parseCondition(text string) (func(*Cell) bool, error) {
+	for _, op := range []string{"<=", ">=", "!=", "="} {
+		name, level, found := strings.Cut(text, op)
+		if !found {
+			continue
+		}
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("--cells %s: %q is none of %s", text, name, strings.Join(Names(), ", "))
+		}
+		limit, err := strconv.ParseFloat(level, 64)
+		switch op {
+		case "=":
+			return func(c *Cell) bool { return c.Level(name) == level }, nil
+		case "!=":
+			return func(c *Cell) bool { return c.Level(name) != level }, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--cells %s: %q is no number", text, level)
+		}
+		return func(c *Cell) bool {
+			x, err := strconv.ParseFloat(c.Level(name), 64)
+			return err == nil && (op == "<=" && x <= limit || op == ">=" && x >= limit)
+		}, nil
+	}
+	return nil, nil
+}

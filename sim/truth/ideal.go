@@ -1,0 +1,152 @@
+package truth
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// clips are the quantiles of norms among which the clip of the ideal release is chosen.
+var clips = []float64{.5, .7, .85, .95, .99, 1}
+
+// ideal returns the posterior variances that one release could give that somebody makes who
+// knows the pooled fit: a sum of clipped scores at the mode, in units of the pooled precision,
+// with noise of sd noise × clip on each element, and the curvature known. With Λ the information
+// and R the noise's covariance plus bbᵀ, b the sum of what the clip takes away, they are the
+// diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. Where the prior is weak that is the pooled variance plus that
+// of the release. The clip is the best of six. If whole, a contribution is the sum of a client's
+// scores, and otherwise the score of a record.
+func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
+	d := len(f.mode)
+	var root mat.Cholesky
+	if !root.Factorize(f.precision) {
+		return nil, errors.New("the pooled precision is not positive definite")
+	}
+	var lower mat.TriDense
+	root.LTo(&lower)
+	var norms []float64
+	if err := f.eachContribution(&lower, whole, func(s []float64) { norms = append(norms, length(s)) }); err != nil {
+		return nil, err
+	}
+	sorted := slices.Sorted(slices.Values(norms))
+	bias := make([][]float64, len(clips))
+	clip := make([]float64, len(clips))
+	for k, q := range clips {
+		bias[k], clip[k] = make([]float64, d), sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+	}
+	next := 0
+	err := f.eachContribution(&lower, whole, func(s []float64) {
+		for k, c := range clip {
+			if norms[next] > c {
+				for i, x := range s {
+					bias[k][i] += x * (1 - c/norms[next])
+				}
+			}
+		}
+		next++
+	})
+	if err != nil {
+		return nil, err
+	}
+	var best []float64
+	least := math.Inf(1)
+	for k, c := range clip {
+		variance, err := f.afterRelease(&lower, noise*c, bias[k])
+		if err != nil {
+			return nil, err
+		}
+		var relative float64
+		for i, v := range variance {
+			relative += v / f.cov.At(i, i)
+		}
+		if relative < least {
+			best, least = variance, relative
+		}
+	}
+	return best, nil
+}
+
+// eachContribution calls do with L⁻¹ times the score of each record at the mode, or of each
+// client.
+func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
+	total := make([]float64, len(f.mode))
+	solve := func(score []float64) error {
+		v := mat.NewVecDense(len(score), slices.Clone(score))
+		if err := v.SolveVec(lower, v); err != nil {
+			return err
+		}
+		do(v.RawVector().Data)
+		return nil
+	}
+	for _, c := range f.clients {
+		clear(total)
+		err := c.EachGradient(f.mode, func(score []float64) error {
+			if !whole {
+				return solve(score)
+			}
+			for i, x := range score {
+				total[i] += x
+			}
+			return nil
+		})
+		if err == nil && whole {
+			err = solve(total)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afterRelease returns the variances after a release with noise of the given sd and a bias, both
+// in units L.
+func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
+	d := len(bias)
+	var covariance, unit mat.Dense // R
+	b := mat.NewVecDense(d, nil)
+	b.MulVec(lower, mat.NewVecDense(d, bias))
+	unit.Mul(lower, lower.T())
+	unit.Scale(sd*sd, &unit)
+	covariance.Outer(1, b, b)
+	covariance.Add(&covariance, &unit)
+	covariance.Add(&covariance, f.information)
+	var weighted, seen mat.Dense
+	if err := weighted.Solve(&covariance, f.information); err != nil {
+		var poor mat.Condition
+		if !errors.As(err, &poor) {
+			return nil, err
+		}
+	}
+	seen.Mul(f.information, &weighted)
+	precision := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := range i + 1 {
+			precision.SetSym(i, j, (seen.At(i, j)+seen.At(j, i))/2)
+		}
+		precision.SetSym(i, i, precision.At(i, i)+f.prior[i])
+	}
+	var root mat.Cholesky
+	if !root.Factorize(precision) {
+		return nil, errors.New("the ideal precision is not positive definite")
+	}
+	inverse := mat.NewSymDense(d, nil)
+	if err := root.InverseTo(inverse); err != nil {
+		return nil, err
+	}
+	variance := make([]float64, d)
+	for i := range variance {
+		variance[i] = inverse.At(i, i)
+	}
+	return variance, nil
+}
+
+func length(x []float64) float64 {
+	var squares float64
+	for _, v := range x {
+		squares += v * v
+	}
+	return math.Sqrt(squares)
+}

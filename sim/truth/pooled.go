@@ -1,0 +1,114 @@
+package truth
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/solver"
+)
+
+// A pooled is the fit of all records in one place: the normal distribution at the mode of the
+// posterior whose precision is the prior's and the Fisher information there.
+type pooled struct {
+	clients     []*solver.Regression
+	mode        []float64
+	information *mat.SymDense // of the records at the mode
+	precision   *mat.SymDense // of the posterior
+	prior       []float64     // precision of the prior of each coordinate
+	cov         *mat.SymDense // of the posterior
+}
+
+const (
+	mostScorings = 200
+	arrived      = 1e-10 // squared length of a step in posterior sds, at which the mode is found
+)
+
+// newPooled finds the mode by Fisher scoring from the prior mean. A step is halved until it does
+// not lower the log posterior.
+func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
+	d := m.Dim()
+	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}
+	mean := make([]float64, d)
+	for i := range d {
+		prior := m.Parameters.Prior(i)
+		mean[i], f.prior[i] = prior.Mean, 1/(prior.SD*prior.SD)
+	}
+	copy(f.mode, mean)
+	value := f.logPosterior(mean, f.mode)
+	for range mostScorings {
+		gradient, err := f.score(mean)
+		if err != nil {
+			return nil, err
+		}
+		var root mat.Cholesky
+		if !root.Factorize(f.precision) {
+			return nil, errors.New("the pooled fit has a precision that is not positive definite")
+		}
+		var move mat.VecDense
+		if err := root.SolveVecTo(&move, gradient); err != nil {
+			return nil, err
+		}
+		f.cov = mat.NewSymDense(d, nil)
+		if err := root.InverseTo(f.cov); err != nil {
+			return nil, err
+		}
+		if mat.Dot(gradient, &move) < arrived {
+			return f, nil
+		}
+		moved := false
+		next := make([]float64, d)
+		for length := 1.0; length > 1e-9 && !moved; length /= 2 {
+			for i := range next {
+				next[i] = f.mode[i] + length*move.AtVec(i)
+			}
+			if at := f.logPosterior(mean, next); at >= value {
+				moved, value = true, at
+				copy(f.mode, next)
+			}
+		}
+		if !moved {
+			return f, nil // what is left is rounding
+		}
+	}
+	return nil, errors.New("the pooled fit still moves")
+}
+
+// logPosterior returns the log posterior at theta, up to a constant.
+func (f *pooled) logPosterior(mean, theta []float64) (value float64) {
+	gradient := make([]float64, len(theta))
+	for _, c := range f.clients {
+		value += c.AddGradient(gradient, theta)
+	}
+	for i, p := range f.prior {
+		value -= p * (theta[i] - mean[i]) * (theta[i] - mean[i]) / 2
+	}
+	if math.IsNaN(value) {
+		return math.Inf(-1)
+	}
+	return value
+}
+
+// score sets the information and the precision at the present mode, and returns the gradient of
+// the log posterior.
+func (f *pooled) score(mean []float64) (*mat.VecDense, error) {
+	d := len(f.mode)
+	sum := mat.NewVecDense(d, nil)
+	f.information, f.precision = mat.NewSymDense(d, nil), mat.NewSymDense(d, nil)
+	for _, c := range f.clients {
+		gradient, information, err := c.Score(f.mode)
+		if err != nil {
+			return nil, err
+		}
+		sum.AddVec(sum, mat.NewVecDense(d, gradient))
+		f.information.AddSym(f.information, information)
+	}
+	f.precision.CopySym(f.information)
+	for i, p := range f.prior {
+		sum.SetVec(i, sum.AtVec(i)-p*(f.mode[i]-mean[i]))
+		f.precision.SetSym(i, i, f.precision.At(i, i)+p)
+	}
+	return sum, nil
+}

@@ -1,0 +1,138 @@
+package truth
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+)
+
+// An Outcome is what several replications of a cell show: a line of the file of results.
+type Outcome struct {
+	Cell         Cell           `json:"cell"`
+	Seed         uint64         `json:"seed"` // of the first replication; the others have the seeds that follow
+	Replications []*Replication `json:"replications"`
+}
+
+// Options say what is played.
+type Options struct {
+	Cells        []Cell
+	Replications int    // of each cell
+	Seed         uint64 // of the first replication
+	Jobs         int    // cells that are played at a time; results do not depend on it
+	Out          string // file of results, to which lines are added; cells that are there with the same seed are not played again
+	Clock        func() float64
+	Progress     func(done, of int, c *Cell) // called after every cell
+}
+
+// Run plays cells and adds a line to the file of results for each, as soon as it is played.
+func Run(ctx context.Context, o Options) (err error) {
+	before, err := Read(o.Out)
+	if err != nil {
+		return err
+	}
+	there := map[[2]uint64]bool{}
+	for _, b := range before {
+		there[[2]uint64{uint64(b.Cell.Number), b.Seed}] = true
+	}
+	var open []Cell
+	for _, c := range o.Cells {
+		if !there[[2]uint64{uint64(c.Number), o.Seed}] {
+			open = append(open, c)
+		}
+	}
+	file, err := os.OpenFile(o.Out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("file of results: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex // guards next, done and file
+	next, done := 0, 0
+	var wait sync.WaitGroup
+	for range max(1, o.Jobs) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				mu.Lock()
+				if next == len(open) {
+					mu.Unlock()
+					return
+				}
+				c := &open[next]
+				next++
+				mu.Unlock()
+				line, err := c.line(ctx, &o)
+				mu.Lock()
+				if err == nil {
+					_, err = file.Write(line)
+				}
+				if done++; err == nil && o.Progress != nil {
+					o.Progress(done, len(open), c)
+				}
+				mu.Unlock()
+				if err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// line plays all replications of a cell.
+func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
+	outcome := Outcome{Cell: *c, Seed: o.Seed}
+	for i := range o.Replications {
+		r, err := c.Play(ctx, o.Seed+uint64(i), o.Clock)
+		if err != nil {
+			return nil, err
+		}
+		outcome.Replications = append(outcome.Replications, r)
+	}
+	line, err := json.Marshal(&outcome)
+	return append(line, '\n'), err
+}
+
+// Read returns the outcomes in a file of results, or nothing if there is no such file. A last
+// line that a stop cut off is removed from the file.
+func Read(path string) (all []Outcome, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("file of results: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	in := bufio.NewReader(file)
+	var whole int64 // length of the lines so far
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if err != nil { // the end
+			return all, file.Truncate(whole)
+		}
+		whole += int64(len(line))
+		var o Outcome
+		if err := json.Unmarshal(line, &o); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", path, n, err)
+		}
+		all = append(all, o)
+	}
+}
+
+// Of returns the outcomes of the given cells.
+func Of(all []Outcome, cells []Cell) (of []Outcome) {
+	for _, o := range all {
+		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Number == o.Cell.Number }) {
+			of = append(of, o)
+		}
+	}
+	return of
+}

@@ -1,0 +1,32 @@
+package truth
+
+import (
+	"embed"
+	"fmt"
+
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+//go:embed sets/*.toml
+var files embed.FS
+
+// sets are the public data sets. The folder sets has a study of each.
+var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
+
+// open returns the world of a public data set. Its records are in the folder FEDPVI_DATA. The
+// seed decides which of them are held out and who holds the others.
+func (c *Cell) open(seed uint64) (*world, error) {
+	file := "sets/" + c.Set + ".toml"
+	source, err := files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	st, err := study.Parse(file, source, study.Override{Key: "privacy.epsilon", Value: fmt.Sprint(c.Epsilon)})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{study: st}
+	w.holders, w.test, err = sim.Records(st, sim.Options{StudyFile: file, Seed: seed})
+	return w, err
+}

@@ -1,0 +1,274 @@
+package truth
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/sim/report"
+)
+
+// List writes the numbers and levels of cells.
+func List(w io.Writer, cells []Cell) error {
+	rows := [][]string{append([]string{"cell"}, Names()...)}
+	for _, c := range cells {
+		row := []string{fmt.Sprint(c.Number)}
+		for _, name := range Names() {
+			if level := c.Level(name); level != "0" && level != "" {
+				row = append(row, level)
+			} else {
+				row = append(row, "–")
+			}
+		}
+		rows = append(rows, row)
+	}
+	return report.Table(w, "  ", len(rows[0]), rows)
+}
+
+// A Summary joins all outcomes of a cell.
+type Summary struct {
+	Cell
+	Replications int
+	Failed       int
+	Reason       string // of the first failure
+
+	Truth, Pooled, Prior float64 // means over replications; Truth is NaN if there is no truth
+	Upper                float64 // upper end of the 99 % confidence interval of Pooled, by replication; NaN for fewer than two
+	Width, WidthPooled   float64 // medians
+	Ideal                float64 // median of ideal sds over the prior's
+	RMS                  float64 // root of the mean square
+	Loss, Gain           float64 // mean log score below the pooled fit's, and above the prior's
+	Seconds              float64 // mean
+}
+
+// Signal reports whether records can say much in this cell: the ideal release at least halves
+// the sds of the prior.
+func (s *Summary) Signal() bool { return s.Ideal <= .5 }
+
+// Summarise joins outcomes by cell, in the order of their numbers.
+func Summarise(outcomes []Outcome) []Summary {
+	byCell := map[int][]Outcome{}
+	for _, o := range outcomes {
+		byCell[o.Cell.Number] = append(byCell[o.Cell.Number], o)
+	}
+	var all []Summary
+	for _, number := range slices.Sorted(maps.Keys(byCell)) {
+		all = append(all, summarise(byCell[number]))
+	}
+	return all
+}
+
+func summarise(outcomes []Outcome) Summary {
+	s := Summary{Cell: outcomes[0].Cell}
+	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds []float64
+	for _, o := range outcomes {
+		for _, r := range o.Replications {
+			s.Replications++
+			seconds = append(seconds, r.Seconds)
+			if r.Failed != "" {
+				s.Failed++
+				s.Reason = cmp.Or(s.Reason, r.Failed)
+				continue
+			}
+			if r.Truth != nil {
+				truth = append(truth, *r.Truth)
+			}
+			pooled, prior = append(pooled, r.Pooled), append(prior, r.Prior)
+			width, wide, ideal = append(width, r.Width), append(wide, r.WidthPooled), append(ideal, r.Ideal)
+			squares = append(squares, r.RMS*r.RMS)
+			loss, gain = append(loss, r.LogPooled-r.Log), append(gain, r.Log-r.LogPrior)
+		}
+	}
+	s.Truth, s.Pooled, s.Prior, s.Upper = mean(truth), mean(pooled), mean(prior), upper(pooled)
+	s.Width, s.WidthPooled, s.Ideal, s.RMS = median(width), median(wide), median(ideal), math.Sqrt(mean(squares))
+	s.Loss, s.Gain, s.Seconds = mean(loss), mean(gain), mean(seconds)
+	return s
+}
+
+// mean returns the mean of values, or NaN if there are none.
+func mean(values []float64) (m float64) {
+	for _, v := range values {
+		m += v
+	}
+	return m / float64(len(values))
+}
+
+// upper returns the upper end of the 99 % confidence interval of the mean of independent values,
+// by Student's t distribution. It is NaN for fewer than two values.
+func upper(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return math.NaN()
+	}
+	m := mean(values)
+	var squares float64
+	for _, v := range values {
+		squares += (v - m) * (v - m)
+	}
+	return m + distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.995)*math.Sqrt(squares/(n-1)/n)
+}
+
+// Write writes a table by level of every property, and the overall verdict.
+func Write(w io.Writer, all []Summary) error {
+	rows := [][]string{{"property", "level", "cells", "truth", "pooled", "prior's", "signal", "width", "90 %", "rms", "below pooled", "above prior", "seconds"}}
+	for _, name := range Names() {
+		levels := map[string][]Summary{}
+		for _, s := range all {
+			if (s.Set == "") == (name != "set") || name == "epsilon" {
+				levels[s.Level(name)] = append(levels[s.Level(name)], s)
+			}
+		}
+		for i, level := range slices.SortedFunc(maps.Keys(levels), byNumber) {
+			label := ""
+			if i == 0 {
+				label = name
+			}
+			rows = append(rows, line(label, level, levels[level]))
+		}
+	}
+	rows = append(rows, line("all", "", all))
+	if err := report.Table(w, "  ", 2, rows); err != nil {
+		return err
+	}
+	return verdict(w, all)
+}
+
+// byNumber compares levels as numbers where both are.
+func byNumber(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX != nil || errY != nil {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Compare(x, y)
+}
+
+// pick returns a number of every cell that has it.
+func pick(all []Summary, of func(*Summary) float64) (values []float64) {
+	for i := range all {
+		if v := of(&all[i]); !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func line(label, level string, cells []Summary) []string {
+	of := func(format string, x float64) string {
+		if math.IsNaN(x) {
+			return "–"
+		}
+		return fmt.Sprintf(format, x)
+	}
+	width := pick(cells, func(s *Summary) float64 { return s.Width })
+	signal := 0
+	for _, s := range cells {
+		signal += count(s.Signal())
+	}
+	return []string{
+		label, level, fmt.Sprint(len(cells)),
+		of("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Truth }))),
+		of("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Pooled }))),
+		of("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Prior }))),
+		fmt.Sprint(signal),
+		of("%.2f", median(width)), of("%.2f", quantile(width, .9)),
+		of("%.2f", median(pick(cells, func(s *Summary) float64 { return s.RMS }))),
+		of("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Loss }))),
+		of("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Gain }))),
+		of("%.1f", mean(pick(cells, func(s *Summary) float64 { return s.Seconds }))),
+	}
+}
+
+// These are the bars that the verdict compares with.
+const (
+	least, most = .87, .94 // coverage of 90 % intervals
+	tooLittle   = .80      // coverage below which a cell fails
+	worse       = .01      // log score below the prior's that is too much
+)
+
+// verdict writes shares of cells over the bars, and the cells that fail.
+func verdict(w io.Writer, all []Summary) error {
+	share := func(cells []Summary, holds func(*Summary) bool) string {
+		n := 0
+		for i := range cells {
+			n += count(holds(&cells[i]))
+		}
+		return fmt.Sprintf("%d of %d", n, len(cells))
+	}
+	within := func(x float64) bool { return least <= x && x <= most }
+	var played, signal, hidden, true_ []Summary
+	failed, replications, seconds := 0, 0, 0.0
+	for _, s := range all {
+		replications += s.Replications
+		seconds += s.Seconds * float64(s.Replications)
+		if s.Failed == s.Replications {
+			failed++
+			continue
+		}
+		played = append(played, s)
+		if !s.Signal() {
+			hidden = append(hidden, s)
+			continue
+		}
+		signal = append(signal, s)
+		if !math.IsNaN(s.Truth) {
+			true_ = append(true_, s)
+		}
+	}
+	width := pick(signal, func(s *Summary) float64 { return s.Width })
+	_, err := fmt.Fprintf(w, `
+%d cells, %d replications, %.2f core-hours in federations; %d cells failed altogether.
+
+Where an ideal release at least halves the prior's sds:
+  coverage of draws of the pooled posterior within [%.2f, %.2f]: %s cells; at least %.2f: %s
+  coverage of the truth within [%.2f, %.2f]: %s cells; at least %.2f: %s
+  width against the ideal: median %.2f, 90 %% of cells at most %.2f
+Elsewhere:
+  coverage of draws of the pooled posterior at least %.2f or the prior's own: %s cells
+All:
+  99 %% interval of coverage wholly below %.2f: %s cells
+  held-out log score more than %.2f below the prior's: %s cells
+`, len(all), replications, seconds/3600, failed,
+		least, most, share(signal, func(s *Summary) bool { return within(s.Pooled) }), least, share(signal, func(s *Summary) bool { return s.Pooled >= least }),
+		least, most, share(true_, func(s *Summary) bool { return within(s.Truth) }), least, share(true_, func(s *Summary) bool { return s.Truth >= least }),
+		median(width), quantile(width, .9),
+		least, share(hidden, func(s *Summary) bool { return s.Pooled >= min(least, s.Prior) }),
+		tooLittle, share(played, fails),
+		worse, share(played, func(s *Summary) bool { return s.Gain < -worse }))
+	if err != nil {
+		return err
+	}
+	return failures(w, all)
+}
+
+// fails reports whether a cell covers too little, beyond chance.
+func fails(s *Summary) bool { return s.Upper < tooLittle }
+
+// failures writes the cells that cover too little beyond chance, or that failed.
+func failures(w io.Writer, all []Summary) error {
+	rows := [][]string{{"cell", "levels", "truth", "pooled", "prior's", "width", "rms"}}
+	for _, s := range all {
+		switch {
+		case s.Failed > 0:
+			rows = append(rows, []string{fmt.Sprint(s.Number), s.String(), fmt.Sprintf("%d of %d failed: %s", s.Failed, s.Replications, s.Reason)})
+		case fails(&s):
+			rows = append(rows, []string{
+				fmt.Sprint(s.Number), s.String(), fmt.Sprintf("%.2f", s.Truth), fmt.Sprintf("%.2f", s.Pooled),
+				fmt.Sprintf("%.2f", s.Prior), fmt.Sprintf("%.2f", s.Width), fmt.Sprintf("%.2f", s.RMS),
+			})
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if _, err := fmt.Fprint(w, "\nCells that fail:\n\n"); err != nil {
+		return err
+	}
+	return report.Table(w, "  ", 2, rows)
+}

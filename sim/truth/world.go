@@ -1,0 +1,344 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// A model says how records of made-up outcomes are drawn and which model is fitted to them.
+type model struct {
+	family     study.Family
+	keys       string       // further keys of [model]
+	drawn      study.Family // family that the records are drawn from, if it is another one
+	outcome    string       // keys of the outcome's column; empty for a number within ±bound or from 0 to bound
+	bound      float64
+	effect     float64 // prior sd of what a column's sd changes in the predictor
+	intercept  float64 // prior sd of the intercept
+	rare       float64 // prior mean of the intercept where an outcome is rare; 0 if none can be
+	predictors int
+}
+
+const (
+	yesNo   = "type = \"categorical\"\nlevels = [\"no\", \"yes\"]\n"
+	classes = "type = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]\n"
+	yes     = "positive = \"yes\"\n"
+)
+
+// models has the models by the name of the level. Priors of logistic regression make the
+// predictor's sd about 1.5 with many columns; a rare outcome has a probability or a mean of 1 %.
+var models = map[string]model{
+	"linear":                    {family: study.Linear, keys: "noise_sd = 1.0\n", bound: 8, effect: .4, intercept: 1, predictors: 1},
+	"linear-learned":            {family: study.Linear, keys: "noise_sd = \"learned\"\n", bound: 12, effect: .4, intercept: 1, predictors: 1},
+	"robust":                    {family: study.Robust, bound: 20, effect: .4, intercept: 1, predictors: 1},
+	"logistic":                  {family: study.Logistic, keys: yes, outcome: yesNo, effect: .4, intercept: 1, rare: -4.6, predictors: 1},
+	"probit":                    {family: study.Probit, keys: yes, outcome: yesNo, effect: .25, intercept: .6, rare: -2.33, predictors: 1},
+	"softmax":                   {family: study.Softmax, outcome: classes, effect: .4, intercept: 1, rare: -4.6, predictors: 2},
+	"poisson":                   {family: study.Poisson, bound: 200, effect: .2, intercept: .7, rare: -4.6, predictors: 1},
+	"poisson-overdispersed":     {family: study.Poisson, drawn: study.NegativeBinomial, bound: 200, effect: .2, intercept: .7, rare: -4.6, predictors: 1},
+	"negative-binomial":         {family: study.NegativeBinomial, bound: 200, effect: .2, intercept: .7, rare: -4.6, predictors: 1},
+	"negative-binomial-poisson": {family: study.NegativeBinomial, drawn: study.Poisson, bound: 200, effect: .2, intercept: .7, rare: -4.6, predictors: 1},
+}
+
+func (c *Cell) model() model { return models[c.Family] }
+
+// measured reports whether the outcome is a number on a continuous scale.
+func (m model) measured() bool { return m.family == study.Linear || m.family == study.Robust }
+
+// A plan has the columns of a cell with made-up records.
+type plan struct {
+	Cell
+	numbers []number // numeric regressors
+	levels  int      // levels of the categorical regressor; 0 if there is none
+	bound   float64  // of the outcome, if it is a number
+	half    float64  // number of the outcome's units that the study scales to 1
+}
+
+// A number is a numeric column with values unit·(z + shift), where z has mean 0, variance 1, and
+// is within ±half.
+type number struct{ unit, shift, half float64 }
+
+// These constants describe columns.
+const (
+	wider     = 10 // factor of bounds that are too wide
+	normal    = 3  // bound of a normal column, in sds
+	heavy     = 12 // bound of a column with Student's t distribution, in sds
+	freedom   = 3  // degrees of freedom of such a column
+	shared    = .95
+	spread    = .5   // sd of coefficients between heterogeneous clients, in sds of the prior
+	noiseOff  = 1e-2 // noise multiplier of cells with next to no noise; about the least that a hundred shares allow
+	heldOut   = 500  // number of records
+	heavyMost = 20   // least bound of a measured outcome with such columns
+)
+
+// rawUnits are the units of columns that the study does not scale.
+var rawUnits = []float64{1, 0.01, 100, 1000}
+
+func (c *Cell) plan() *plan {
+	m := c.model()
+	p := &plan{Cell: *c, bound: m.bound, half: 1}
+	columns, half := c.Coefficients-1, float64(normal)
+	switch c.Columns {
+	case "heavy":
+		half = heavy
+		if m.measured() {
+			p.bound = max(p.bound, heavyMost)
+		}
+	case "levels":
+		p.levels = (columns+1)/2 + 1
+		columns -= p.levels - 1
+	}
+	if c.Bounds == "wide" {
+		half *= wider
+		p.bound *= wider
+	}
+	if c.Scale == "scaled" && m.measured() {
+		p.half = p.bound
+	}
+	for j := range columns {
+		n := number{unit: 1, half: half}
+		if c.Scale == "raw" {
+			n.unit = rawUnits[j%len(rawUnits)]
+			if c.Columns != "rare" { // a shift of many columns would make the outcome common
+				n.shift = 1
+			}
+		}
+		p.numbers = append(p.numbers, n)
+	}
+	return p
+}
+
+// study returns the study whose outcome has a family: that of the fitted model, or that of the
+// records.
+func (p *plan) study(family study.Family) (*study.Study, error) {
+	m := p.model()
+	var columns, terms, priors strings.Builder
+	effect := m.effect * min(1, math.Sqrt(10/float64(p.Coefficients))) / p.half
+	for j, n := range p.numbers {
+		fmt.Fprintf(&columns, "[[column]]\nname = \"x%d\"\ntype = \"numeric\"\nbounds = [%v, %v]\n", j, n.unit*(n.shift-n.half), n.unit*(n.shift+n.half))
+		fmt.Fprintf(&terms, "\"x%d\", ", j)
+		sd := effect / n.unit
+		if p.Scale == "scaled" {
+			sd = effect * n.half
+		}
+		fmt.Fprintf(&priors, "x%d = { sd = %v }\n", j, sd)
+	}
+	if p.levels > 0 {
+		columns.WriteString("[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"l0\"")
+		for l := 1; l < p.levels; l++ {
+			fmt.Fprintf(&columns, ", \"l%d\"", l)
+			fmt.Fprintf(&priors, "\"g[l%d]\" = { sd = %v }\n", l, 2*effect)
+		}
+		columns.WriteString("]\n")
+		terms.WriteString(`"g"`)
+	}
+	columns.WriteString("[[column]]\nname = \"y\"\n")
+	switch {
+	case m.outcome != "":
+		columns.WriteString(m.outcome)
+	case m.measured():
+		fmt.Fprintf(&columns, "type = \"numeric\"\nbounds = [%v, %v]\n", -p.bound, p.bound)
+	default:
+		fmt.Fprintf(&columns, "type = \"numeric\"\nbounds = [0, %v]\n", p.bound)
+	}
+	mean, sd := 0.0, m.intercept/p.half
+	if p.Columns == "rare" {
+		mean, sd = m.rare, .3*sd
+	}
+	fmt.Fprintf(&priors, "%s = { mean = %v, sd = %v }\n", study.Intercept, mean, sd)
+	switch {
+	case family == study.NegativeBinomial:
+		priors.WriteString("[prior.dispersion]\nmedian = 2.0\nfactor = 1.5\n")
+	case m.measured() && p.Family != "linear":
+		fmt.Fprintf(&priors, "[prior.scale]\nmedian = %v\nfactor = 1.5\n", 1/p.half)
+	}
+	standardise, budget := "none", fmt.Sprintf("epsilon = %v", p.Epsilon)
+	if p.Scale == "scaled" {
+		standardise = "bounds"
+	}
+	if p.Epsilon == 0 {
+		budget = fmt.Sprintf("noise_multiplier = %v", noiseOff)
+	}
+	return study.Parse("cell.toml", fmt.Appendf(nil, `[study]
+version = 2
+name = "cell"
+[model]
+family = %q
+%soutcome = "y"
+terms = [%s]
+standardise = %q
+[privacy]
+unit = %q
+%s
+delta = %v
+[federation]
+nominal_records = %d
+%s[prior.coefficients]
+%s`, family, m.keys, terms.String(), standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), priors.String()))
+}
+
+// A world is a study with its clients' records.
+type world struct {
+	study   *study.Study
+	holders []sim.Holder
+	test    *shard.Records // held out
+
+	// truth has the coordinates of θ from which all records were drawn, and NaN for a coordinate
+	// without a true value. It is nil if there is no such θ.
+	truth []float64
+}
+
+// world draws the truth from the prior, and records. The same seed gives the same world.
+func (c *Cell) world(seed uint64) (*world, error) {
+	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
+	if c.Set != "" {
+		return c.open(r.Uint64())
+	}
+	p := c.plan()
+	m := c.model()
+	fitted, err := p.study(m.family)
+	if err != nil {
+		return nil, err
+	}
+	drawn := fitted
+	if m.drawn != "" {
+		if drawn, err = p.study(m.drawn); err != nil {
+			return nil, err
+		}
+	}
+	from, err := fit.New(drawn)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{study: fitted, test: new(shard.Records)}
+	truth := make([]float64, from.Dim())
+	for i := range truth {
+		prior := from.Parameters.Prior(i)
+		truth[i] = prior.Mean + prior.SD*r.NormFloat64()
+	}
+	all := new(shard.Records)
+	sizes := c.sizes()
+	for m := range sizes {
+		theta := slices.Clone(truth)
+		if c.Split == "heterogeneous" {
+			for i := range from.Width() * from.Locations() {
+				theta[i] += spread * from.Parameters.Prior(i).SD * r.NormFloat64()
+			}
+		}
+		p.draw(all, sizes[m], from, theta, r)
+		p.draw(w.test, (m+1)*heldOut/len(sizes)-m*heldOut/len(sizes), from, theta, r)
+	}
+	order := r.Perm(all.Len())
+	switch c.Split {
+	case "heterogeneous":
+		slices.Sort(order)
+	case "labels":
+		sortHalf(all, order)
+	}
+	for m, n := range sizes {
+		w.holders = append(w.holders, sim.Holder{ID: pvi.ClientID(fmt.Sprintf("client-%03d", m+1)), Records: all.Select(order[:n])})
+		order = order[n:]
+	}
+	return w, w.takeTruth(c, truth)
+}
+
+// takeTruth keeps what is true of the fitted model. Records of clients that differ have no truth
+// as a whole, but the population of clients has one. The likelihood of a Poisson model is not
+// that of overdispersed counts: its posterior is narrower than the error of its mean.
+func (w *world) takeTruth(c *Cell, truth []float64) error {
+	if c.Split == "heterogeneous" && c.Unit == study.Record || c.Family == "poisson-overdispersed" {
+		return nil
+	}
+	m, err := fit.New(w.study)
+	if err != nil {
+		return err
+	}
+	for len(truth) < m.Dim() {
+		truth = append(truth, math.NaN())
+	}
+	w.truth = truth
+	return nil
+}
+
+// sizes returns the numbers of records of the clients.
+func (c *Cell) sizes() []int {
+	sizes := make([]int, c.Clients)
+	first, rest := 0, c.Records
+	if c.Split == "one-large" {
+		first, rest = 1, max(c.Records/10, c.Clients-1)
+		sizes[0] = c.Records - rest
+	}
+	for m := first; m < c.Clients; m++ {
+		others := c.Clients - first
+		sizes[m] = (m-first+1)*rest/others - (m-first)*rest/others
+	}
+	return sizes
+}
+
+// sortHalf sorts every second place of a random order by the outcome, so that neighbours have
+// like outcomes.
+func sortHalf(records *shard.Records, order []int) {
+	var half []int
+	for i := 0; i < len(order); i += 2 {
+		half = append(half, order[i])
+	}
+	slices.SortStableFunc(half, func(a, b int) int {
+		x, y := records.Row(a), records.Row(b)
+		return int(math.Copysign(1, x[len(x)-1]-y[len(y)-1])) * count(x[len(x)-1] != y[len(y)-1])
+	})
+	for i, row := range half {
+		order[2*i] = row
+	}
+}
+
+// draw appends n records at θ.
+func (p *plan) draw(records *shard.Records, n int, m *fit.Model, theta []float64, r *rand.Rand) {
+	fresh := new(shard.Records)
+	row := make([]float64, len(m.Study.Columns))
+	for range n {
+		common, wide := r.NormFloat64(), 1.0
+		if p.Columns == "heavy" {
+			wide = math.Sqrt((freedom - 2) / distuv.ChiSquared{K: freedom, Src: r}.Rand())
+		}
+		for j, number := range p.numbers {
+			z := r.NormFloat64() * wide
+			if p.Columns == "correlated" {
+				z = math.Sqrt(shared)*common + math.Sqrt(1-shared)*z
+			}
+			row[j] = number.unit * (number.shift + min(max(z, -number.half), number.half))
+		}
+		if p.levels > 0 {
+			row[len(p.numbers)] = float64(zipf(p.levels, r))
+		}
+		fresh.Append(row)
+	}
+	sim.DrawOutcomes(m, fresh, theta, r)
+	for i := range fresh.Len() {
+		records.Append(fresh.Row(i))
+	}
+}
+
+// zipf draws level k of n, from 0, with a probability in proportion to 1/(k + 1).
+func zipf(n int, r *rand.Rand) int {
+	var total float64
+	for k := range n {
+		total += 1 / float64(k+1)
+	}
+	u := r.Float64() * total
+	for k := range n - 1 {
+		if u -= 1 / float64(k+1); u < 0 {
+			return k
+		}
+	}
+	return n - 1
+}
