@@ -350,32 +350,36 @@ func TestNothingButNoise(t *testing.T) {
 	}
 }
 
-// Intervals of 90 % hold draws of the pooled posterior, at ε = 1 (multiplier 3.73), over families.
+// Intervals of 90 % hold draws of the pooled posterior, at ε = 1 (multiplier 3.73): .85 on average
+// over families, and two thirds in each, where four replications say little. Over 16 replications
+// linear regression with learned noise holds least, .76.
 func TestHoldsThePooledPosterior(t *testing.T) {
-	replications := 3
+	replications := 4
 	if testing.Short() {
 		replications = 1
 	}
+	const multiplier = 3.73
+	var average float64
 	for name, s := range families {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const multiplier = 3.73
-			var share, ratio float64
-			for seed := range uint64(replications) {
-				w := s.world(t, multiplier, 500+seed)
-				mean, cov := w.pooled(t)
-				state := w.play(t, multiplier, 500+seed)
-				share += held(state, mean, cov) / float64(replications)
-				_, wide := state.Posterior()
-				for i := range mean {
-					ratio += math.Sqrt(wide.At(i, i)/cov.At(i, i)) / float64(replications*len(mean))
-				}
+		var share, ratio float64
+		for seed := range uint64(replications) {
+			w := s.world(t, multiplier, 500+seed)
+			mean, cov := w.pooled(t)
+			state := w.play(t, multiplier, 500+seed)
+			share += held(state, mean, cov) / float64(replications)
+			_, wide := state.Posterior()
+			for i := range mean {
+				ratio += math.Sqrt(wide.At(i, i)/cov.At(i, i)) / float64(replications*len(mean))
 			}
-			t.Logf("held %.3f, sds %.2f times the pooled fit's", share, ratio)
-			if share < 0.75 {
-				t.Errorf("intervals of 90 %% hold %.2f of the pooled posterior", share)
-			}
-		})
+		}
+		t.Logf("%s: held %.3f, sds %.2f times those of the pooled fit", name, share, ratio)
+		if !testing.Short() && share < 2./3 {
+			t.Errorf("%s: intervals of 90 %% hold %.2f of the pooled posterior", name, share)
+		}
+		average += share / float64(len(families))
+	}
+	if average < 0.85 {
+		t.Errorf("intervals of 90 %% hold %.2f of the pooled posterior on average", average)
 	}
 }
 
