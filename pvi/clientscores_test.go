@@ -12,6 +12,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/method/clientscores"
 	"fedpvi/pvi/shard"
 )
@@ -212,5 +213,34 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want an error with %q", err, name)
 		}
+	}
+}
+
+// The sds that made-up federations foresee are near the sds of a federation whose records are like
+// made-up ones.
+func TestClientScoresForesee(t *testing.T) {
+	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
+	h := newHouse(t, st, 60, 1)
+	for m := range h.sites {
+		h.shards[m] = shard.Design(st, planeRecords(uint64(m), 0, 30))
+		h.sites[m] = h.newSite(clientID(m), m)
+	}
+	h.run()
+	_, variance, err := h.protocol.family.Marginals(h.server.Posterior())
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreseen, err := h.protocol.method.(method.Foreseeing).Foresee(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, share := range foreseen {
+		sd := share * h.protocol.model.Parameters.Prior(i).SD
+		if ratio := math.Sqrt(variance[i]) / sd; ratio < .67 || ratio > 1.5 {
+			t.Errorf("coordinate %d has sd %g, and %g was foreseen", i, math.Sqrt(variance[i]), sd)
+		}
+	}
+	if again, err := h.protocol.method.(method.Foreseeing).Foresee(9); err != nil || !slices.Equal(again, foreseen) {
+		t.Errorf("foreseen again: %v, want %v (%v)", again, foreseen, err)
 	}
 }

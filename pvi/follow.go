@@ -13,6 +13,9 @@ func (s *Site) Lambda() []Wide { return s.q.lambda }
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Site) Posterior() []float64 { return s.q.natural() }
 
+// Remarks returns sentences about the posterior, as [Server.Remarks] does.
+func (s *Site) Remarks() []string { return s.q.remarks() }
+
 // Done reports whether the site has applied the outcomes of all the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }
 

@@ -160,6 +160,13 @@ func (q *posterior) near(as []Wide) bool {
 	return true
 }
 
+func (q *posterior) remarks() []string {
+	if w, ok := q.walk.(method.Remarking); ok {
+		return w.Remarks()
+	}
+	return nil
+}
+
 // proper reports whether λ, with the prior, is a proper distribution.
 func (q *posterior) proper() bool {
 	q.then.known = false

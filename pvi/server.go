@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"fedpvi/pvi/method"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
 )
@@ -209,12 +208,7 @@ func (s *Server) Lambda() []Wide { return s.q.lambda }
 
 // Remarks returns sentences about the posterior, computed from the opened sums. Most methods have
 // none.
-func (s *Server) Remarks() []string {
-	if w, ok := s.q.walk.(method.Remarking); ok {
-		return w.Remarks()
-	}
-	return nil
-}
+func (s *Server) Remarks() []string { return s.q.remarks() }
 
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

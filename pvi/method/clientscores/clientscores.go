@@ -67,7 +67,7 @@ func New(s *method.Setting) (method.Draft, error) {
 // prior counts as one record of every client with the nominal number of records, so that there are
 // units even if made-up records say nothing about a coefficient.
 func newUnits(s *method.Setting) (*population.Units, error) {
-	records := madeUp(s.Study, s.Digest)
+	records := madeUp(s.Study, s.Digest, 0, madeUpRecords)
 	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
 	if err != nil {
 		return nil, err

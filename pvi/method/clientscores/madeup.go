@@ -8,19 +8,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// madeUpRecords is the number of made-up records. Their information differs from its expectation by
+// madeUpRecords is the number of made-up records from which units follow. Their information differs from its expectation by
 // some 2 %.
 const madeUpRecords = 4000
 
-// madeUp returns records that follow from public numbers alone: numbers are uniform within their
+// madeUp returns made-up records number first to first+count−1, which follow from public numbers alone: numbers are uniform within their
 // bounds on the model's scale, and levels are equally likely. A column whose centre and spread the
 // study gives is normal within its bounds. The outcome is at its lowest value.
-func madeUp(st *study.Study, digest [32]byte) *shard.Records {
+func madeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	for n := range madeUpRecords {
-		dpmech.FillPublicNormal(normal, "made-up records", digest, n)
+	for n := range count {
+		dpmech.FillPublicNormal(normal, "made-up records", digest, first+n)
 		for i := range row {
 			row[i] = madeUpValue(st, &st.Columns[i], normal[i])
 		}

@@ -1,0 +1,105 @@
+package clientscores
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/population"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+// The numbers of made-up clients and of their records, which bound the time of a made-up federation. Each
+// client stands for several clients of the roster if there are more of them.
+const (
+	foreseenClients = 100
+	foreseenRecords = 400
+)
+
+// Foresee implements [method.Foreseeing]. Made-up clients are alike and have the nominal number of
+// records, or as many as foreseenRecords. The truth is drawn from the prior.
+func (m *Method) Foresee(federations int) ([]float64, error) {
+	shares := make([][]float64, m.Model.Dim())
+	for n := range federations {
+		state, err := m.playMadeUp(n)
+		if err != nil {
+			return nil, err
+		}
+		covariance := m.units.Covariance(state.Posterior().Covariance())
+		for i := range shares {
+			shares[i] = append(shares[i], math.Sqrt(covariance.At(i, i))/m.Model.Parameters.Prior(i).SD)
+		}
+	}
+	medians := make([]float64, len(shares))
+	for i, s := range shares {
+		slices.Sort(s)
+		medians[i] = (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+	}
+	return medians, nil
+}
+
+// playMadeUp plays all rounds with made-up clients.
+func (m *Method) playMadeUp(federation int) (*population.State, error) {
+	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
+	for i := range truth {
+		prior := m.Model.Parameters.Prior(i)
+		truth[i] = prior.Mean + prior.SD*truth[i]
+	}
+	clients := make([]*solver.Regression, min(m.Clients, foreseenClients))
+	for k := range clients {
+		var err error
+		if clients[k], err = m.madeUpClient(federation*len(clients)+k, truth); err != nil {
+			return nil, err
+		}
+	}
+	each := float64(m.Clients) / float64(len(clients))
+	size := m.Messages().Size
+	state, vector := m.start(), make([]float64, size)
+	for round, w := range m.weights {
+		sum := m.normals(size, "noise of a made-up federation", federation*len(m.weights)+round)
+		floats.Scale(m.Noise().SD*math.Sqrt(float64(m.Clients)), sum)
+		for _, c := range clients {
+			gradient, information, err := c.Score(m.units.From(state.Query().Point))
+			if err != nil {
+				return nil, err
+			}
+			more := float64(m.Study.Federation.NominalRecords) / float64(len(c.Outcomes()))
+			floats.Scale(more, gradient)
+			information.ScaleSym(more, information)
+			state.Query().Vector(vector, m.units.Gradient(gradient), m.units.Information(information))
+			floats.AddScaled(sum, each*w, vector)
+		}
+		var ok bool
+		if state, ok = state.Next(round+1, m.Clients, sum); !ok {
+			return nil, errors.New("a made-up federation has no posterior")
+		}
+	}
+	return state, nil
+}
+
+// madeUpClient returns the records of a made-up client.
+func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
+	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
+	r := m.Model.Regression(shard.Design(m.Study, madeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))
+	response, err := r.Outcome().Described()
+	if err != nil {
+		return nil, err
+	}
+	eta, z := make([]float64, response.Size()), m.normals(2*n, "outcomes of a made-up client", number)
+	for i := range n {
+		r.Predictors(eta, i, truth)
+		r.Outcomes()[i] = response.Outcome(eta, [2]float64{z[2*i], z[2*i+1]})
+	}
+	return r, nil
+}
+
+// normals returns public standard normal numbers.
+func (m *Method) normals(n int, purpose string, number int) []float64 {
+	z := make([]float64, n)
+	dpmech.FillPublicNormal(z, purpose, m.Digest, number)
+	return z
+}
