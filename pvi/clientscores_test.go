@@ -198,7 +198,7 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		"no list of opened sums":                   func(v *siteState) { v.Descent = v.Descent[1:] },
 		"are no list":                              func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
 		"a saved sum is of no round":               func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
-		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 }, // answers of two clients
+		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 }, // three answers, but the study has two clients
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {
 		var v siteState

@@ -16,7 +16,7 @@ import (
 // machines, but floats computed from λ may differ in the last bit.
 type posterior struct {
 	protocol *Protocol
-	lambda   []Wide // λ − λ_prior
+	lambda   []Wide // λ − λ_prior, in units of the lattice
 	now      moments
 	meanOf   func(dst, nat []float64) error
 

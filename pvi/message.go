@@ -20,7 +20,7 @@ const (
 type Plan struct {
 	Protocol     Digest
 	Number       int        // number of the plan, from 1
-	Lambda       []Wide     // λ − λ_prior, in units of the lattice
+	Lambda       []Wide     // natural parameters of q minus those of the prior (λ − λ_prior), in units of the lattice
 	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if they are not centred
 	Participants []ClientID // clients that must answer, in order
 }

@@ -136,7 +136,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
 			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
 		}
-		// This is the cost of rounds and passes together, for every view and adjacency.
+		// These costs include the rounds and the passes, for every view and adjacency.
 		costs, err := p.Costs(p.Releases())
 		if err != nil {
 			t.Fatal(err)

@@ -16,13 +16,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// rounded is a method with a mechanism for every round.
+// rounded is a method that has a mechanism for every round.
 type rounded interface {
 	method.Method
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// neighbours returns two data sets of a client that differ by one unit: a record, or all records.
+// neighbours returns two data sets of one client that differ by one privacy unit: one record, or
+// all records.
 func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [2]*shard.Records {
 	number := func(most float64) float64 {
 		switch r.IntN(5) {
@@ -109,8 +110,9 @@ func TestScoresOfNeighbours(t *testing.T) {
 	}
 }
 
-// playNeighbours returns the largest difference between the releases of two sites, in units of the
-// accounted sensitivity.
+// playNeighbours runs two sites with neighbouring records and the same noise. It returns the
+// largest difference between their releases, in units of the sensitivity for which the cost was
+// computed.
 func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Records) (farthest float64) {
 	t.Helper()
 	var sites [2]*Site
@@ -157,7 +159,8 @@ func apart(a, b []int64) float64 {
 	return norm
 }
 
-// checkCharged compares the cost of releases with the charges of as many.
+// checkCharged compares the cost of the releases that were made with the charges of the same
+// number of releases.
 func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int) {
 	t.Helper()
 	if n != len(released) {
@@ -180,7 +183,8 @@ func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int
 	}
 }
 
-// settleHostile ends a round with a void outcome, or with a sum that nobody computed from answers.
+// settleHostile ends a round with a void outcome, or with an arbitrary sum that does not come
+// from answers.
 func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered bool, sites [2]*Site) {
 	t.Helper()
 	o := &Outcome{Protocol: p.digest, Sequence: round, Number: round, Verdict: Void}

@@ -27,7 +27,7 @@ const serverVersion = 3
 type serverState struct {
 	Version  int
 	Protocol Digest
-	Lambda   []Wide `json:",omitempty"` // λ; only in version 1
+	Lambda   []Wide `json:",omitempty"` // only in version 1; later versions store λ after the JSON object
 	Planned  int
 	Asked    []int
 	Sequence int

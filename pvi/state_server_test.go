@@ -150,7 +150,7 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // 4 in units of natural parameters
+	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // lattice steps for a change of 4 in a natural parameter
 	change := make([]int64, p.messages.Size)
 	for i := range change {
 		random = random*6364136223846793005 + 1442695040888963407

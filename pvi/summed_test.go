@@ -156,7 +156,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	}
 }
 
-// The result has the same bits for any distribution of records over clients.
+// The result has the same bits however the records are divided among clients.
 func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	const clients = 6
 	var first []Wide
@@ -321,7 +321,7 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	s := h.sites[0]
 	var used method.Memory
 	s.client.Save(&used)
-	used.Spent.Statistics = 3 // all releases that the mechanism permits
+	used.Spent.Statistics = 3 // the number of releases that the mechanism permits
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}

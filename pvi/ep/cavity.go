@@ -28,7 +28,7 @@ func shift(natural, by []float64, entries [][2]int) {
 // allocating memory.
 type cavity struct {
 	solver.Approximation
-	symmetric blas64.Symmetric // shares its data with Covariance
+	symmetric blas64.Symmetric // uses the same memory as Covariance
 	entries   [][2]int
 }
 

@@ -21,13 +21,13 @@ import (
 type Clusters struct {
 	weighted
 	clusters, variables int
-	x                   []float64 // values of variables, record after record
+	x                   []float64 // values of the variables, record after record
 	share               float64   // power to which this client raises the ratio of the two priors of the weights
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
 	sticks  []stick
-	weights []float64 // log E[w_k], by cluster
-	chance  []float64 // probability r_k, by cluster
+	weights []float64 // expected log weight of each cluster
+	chance  []float64 // probability that the record is of each cluster
 	beyond  []float64 // probability that the record's cluster comes after each stick
 }
 

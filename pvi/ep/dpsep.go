@@ -28,12 +28,12 @@ type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
 	steps     int                 // number of steps in a visit
-	cost      accountant.Event    // cost of one epoch of batches
+	cost      accountant.Event    // privacy cost of one epoch of batches
 	free      accountant.Composed // cost of the second and later steps of an epoch, which is zero
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // nil if the Tilted is not a Fetcher
+	fetch   Fetcher // fetches records in advance; nil if the Tilted is not a Fetcher
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 

@@ -18,10 +18,10 @@ type tied struct {
 
 	taken int       // number of steps taken
 	since int       // number of steps since the average began
-	used  []float64 // natural parameters of the factor in use
+	used  []float64 // natural parameters of the factor with which sites are computed
 	raw   []float64 // average of start and the released sums: precisions, perhaps improper; if Published, all natural parameters
 	start []float64 // factor at which the average began; nil before the first step
-	rest  float64   // weight of start in raw
+	rest  float64   // share of start in the average raw
 	noise float64   // variance of the noise in raw, relative to the variance of the noise in a sum
 
 	around []float64 // mean of the prior times the other clients' factors

@@ -14,10 +14,10 @@ type Mixture struct {
 	weighted
 	clusters, variables int
 	variance            float64
-	x                   []float64 // values of variables, record after record
+	x                   []float64 // values of the variables, record after record
 	tied                bool
 
-	chance []float64 // probability r_k, by cluster
+	chance []float64 // probability that the record is of each cluster
 }
 
 // NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given

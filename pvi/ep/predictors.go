@@ -134,7 +134,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			rise += x * x
 		}
 		if !(rise > close*close) {
-			return rise >= 0 // false if rise is NaN
+			return rise >= 0 // a rise of NaN counts as none
 		}
 		t.back(t.try)
 		copy(t.slope, t.try) // the whole Newton step, without halving

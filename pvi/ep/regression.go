@@ -18,8 +18,8 @@ type Regression struct {
 	y      []float64
 	values []float64 // elements of the design
 	power  float64
-	one    *tilt  // set if a record has one predictor
-	many   *tilts // set if a record has several predictors
+	one    *tilt  // workspace if a record has one predictor; otherwise nil
+	many   *tilts // workspace if a record has several predictors; otherwise nil
 
 	dense bool // whether every row of the design has all coordinates
 

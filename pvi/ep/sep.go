@@ -112,8 +112,8 @@ type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns the share of the way from the factor to a batch's estimate, its sum of sites
-// divided by the rate, that step t covers. Steps count from 0.
+// share returns the length of step t, counted from 0. A step of length 0 does not change the
+// factor. A step of length 1 replaces it by the batch's sum of sites divided by the rate.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)

@@ -33,7 +33,7 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		p.Scale = m.Study.Prior.Scale.Median // even if the noise is known
+		p.Scale = m.Study.Prior.Scale.Median // median of the prior of the scale, even if the noise is known
 	}
 	return m.typical(p).Curvature
 }
@@ -48,7 +48,7 @@ func (m *Model) RecordBound() float64 {
 	return m.typical(m.public()).Bound * (1 + squares)
 }
 
-// public returns public numbers about the outcome.
+// public returns the public numbers from which typical sizes of derivatives are computed.
 func (m *Model) public() solver.Public {
 	prior := m.Study.Prior
 	p := solver.Public{
@@ -62,8 +62,8 @@ func (m *Model) public() solver.Public {
 	return p
 }
 
-// typical returns sizes of the derivatives of a record's log likelihood. A model that is not a
-// regression has those of a normal or a binary outcome.
+// typical returns typical sizes of the derivatives of a record's log likelihood. For a model
+// that is not a regression it uses those of a normal or a binary outcome.
 func (m *Model) typical(p solver.Public) solver.Typical {
 	o := m.Outcome()
 	if m.General() {

@@ -21,7 +21,7 @@ func (m *Model) Draw(s *shard.Shard, i int, theta []float64, r solver.Source) fl
 	return m.Outcome().Response().Draw(eta, scale, r)
 }
 
-// predict writes to eta the predictors of the location of record i at θ, group effects included.
+// predict writes the location's predictors of record i at θ to eta, group effects included.
 func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {

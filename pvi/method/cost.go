@@ -66,8 +66,8 @@ func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int)
 	return m.Event(shares, adjacency, releases)
 }
 
-// Adjacencies returns the adjacency of the study, followed by a second adjacency under which the
-// same releases have a different cost.
+// Adjacencies returns the adjacency of the study, followed by the other adjacency under which
+// the cost is known.
 func (s *Setting) Adjacencies() []accountant.Adjacency {
 	own := s.Study.Privacy.Adjacency
 	switch {

@@ -95,7 +95,7 @@ type Client interface {
 type Task struct {
 	Number        int // number of the plan
 	Lambda        []lambda.Wide
-	Natural, Mean []float64 // natural parameters and mean of q
+	Natural, Mean []float64 // natural parameters and mean of the client's q
 	Centre        []int64   // centre of the coordinates in which changes are clipped
 	Walk          Walk      // the client's own Walk
 
@@ -187,16 +187,17 @@ type Signalled interface {
 	Signal() float64
 }
 
-// A Foreseeing method can play a study with made-up federations before any record is read.
+// A Foreseeing method can simulate a study with synthetic clients before any record is read.
 type Foreseeing interface {
 	Method
 
-	// Foresee returns, for each coordinate of θ, the median over so many made-up federations of
-	// the posterior's sd as a share of the prior's. It returns an error if the numbers overflow.
+	// Foresee returns, for each coordinate of θ, how much a study would narrow the prior: the
+	// posterior's sd divided by the prior's, as a median over the given number of simulated
+	// studies. It returns an error if the numbers overflow.
 	Foresee(federations int) ([]float64, error)
 }
 
-// A Remarking walk has results beside λ.
+// A Remarking is a [Walk] that can report further results besides λ.
 type Remarking interface {
 	Walk
 
@@ -246,7 +247,7 @@ type Steps struct {
 	Round    int // number of steps of a client in each round
 	Total    int // number of steps of a client in the whole study
 	Rate     float64
-	StepSize float64 // size of the first step; it falls linearly to this size times the study's Decay
+	StepSize float64 // size of the first step; sizes fall linearly to this size times the study's Decay
 	Batch    int     // batch size of a client with the nominal number of records; 0 if the size is not fixed
 	Clip     float64
 	Typical  float64 // typical norm of a record's contribution, from which Clip is computed; 0 if the study gives Clip

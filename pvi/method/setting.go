@@ -38,7 +38,7 @@ const (
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
-	Family      gaussian.Family // family of q
+	Family      gaussian.Family // family of q, full or diagonal
 	Coordinates *lambda.Coordinates
 	Clients     int          // number of clients in the roster
 	MinClients  int          // U_min, the smallest number of answers for which the coordinator opens a sum
@@ -162,9 +162,9 @@ func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 // Messages describes the vectors that clients send in the rounds.
 type Messages struct {
 	Size     int            // number of elements of a release, and of an opened sum
-	Lattice  dpmech.Lattice // lattice of the elements
+	Lattice  dpmech.Lattice // lattice on which elements are rounded
 	Limit    int64          // largest absolute value of an element of one release
-	Exponent int            // element n of λ stands for n·2^-Exponent
+	Exponent int            // an element n of λ means the number n·2^-Exponent
 }
 
 // HiddenMessages describes messages that are changes of λ plus the noise of the mechanism m.

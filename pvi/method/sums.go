@@ -58,7 +58,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		}
 	}
 	b.dearest = slices.Clone(b.mechanisms)
-	// Noise is rounded up, so rounds of one clip may have sigmas that differ by a step.
+	// Noise is rounded up, so rounds with equal clips may have noise that differs by one lattice
+	// step.
 	mu := func(m *dpmech.GaussianSum) float64 {
 		e := m.Event().(accountant.DiscreteGaussian)
 		return e.Sensitivity / e.Sigma
@@ -77,7 +78,7 @@ func (s *Sums) Messages() Messages { return s.messages }
 // arithmetic.
 func (s *Sums) Exact() bool { return false }
 
-// Noise implements [Method]. It returns the noise of the dearest round.
+// Noise implements [Method]. It returns the noise of the most expensive round.
 func (s *Sums) Noise() Noise { return NoiseOf(s.dearest[0]) }
 
 // Forecast implements [Method].
@@ -95,9 +96,9 @@ func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. Release number k is charged the cost of the k-th most expensive
-// round, whichever its round was, for as many elements as the longest round has. So no set of
-// releases costs more than its charges.
+// Increment implements [Method]. It charges release number k the cost of the k-th most expensive
+// round, whatever round the release was in, and for as many elements as the longest round has.
+// So no set of releases costs more than it is charged.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

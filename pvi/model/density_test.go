@@ -99,7 +99,7 @@ var truths = map[string]truth{
 		func() (*model.Model, error) { return regression.Build(programs.Robust) },
 		func(p map[string]float64, r row) float64 {
 			z := (r["y"][0] - predictor(p, r)) / p["sigma"]
-			return math.Log(3. / 8 / p["sigma"] * math.Pow(1+z*z/4, -2.5)) // t density with ν = 4
+			return math.Log(3. / 8 / p["sigma"] * math.Pow(1+z*z/4, -2.5)) // density of the t distribution with ν = 4
 		}, 0,
 	},
 	"softmax": {

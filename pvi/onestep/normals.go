@@ -11,7 +11,7 @@ import (
 // numbers from SHA-256 in counter mode. Anyone with the key can compute them, so they are public
 // and hide nothing.
 type normals struct {
-	block [40]byte // key, followed by the counter
+	block [40]byte // key, followed by a counter
 	words []byte   // unused bytes of the last hash
 	hash  [32]byte
 	count uint64

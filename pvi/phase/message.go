@@ -34,6 +34,6 @@ func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits is the number of bits of the largest sum of messages if clients add no noise to
-// their messages.
+// MessageBits is the number of bits of the largest sum of messages to which clients add no
+// noise.
 const MessageBits = 60

@@ -138,7 +138,7 @@ func TestScaleOfClients(t *testing.T) {
 	before := h.server.scale.bounds()
 	h.play()
 	last := &h.scaling.moments
-	noise := last.lattice.Float(last.mechanism.ShareSigma()) / math.Sqrt(1000) // sd of the noise in a mean over clients
+	noise := last.lattice.Float(last.mechanism.ShareSigma()) / math.Sqrt(1000) // sd of the noise in the mean over clients
 	for k, c := range h.server.Columns() {
 		b := before[k]
 		mean, square, ofRecords := meansOfClients(clients, 2*k, b)

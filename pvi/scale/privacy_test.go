@@ -35,7 +35,7 @@ func TestScaleSensitivity(t *testing.T) {
 				for i, r := range records {
 					with.Append(r)
 					if unit == "record" && i < len(records)-1 {
-						without.Append(r) // all records but the last
+						without.Append(r) // without has all records but the last
 					}
 				}
 				replaced := rapid.SampledFrom([]bool{false, true}).Draw(rt, "replaced") || unit == "client"

@@ -153,7 +153,7 @@ func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	mean := min(max(sums[0]/count, -1), 1)
 	variance := sums[1]/count - float64(mean*mean)
 	slack := 2 * math.Sqrt2 * noise / count          // two sds of the noise in mean and mean square, including the noise of the count
-	doubt := slack + float64(2*slack*math.Abs(mean)) // possible error of the variance
+	doubt := slack + float64(2*slack*math.Abs(mean)) // possible error of the variance due to noise
 	spread := math.Sqrt(max(variance, 0) + doubt)    // largest sd that the noisy sums allow
 	half, middle := (now.High-now.Low)/2, middleOf(now)
 	reach := float64(c.scaling.study.Standardisation.SDs*spread) + slack

@@ -52,7 +52,7 @@ type step struct {
 	perColumn int                 // number of elements of a release that belong to one column
 	bound     float64             // upper bound on the squared norm of a record's contribution for one column
 	size      int                 // number of elements of a release
-	mechanism *dpmech.GaussianSum // nil if the unit is none
+	mechanism *dpmech.GaussianSum // mechanism of the pass; nil if the privacy unit is none
 	lattice   dpmech.Lattice
 	limit     int64 // largest absolute value of an element of a release
 }

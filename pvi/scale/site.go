@@ -126,7 +126,7 @@ func (s *Site) contribute(i int, step *step) {
 	for k, column := range s.scaling.study.Standardisation.Columns {
 		b := s.scale.columns[k].Bounds
 		z := (record[column] - middleOf(b)) / ((b.High - b.Low) / 2)
-		z = min(max(z, -1), 1) // NaN stays NaN
+		z = min(max(z, -1), 1) // a z of NaN stays NaN
 		part := s.row[at+k*step.perColumn:][:step.perColumn]
 		if step == &s.scaling.search {
 			mark(part, z)

@@ -15,8 +15,8 @@ type Answer struct {
 	Release []byte // message of [fedpvi/pvi/wire]; nil after an error
 	Spent   Spent
 
-	Digest [32]byte // [Site.Digest] when the answer was computed
-	Model  [32]byte // [Server.ModelOf] for the plan
+	Digest [32]byte // result of [Site.Digest] when the answer was computed
+	Model  [32]byte // result of [Server.ModelOf] for the plan
 }
 
 // errNothingAsked is the refusal to answer if no plan is pending.

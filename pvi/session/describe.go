@@ -37,7 +37,7 @@ type Marginal struct {
 	// noise-aware sd is below that of q.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 
-	Interval // interval of q
+	Interval // interval under q, without the privacy noise
 }
 
 // An Interval has the central 95 % and 90 % intervals of a parameter on the model's scale. Mean

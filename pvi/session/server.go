@@ -16,7 +16,7 @@ import (
 type Server struct {
 	course *course
 	phases []serverPhase // phases that have begun, in order
-	rounds *pvi.Server   // nil before the rounds
+	rounds *pvi.Server   // server of the rounds; nil before the rounds
 
 	planned int              // number of plans that were issued
 	closed  int              // number of plans with an outcome

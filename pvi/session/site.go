@@ -25,7 +25,7 @@ type Site struct {
 	records *shard.Records
 
 	phases []sitePhase  // phases that have begun, in order
-	rounds *pvi.Site    // nil before the rounds
+	rounds *pvi.Site    // site of the rounds; nil before the rounds
 	shard  *shard.Shard // records on the scale that was found; nil before
 
 	device *solver.Accelerator // device for gradient steps; nil for the CPU

@@ -152,7 +152,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		t.Fatalf("%+v, %v: want an error and a charge", a, err)
 	}
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
-	step := divergence(t, quote.For(view.Name, own)) / 4 // The quote is for four steps.
+	step := divergence(t, quote.For(view.Name, own)) / 4 // The quote covers four steps, so this is the cost of one.
 	if got, want := divergence(t, a.Spent.For(view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}

@@ -61,7 +61,7 @@ func Design(st *study.Study, records *Records) *Shard {
 type designer struct {
 	study        *study.Study
 	coefficients []study.Coefficient
-	variables    []int // indices of a mixture's columns
+	variables    []int // indices of the columns of a mixture
 	outcome      int   // index of the outcome's column; −1 for a mixture
 }
 

@@ -67,7 +67,7 @@ type DPSVI struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
 	options   DPSVIOptions
-	cost      accountant.Event // cost of one step
+	cost      accountant.Event // privacy cost of one step
 
 	run       *dpmech.SampledRun
 	optimiser gpu.Lasting

@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Response is the likelihood of one record's outcome y as a function of its predictors η. The
-// predictors are linear in θ. A Response is not safe for concurrent use, because it may keep
-// a workspace.
+// A Response is the likelihood of one record's outcome y as a function of its predictors η,
+// which are linear in θ. A Response is not safe for concurrent use, because it may keep a
+// workspace.
 type Response interface {
 	// Size returns the number of predictors.
 	Size() int
@@ -31,8 +31,8 @@ type Response interface {
 	// scale is the scale of the outcome, if it has one.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
-	// Typical returns sizes of the derivatives in the predictor of the location. Defaults are
-	// computed from them.
+	// Typical returns typical sizes of the derivatives with respect to the predictor of the
+	// location. Defaults such as the clip are computed from them.
 	Typical(p Public) Typical
 
 	// Draw returns a random outcome. eta has the predictors of the location. scale is the
@@ -40,31 +40,32 @@ type Response interface {
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
-// Public has numbers about an outcome on the model's scale. They follow from public bounds and
-// priors.
+// Public has numbers about an outcome on the model's scale. They are computed from public bounds
+// and priors.
 type Public struct {
 	Scale      float64 // known scale, or the median of its prior
 	LeastScale float64 // known scale, or a small scale under its prior
-	Mean       float64 // expected exp(η)
+	Mean       float64 // expected value of exp(η) under the prior
 	Most       float64 // bound on the absolute value of the outcome
 }
 
-// Typical has sizes of the derivatives of a record's log likelihood.
+// Typical has typical sizes of the derivatives of a record's log likelihood with respect to the
+// predictor.
 type Typical struct {
-	Slope     float64 // size of a large first derivative
-	Curvature float64 // rough size of the second derivative; 0 if public numbers give none
-	Bound     float64 // size that the natural parameters of a regressor of length 1 should not exceed
+	Slope     float64 // typical size of a large first derivative
+	Curvature float64 // typical size of the second derivative; 0 if public numbers give no estimate
+	Bound     float64 // plausible upper bound on the natural parameters that a record adds for a regressor of length 1
 }
 
 // A Source returns random numbers that need not be secret. A Rand of math/rand/v2 is a Source.
 type Source interface {
 	Uint64() uint64
-	Float64() float64     // uniform in [0, 1)
+	Float64() float64     // Float64 returns a uniform number in [0, 1).
 	NormFloat64() float64 // standard normal
 }
 
-// regressions has a function for each family that is a regression. It returns the response of
-// an outcome without effects.
+// regressions has a function for each family that is a regression. The function returns the
+// response of an outcome without group effects.
 var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Linear:           newNormal,
 	study.Logistic:         func(*Outcome) Response { return logit{} },
@@ -76,10 +77,10 @@ var regressions = map[study.Family]func(o *Outcome) Response{
 }
 
 // An Outcome is the distribution of a record's outcome given its predictors. The predictors come
-// in this order: the predictor of the family's location, or one predictor for every class but
-// the first; the logarithm of the scale, if the model learns the scale; and for each effect that
-// varies between groups, the logarithm of the effect's spread and the group's standardised
-// effect.
+// in this order: the predictor of the location, or one predictor for every class but the first;
+// the log of the scale, if the model learns the scale; and two predictors for each effect that
+// varies between groups, which are the log of the effect's sd between groups and the
+// standardised effect of the record's group.
 type Outcome struct {
 	Family           study.Family
 	NoiseSD          float64 // sd of the noise of a linear model; 0 if it is learned
@@ -198,7 +199,7 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. The slope is that of a count two sds above its mean.
+// Typical implements [Response]. The slope is the derivative at a count two sds above its mean.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }
@@ -256,8 +257,8 @@ func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
 	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
 }
 
-// risingFactorial returns the first derivative, the second derivative and the value of log Γ(φ +
-// n) − log Γ(φ) for a whole number n.
+// risingFactorial returns the first and second derivatives with respect to φ, and the value, of
+// log Γ(φ + n) − log Γ(φ) for a whole number n.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -301,7 +302,8 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. The slope is that of an outcome two sds from its mean.
+// Typical implements [Response]. The slope is the derivative at an outcome two sds from its
+// mean.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }
@@ -410,9 +412,10 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
-// class returns quantile u of a class with log odds eta.
+// class returns the class at quantile u of the distribution with log odds eta, in the order of
+// the classes.
 func class(eta []float64, u float64) float64 {
-	largest := 0.0 // η of the baseline
+	largest := 0.0 // log odds of the baseline
 	for _, e := range eta {
 		largest = max(largest, e)
 	}

@@ -98,8 +98,8 @@ func TestResponsesAreNormalised(t *testing.T) {
 	})
 }
 
-// Drawn outcomes have the distribution of the response: the expected gradient is zero, and the
-// expected Hessian is minus the expected square of the gradient.
+// Outcomes from Draw have the distribution of the response: the mean gradient is zero, and the
+// mean Hessian is minus the mean square of the gradient.
 func TestDraws(t *testing.T) {
 	const n = 40_000
 	for name, c := range responses {

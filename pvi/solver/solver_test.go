@@ -83,7 +83,7 @@ func TestConjugate(t *testing.T) {
 	if len(events) != 0 {
 		t.Errorf("the exact update reports %v", events)
 	}
-	// Σ(y, xy) and Σ(1, x, x²), added up by this test
+	// sums over records of y, xy, 1, x and x²
 	var want [5]float64
 	for i := range s.Len() {
 		row, y := s.Record(i)

@@ -222,7 +222,7 @@ func (c *climb) pathDerivative() {
 	for i := range c.path {
 		c.path[i] += c.slope[i] + c.cavityH[i]
 	}
-	// This loop solves with Lᵀ by back substitution.
+	// This loop solves a system with Lᵀ by back substitution.
 	for i := d - 1; i >= 0; i-- {
 		sum := c.eps[i]
 		for k := i + 1; k < d; k++ {
@@ -252,7 +252,7 @@ func (c *climb) result(dst []float64, p Problem) error {
 		return fmt.Errorf("%w: the gradient of the log likelihood overflows; a narrower prior or a smaller inference.step_size keeps it finite", ErrDiverged)
 	}
 	clear(c.eps)
-	c.place() // sets θ to the mean
+	c.place() // now θ is the mean of q
 	if c.diagonal {
 		for i, r := range c.root {
 			s := r * math.Exp(c.x[d+i])

@@ -12,9 +12,9 @@ import (
 type ColumnType string
 
 const (
-	Numeric     ColumnType = "numeric"     // The values are numbers within public bounds.
-	Categorical ColumnType = "categorical" // The values are declared levels.
-	Ordered     ColumnType = "ordered"     // The values are declared levels, lowest first, with scores 0, 1, 2, ...
+	Numeric     ColumnType = "numeric"     // values are numbers within public bounds
+	Categorical ColumnType = "categorical" // values are declared levels
+	Ordered     ColumnType = "ordered"     // values are declared levels, lowest first, with scores 0, 1, 2, ...
 )
 
 // A Policy says what happens to a value that is missing or not as declared.
@@ -31,13 +31,13 @@ const (
 type Column struct {
 	Name    string
 	Type    ColumnType
-	Unit    string   // unit of a numeric column, shown to people
+	Unit    string   // unit of a numeric column, for display
 	Low     float64  // public lower bound of a numeric column; 0 for an ordered column
 	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered column
 	Levels  []string // levels of a categorical or ordered column
 	Outside Policy   // policy for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if numeric
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
-	Imputed string   // value for Impute, written as in a file
+	Imputed string   // value that Impute uses, written as in a file
 
 	Found *Bounds // scale found by a standardisation; nil if the bounds are mapped to [-1, 1]
 

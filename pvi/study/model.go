@@ -30,50 +30,51 @@ type Model struct {
 type Family string
 
 const (
-	Linear           Family = "linear"            // normal outcome
-	Logistic         Family = "logistic"          // binary outcome with a logit link
-	Probit           Family = "probit"            // binary outcome with a probit link
-	Poisson          Family = "poisson"           // count with a Poisson distribution
-	NegativeBinomial Family = "negative-binomial" // count with a larger variance than Poisson
-	Softmax          Family = "softmax"           // one of several levels
-	Robust           Family = "robust"            // outcome with a Student-t distribution
+	Linear           Family = "linear"            // regression with a normal outcome
+	Logistic         Family = "logistic"          // regression of a binary outcome with a logit link
+	Probit           Family = "probit"            // regression of a binary outcome with a probit link
+	Poisson          Family = "poisson"           // regression of a count with a Poisson distribution
+	NegativeBinomial Family = "negative-binomial" // regression of a count with a larger variance than that of a Poisson distribution
+	Softmax          Family = "softmax"           // regression of an outcome that is one of several levels
+	Robust           Family = "robust"            // regression of an outcome with a Student-t distribution
 	Mixture          Family = "mixture"           // normal clusters of several columns, without an outcome
-	NeuralNetwork    Family = "neural-network"    // network with one hidden layer
+	NeuralNetwork    Family = "neural-network"    // neural network with one hidden layer
 )
 
 // An OutcomeKind is the kind of a record's outcome in the model.
 type OutcomeKind int
 
 const (
-	Measured OutcomeKind = iota // number on the model's scale
-	Binary                      // 0 or 1
-	Count                       // 0, 1, 2, ...
-	Class                       // index of a level
+	Measured OutcomeKind = iota // the outcome is a number on the model's scale
+	Binary                      // the outcome is 0 or 1
+	Count                       // the outcome is 0, 1, 2, ...
+	Class                       // the outcome is the index of a level
 	NoOutcome
 )
 
-// A family is the description of a likelihood.
+// A family has the properties of a Family of likelihoods.
 type family struct {
 	name Family
 	kind OutcomeKind
 	keys []string // keys of [model] that only this family has
 
-	// says is the distribution of a regression's outcome in words, for a review. Sentence
-	// replaces the names in braces.
+	// says is the distribution of a regression's outcome in words, for the review of a study.
+	// Sentence replaces the names in braces.
 	says string
 
-	// unit is the unit of the predictor, and ratio the name of a ratio of exponentials of
-	// predictors. unit is empty if it is that of the outcome, and ratio if there is no such
-	// ratio.
+	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. ratio
+	// is the name of the ratio that the exponential of a difference of predictors is, or empty
+	// if there is no such ratio.
 	unit, ratio string
 
-	curved bool // the curvature of a record has a public bound
+	curved bool // whether a public bound on the curvature of a record exists
 	scale  Scale
 }
 
-// A Scale is a scale of the outcome that the model learns. The zero Scale stands for none.
+// A Scale is a scale of the outcome that the model learns. The zero Scale means that it learns
+// none.
 type Scale struct {
-	Prior string // key of its prior in [prior]
+	Prior string // key of the parameter's prior in the table [prior]
 	Name  string // name of the parameter; empty if the model is not a regression
 	About string // description of the parameter
 }
@@ -133,8 +134,8 @@ func (m *Model) Kind() OutcomeKind {
 	return m.Family.find().kind
 }
 
-// Sentence returns the distribution of a record's outcome in words, for a review. predictor is
-// the description of the predictor η.
+// Sentence returns the distribution of a record's outcome in words, for the review of a study.
+// predictor is the text for the predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -150,8 +151,9 @@ func (m *Model) Sentence(predictor string) string {
 	return words.Replace(of.find().says)
 }
 
-// PredictorUnit returns the unit of the predictor η, and the name of a ratio of exponentials of
-// predictors. unit is empty if it is that of the outcome, and ratio if there is no such ratio.
+// PredictorUnit returns the unit of the predictor η, or "" if it has the outcome's unit. ratio
+// is the name of the ratio that the exponential of a difference of predictors is, or "" if there
+// is no such ratio.
 func (f Family) PredictorUnit() (unit, ratio string) {
 	of := f.find()
 	return of.unit, of.ratio
@@ -206,8 +208,8 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group gives every level of a categorical column its own coefficients. They are draws from
-// one distribution with a learned spread. An example is "1 + age | clinic".
+// A Group gives every level of a categorical column its own coefficients, which are draws from
+// one distribution whose sd is learned. An example is "1 + age | clinic".
 type Group struct {
 	By        string
 	Intercept bool

@@ -67,7 +67,8 @@ type Normal struct{ Mean, SD float64 }
 type Schedule string
 
 const (
-	// Synchronous makes all clients work on the same λ. The sum of their changes moves λ.
+	// Synchronous makes all clients answer a plan with the same λ. λ moves by the damped sum of
+	// their changes.
 	Synchronous Schedule = "synchronous"
 	// Sequential makes one client after the other work, in the order of the roster.
 	Sequential Schedule = "sequential"
@@ -149,7 +150,7 @@ type Ascent struct {
 // Damping is the share α_t of the proposed change by which λ moves in round t. α_t is Alpha or,
 // if Harmonic is true, Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
 type Damping struct {
-	Alpha    float64 // α_1, in (0, 1]
+	Alpha    float64 // α_1, the damping of the first round, in (0, 1]
 	Harmonic bool
 }
 
@@ -253,7 +254,7 @@ type Partition struct {
 	Kind           string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
 	SizeSkew       float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
 	LabelSkew      float64 // κ ≤ 1: among the records of small clients, the share of the majority label is c + (1−c)κ, at least 0, where c is its share of all records
-	LabelThreshold float64 // a record has the label if its outcome is at least this number
+	LabelThreshold float64 // smallest outcome for which a record has the label
 	Column         string  // name of the column that has the client's name
 }
 

@@ -33,7 +33,7 @@ func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
 	add := func(columns []string) {
-		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are one term
+		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // the same key for a:b and b:a, which are one term
 		if !seen[key] {
 			terms = append(terms, Term{Columns: columns})
 		}

@@ -198,7 +198,7 @@ func TestBounds(t *testing.T) {
 		return AppendScalePlan(nil, &scale.Plan{Bounds: []study.Bounds{{Low: 0, High: x}}})
 	}
 	huge := AppendPlan(nil, plan)
-	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // length of λ
+	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // length of the list λ
 	version := AppendPlan(nil, plan)
 	version[0] = 2
 	for _, c := range []struct {

@@ -18,7 +18,7 @@ type Explained struct {
 	Title  string `json:"title"`
 	Digest string `json:"digest"` // SHA-256 of the study document
 
-	Model      string               `json:"model"`       // model in one line
+	Model      string               `json:"model"`       // description of the model in one line
 	Parameters []ExplainedParameter `json:"parameters"`  // elements of θ
 	Record     string               `json:"record"`      // formula of the log density of a record
 	InWords    string               `json:"record_said"` // the log density of a record in words

@@ -95,7 +95,7 @@ func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t in
 		surprise := 1 + mean // difference between the expectations of this sum for c = 1 and c = 0
 		spread := variance + total
 		muSquared += surprise * surprise / spread
-		covariance := alpha*others - (1-alpha)*variance // covariance of L_{t+1} and this sum
+		covariance := alpha*others - (1-alpha)*variance // covariance of L_{t+1} and this sum, given the earlier sums
 		gain := covariance / spread
 		mean = (1-alpha)*mean + gain*surprise
 		variance = (1-alpha)*(1-alpha)*variance + alpha*alpha*others - gain*covariance

@@ -22,7 +22,7 @@ type Method struct {
 	start     *dpmech.GaussianSum // mechanism that releases the starting statistics; nil if clients start at q
 }
 
-// New derives the method without its noise multiplier.
+// New returns the method of a study as a draft, which still needs the noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, false)
 	if err != nil {

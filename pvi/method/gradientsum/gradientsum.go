@@ -21,7 +21,7 @@ type Method struct {
 	gradients *steps.Gradients
 }
 
-// New derives the method without its noise multiplier.
+// New returns the method of a study as a draft, which still needs the noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, true)
 	if err != nil {

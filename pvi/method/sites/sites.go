@@ -40,7 +40,7 @@ type Method struct {
 	options ep.SEPOptions
 }
 
-// New derives the method without its noise multiplier.
+// New returns the method of a study as a draft, which still needs the noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {

@@ -21,7 +21,7 @@ type Method struct {
 	anew bool // whether clients release new statistics in every round
 }
 
-// New derives the method without its noise multiplier.
+// New returns the method of a study as a draft, which still needs the noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {

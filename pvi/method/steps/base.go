@@ -24,8 +24,8 @@ const SampledRate = 0.1
 // products, batches are sampled by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of a round, such that all rounds together have at least
-// total steps and each round has at least least steps.
+// OfRound returns the number of steps of each round: at least least, and so many that all rounds
+// together have at least total steps.
 func OfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }

@@ -9,18 +9,18 @@ const (
 	NoDensity Density = iota
 
 	Normal          // arguments: mean, sd
-	StudentT        // degrees of freedom, location, scale
+	StudentT        // arguments: degrees of freedom, location, scale
 	Cauchy          // arguments: location, scale
 	Gamma           // arguments: shape, rate
 	InvGamma        // arguments: shape, scale
 	Exponential     // argument: rate
-	Beta            // shape parameters a and b
-	Dirichlet       // concentrations; the variate is a simplex
-	BernoulliLogit  // log odds of 1
-	BernoulliProbit // probit of the probability of 1
-	PoissonLog      // log mean
-	NegBinomialLog  // log mean, φ; with mean μ the variance is μ + μ²/φ
-	Categorical     // vector of logits; the variate is a class, from 0
+	Beta            // arguments: shape parameters a and b
+	Dirichlet       // argument: concentrations; the variate is a simplex
+	BernoulliLogit  // argument: log odds of outcome 1
+	BernoulliProbit // argument: probit of the probability of outcome 1
+	PoissonLog      // argument: log mean
+	NegBinomialLog  // arguments: log mean, φ; with mean μ the variance is μ + μ²/φ
+	Categorical     // argument: vector of logits; the variate is a class, counted from 0
 
 	densities
 )

@@ -9,7 +9,7 @@ const (
 	MaxParameters   = 10_000  // number of declared parameters
 	MaxDimension    = 1 << 20 // number of elements of all parameters
 	MaxRecordVector = 256     // elements of a node that is computed for every record
-	MaxConstants    = 8 << 20 // numbers in all constants; 64 MiB
+	MaxConstants    = 8 << 20 // numbers in all constants together, 64 MiB
 	MaxShared       = 1 << 24 // elements of all nodes that are computed once in a step
 	MaxBlockBytes   = 16 << 20
 	MaxWork         = 1 << 24 // number of multiplications for one record

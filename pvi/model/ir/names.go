@@ -14,7 +14,7 @@ import (
 // similar names share one list, and each parameter has its own prefix.
 type Names struct {
 	front string
-	list  *list // nil if there are no names
+	list  *list // names without the prefix; nil if there are no names
 }
 
 // A list is the concatenation of all names, with the position at which each name ends.

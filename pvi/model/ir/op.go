@@ -10,17 +10,17 @@ const (
 	Invalid Op = iota
 
 	// Leaves have no arguments.
-	Const // constant Values
-	Col   // value of column Ref in the row
-	Param // parameter Ref, on its own scale
+	Const // constant with the elements Values
+	Col   // value of column number Ref in the row
+	Param // parameter number Ref, on its own scale
 
 	// Only these operations read parameters for a record. t is a node that depends on parameters
 	// or constants only, and i is an integer column.
-	Global    // value of t, for every record
-	Gather    // t[i] for a vector t
+	Global    // t itself, made available to every record
+	Gather    // element i of a vector t
 	GatherRow // row i of a matrix t
-	Linear    // x·t for a vector x of the row and a vector t
-	MatVec    // t x for a matrix t and a vector x
+	Linear    // dot product of a vector x of the row and a vector t
+	MatVec    // product of a matrix t and a vector x of the row or the record
 
 	// These have one argument.
 	Neg
@@ -49,12 +49,12 @@ const (
 	// These add up or normalise the elements of one argument.
 	Sum
 	LogSumExp
-	Softmax    // result is a vector
-	LogSoftmax // result is a vector
+	Softmax    // the result is a vector
+	LogSoftmax // the result is a vector
 
 	// These select or combine elements.
 	Dot     // dot product of two vectors
-	Element // element Ref of a vector
+	Element // element number Ref of a vector
 	Slice   // Rows×Cols elements, starting at element Ref
 	Stack   // vector of the scalar arguments
 
@@ -73,7 +73,7 @@ const (
 	bridge
 	mapOne
 	mapTwo
-	reduce // one vector to a scalar
+	reduce // operation that reduces one vector to a scalar
 	rescale
 	shape
 	density

@@ -10,7 +10,7 @@ type Records struct {
 	table  *Table
 	target int
 	inputs []int // indices of data nodes that are copied into lanes
-	global []int // indices of Global nodes
+	global []int // indices of the nodes with operation Global
 	rows   []int32
 	clears [][]float64 // adjoints to which contributions are added, and which are first set to zero
 	sweeps []int       // indices of the nodes of the backward sweep
