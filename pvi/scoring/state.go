@@ -21,10 +21,10 @@ type State struct {
 	stretch   stretch
 	path      []observation
 
-	mu    sync.Mutex
-	query *Query // the last that was asked for
-	next  *State // the last that was computed
-	after sum    // from which next was computed
+	mu      sync.Mutex
+	queries map[int]*Query // by round; those that were asked for
+	next    *State         // the last that was computed
+	after   sum            // from which next was computed
 }
 
 // A sum is an opened sum.
@@ -69,14 +69,23 @@ type Query struct {
 func (s *State) Query(round int) (*Query, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.query == nil || s.query.round != round {
-		q, err := total(func() *Query { return s.newQuery(round) })
-		if err != nil {
-			return nil, err
-		}
-		s.query = q
+	return s.queryOf(round)
+}
+
+// queryOf does the same as Query. The caller must hold the lock.
+func (s *State) queryOf(round int) (*Query, error) {
+	if q, ok := s.queries[round]; ok {
+		return q, nil
 	}
-	return s.query, nil
+	q, err := total(func() *Query { return s.newQuery(round) })
+	if err != nil {
+		return nil, err
+	}
+	if s.queries == nil {
+		s.queries = map[int]*Query{}
+	}
+	s.queries[round] = q
+	return q, nil
 }
 
 // total returns the result of f, or an error if numbers in it overflow.
@@ -151,14 +160,11 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	if s.next != nil && s.after.round == round && s.after.answers == answers && slices.Equal(s.after.elements, elements) {
 		return s.next, nil
 	}
-	if s.query == nil || s.query.round != round {
-		q, err := total(func() *Query { return s.newQuery(round) })
-		if err != nil {
-			return nil, err
-		}
-		s.query = q
+	q, err := s.queryOf(round)
+	if err != nil {
+		return nil, err
 	}
-	next, err := total(func() *State { return s.step(newOpened(s.query, answers, elements, step, sd)) })
+	next, err := total(func() *State { return s.step(newOpened(q, answers, elements, step, sd)) })
 	if err == nil && !next.posterior.finite() {
 		err = errors.New("scoring: the posterior is not finite")
 	}

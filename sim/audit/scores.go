@@ -2,45 +2,399 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/population"
+	"fedpvi/pvi/scoring"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
 )
 
-// scoredStudy protects whole clients with the solver scoring.
-const scoredStudy = slopeStudy + `[inference]
+// scoresStudy has four coefficients. Where records are protected, its first round releases blocks
+// of every kind.
+const scoresStudy = columns + `bounds = [0, 1]
+[[column]]
+name = "g"
+type = "categorical"
+levels = ["a", "b", "c"]
+[model]
+family = "logistic"
+outcome = "y"
+positive = ">= 0.5"
+terms = ["x", "g"]
+standardise = "none"
+[inference]
 solver = "scoring"
+rounds = 4
 [privacy]
-unit = "client"
-noise_multiplier = 1.5
+noise_multiplier = 1.0
 delta = 1e-5
 [federation]
 max_records = 100
-nominal_records = 4
+nominal_records = 20
+min_clients = 3
 `
 
-// scoresOfClients is the name of the checks of scoredStudy.
-const scoresOfClients = "clients' scores"
+// A scored is a test case of clients that release scores. The first client has the protected record
+// or is protected itself, the second has no contribution, and the last may collude. All rounds are
+// void, so that the queries of all runs are the same. The observer sees the answers of the first
+// client or, if sums are opened, the sum of the first two.
+type scored struct {
+	unit      study.Unit
+	adjacency accountant.Adjacency
+	opens     study.Opens
+}
 
-// scoreMessages collects the real messages of clients whose outcome is not finite, so that their
-// vectors are zero in every round. The messages consist of noise shares only.
-func scoreMessages(ctx context.Context, seed uint64) (noises, error) {
-	const clients, runs = 3, 100
-	protocol, err := newProtocol(scoredStudy, clients)
+const scoredClients, scoredColluders = 3, 1
+
+var scoredCases = []scored{
+	{study.Record, accountant.AddRemove, study.OpenMessages},
+	{study.Record, accountant.ReplaceOne, study.OpenSums},
+	{study.Client, accountant.ZeroOut, study.OpenSums},
+	{study.Client, accountant.ReplaceOne, study.OpenSums},
+}
+
+func (c scored) name() string { return fmt.Sprintf("scores, %s, %s, %s", c.unit, c.adjacency, c.opens) }
+
+func (c scored) protocol() (*pvi.Protocol, error) {
+	settings := []study.Override{set("privacy.unit", c.unit), set("privacy.adjacency", c.adjacency)}
+	if c.unit == study.Record {
+		settings = append(settings, set("federation.opens", c.opens))
+	}
+	if c.opens == study.OpenSums {
+		settings = append(settings, set("federation.colluders", scoredColluders))
+	}
+	return newProtocol(scoresStudy, scoredClients, settings...)
+}
+
+// honest returns the number of clients whose noise hides the first client's vector.
+func (c scored) honest() int {
+	if c.opens == study.OpenSums {
+		return scoredClients - scoredColluders
+	}
+	return 1
+}
+
+// nothing returns records that contribute nothing.
+func (c scored) nothing() *shard.Records {
+	if c.unit == study.Record {
+		return new(shard.Records)
+	}
+	return copies(1, math.NaN(), 1, 0)
+}
+
+// far returns the records of the first client. In the other world their contributions are beyond
+// most clips. In the null world the outcome is the opposite under replace-one, and otherwise there
+// is no contribution.
+func (c scored) far(world int) *shard.Records {
+	n, x := 1, 1e3
+	if c.unit == study.Client {
+		n, x = 60, 1 // The information of longer records would shrink the client's gradient.
+	}
+	switch {
+	case world == 1:
+		return copies(n, x, 1, 1)
+	case c.adjacency == accountant.ReplaceOne:
+		return copies(n, x, 0, 1)
+	}
+	return c.nothing()
+}
+
+// A rounded is a method with a mechanism for every round.
+type rounded interface {
+	method.Method
+	Mechanism(round int) *dpmech.GaussianSum
+}
+
+// answers returns the honest clients' messages in all rounds, all of which are void. A message
+// ends where its round's mechanism ends.
+func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
+	sites := make([]*pvi.Site, c.honest())
+	for m := range sites {
+		records := first
+		if m > 0 {
+			records = c.nothing()
+		}
+		if sites[m], err = p.NewSite(clientID(m), shard.Design(p.Study(), records)); err != nil {
+			return nil, err
+		}
+	}
+	for n := 1; n <= p.Plans(); n++ {
+		var round [][]int64
+		for m, s := range sites {
+			r := new(pvi.Release)
+			plan := &pvi.Plan{Protocol: p.Digest(), Number: n, Lambda: s.Lambda(), Participants: p.Roster()}
+			if err := s.Propose(r, plan, seeded.Stream(seed, "scores", uint64(m), uint64(n))); err != nil {
+				return nil, err
+			}
+			if err := s.Settle(&pvi.Outcome{Protocol: p.Digest(), Sequence: n, Number: n, Verdict: pvi.Void}); err != nil {
+				return nil, err
+			}
+			round = append(round, r.Change[:p.Method().(rounded).Mechanism(n).Dim()])
+		}
+		rounds = append(rounds, round)
+	}
+	return rounds, nil
+}
+
+// messages collects the noise of clients that contribute nothing. Each message is cut into pairs.
+func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
+	const runs = 200
+	p, err := c.protocol()
 	if err != nil {
 		return nil, err
 	}
-	n := protocol.Method().Noise()
-	claimed := n.Multiplier * n.Clip / math.Sqrt(clients) / n.Lattice.Step()
-	records := make([]*shard.Records, clients)
-	for m := range records {
-		records[m] = copies(1, 1, math.Inf(1))
-	}
-	return collect(ctx, runs, seed, scoresOfClients+", messages", func(seed uint64) ([][][]float64, error) {
-		play, err := newPlay(protocol, seed, records...)
-		if err != nil {
-			return nil, err
+	n := p.Method().Noise()
+	claimed := n.Multiplier * n.Clip / math.Sqrt(float64(c.honest())) / n.Lattice.Step()
+	return collect(ctx, runs, seed, c.name()+", messages", func(seed uint64) (all [][][]float64, err error) {
+		rounds, err := c.answers(p, seed, c.nothing())
+		for _, round := range rounds {
+			for i := 0; i+1 < len(round[0]); i += 2 {
+				var pairs [][]float64
+				for _, message := range round {
+					pairs = append(pairs, []float64{float64(message[i]) / claimed, float64(message[i+1]) / claimed})
+				}
+				all = append(all, pairs)
+			}
 		}
-		return messages(play, claimed)
+		return all, err
 	})
+}
+
+// attack returns an attack that tests in which world the first client is. Its features are every
+// round's answers along the difference between the worlds, which is zero if a round does not tell
+// them apart.
+func (c scored) attack() (attack, error) {
+	p, err := c.protocol()
+	if err != nil {
+		return attack{}, err
+	}
+	claimed, err := p.Event(method.View{Shares: c.honest()}, c.adjacency, p.Releases())
+	if err != nil {
+		return attack{}, err
+	}
+	var worlds [2][][][]int64
+	for world := range worlds {
+		if worlds[world], err = c.answers(p, 1, c.far(world)); err != nil {
+			return attack{}, err
+		}
+	}
+	away := make([][]float64, p.Plans())
+	for n := range away {
+		away[n] = asFloats(worlds[1][n][0])
+		floats.Sub(away[n], asFloats(worlds[0][n][0]))
+		floats.Scale(1/max(1, floats.Norm(away[n], 2)), away[n])
+	}
+	return attack{
+		claim: newClaim(claimed),
+		learn: linearOnly,
+		observe: func(seed uint64, world, run int) ([]float64, error) {
+			rounds, err := c.answers(p, runSeed(seed, c.name(), world, run), c.far(world))
+			seen := make([]float64, len(rounds))
+			for n, round := range rounds {
+				for _, message := range round {
+					seen[n] += floats.Dot(away[n], asFloats(message))
+				}
+			}
+			return seen, err
+		},
+	}, nil
+}
+
+// neighbours tests whether the answers of a client with two neighbouring data sets, under the same
+// noise, differ by more than the accounted sensitivity of their round.
+func (c scored) neighbours(_ context.Context, t task) (Check, error) {
+	const pairs = 60
+	p, err := c.protocol()
+	if err != nil {
+		return Check{}, err
+	}
+	r := rand.New(seeded.Stream(t.seed, "neighbours"))
+	var farthest float64
+	for pair := range pairs {
+		var worlds [2][][][]int64
+		for world, records := range c.pair(r) {
+			if worlds[world], err = c.answers(p, uint64(pair), records); err != nil {
+				return certain(false, "pair %d: a client's answer ends in an error: %v", pair+1, err), nil
+			}
+		}
+		for n, round := range worlds[1] {
+			event := p.Method().(rounded).Mechanism(n+1).EventFor(1, c.adjacency).(accountant.DiscreteGaussian)
+			gap := floats.Distance(asFloats(round[0]), asFloats(worlds[0][n][0]), 2) / event.Sensitivity
+			if !(gap <= 1+1e-12) {
+				return certain(false, "pair %d: answers to round %d differ by %.4g times the accounted sensitivity", pair+1, n+1, gap), nil
+			}
+			farthest = max(farthest, gap)
+		}
+	}
+	return certain(true, "answers of %d pairs differ by no more than %.6f of the accounted sensitivity", pairs, farthest), nil
+}
+
+// pair returns two neighbouring data sets of a client. All numbers are of any size.
+func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
+	number := func() float64 {
+		if r.IntN(8) == 0 {
+			return []float64{math.NaN(), math.Inf(1), 0, math.MaxFloat64}[r.IntN(4)]
+		}
+		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
+	}
+	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
+	for world := range worlds {
+		worlds[world] = new(shard.Records)
+		if world == 1 || c.adjacency == accountant.ReplaceOne {
+			worlds[world].Append(row()) // first, so that it could change what the others contribute
+		}
+	}
+	for range 1 + r.IntN(12) {
+		shared := row()
+		worlds[1].Append(shared)
+		if c.unit == study.Client {
+			shared = row()
+		}
+		worlds[0].Append(slices.Clone(shared))
+	}
+	if c.unit == study.Client && c.adjacency == accountant.ZeroOut {
+		worlds[0] = c.nothing()
+	}
+	return worlds
+}
+
+// charged tests whether the charges of some releases cover as many rounds, whichever a client
+// missed, and whether the cost of all releases is that of their clips and noise.
+func (c scored) charged(context.Context, task) (Check, error) {
+	p, err := c.protocol()
+	if err != nil {
+		return Check{}, err
+	}
+	factor := 1.0
+	if c.adjacency == accountant.ReplaceOne {
+		factor = 2
+	}
+	noise := p.Method().Noise()
+	var squares []float64 // of μ, by round
+	for n := 1; n <= p.Plans(); n++ {
+		clip := factor * p.Method().(rounded).Mechanism(n).Clip() / noise.SD
+		squares = append(squares, clip*clip/float64(c.honest()))
+	}
+	slices.Sort(squares)
+	slices.Reverse(squares)
+	var spent float64
+	for n, square := range squares {
+		spent += square
+		event := accountant.Composed{}
+		for k := range n + 1 {
+			e, err := p.Increment(method.View{Shares: c.honest()}, c.adjacency, k, k+1)
+			if err != nil {
+				return Check{}, err
+			}
+			event = append(event, e)
+		}
+		profile, err := accountant.Account(event)
+		if err != nil {
+			return Check{}, err
+		}
+		if mu := profile.Mu(); math.Abs(mu/math.Sqrt(spent)-1) > 1e-5 {
+			return certain(false, "%d releases are charged with μ = %.5g, and may cost %.5g", n+1, mu, math.Sqrt(spent)), nil
+		}
+	}
+	return certain(true, "any %d releases and fewer cost what they are charged with", len(squares)), nil
+}
+
+// scoreNorms tests whether the vectors of records are longer than the clips of their rounds before
+// the mechanism clips them, in queries after sums that nobody computed.
+func scoreNorms(_ context.Context, t task) (Check, error) {
+	const records, hostile = 200, 2
+	c := scoredCases[0]
+	p, err := c.protocol()
+	if err != nil {
+		return Check{}, err
+	}
+	problem, err := scoring.NewProblem(p.Study(), p.Model(), scoredClients, p.Digest())
+	if err != nil {
+		return Check{}, err
+	}
+	problem.SetNoise(p.Study().Privacy.NoiseMultiplier, c.honest())
+	r := rand.New(seeded.Stream(t.seed, "norms of scores"))
+	var longest float64
+	for round := 1; round <= problem.Rounds; round++ {
+		state := problem.Begin()
+		for n := range hostile {
+			query, err := state.Query(round)
+			if err != nil {
+				return Check{}, err
+			}
+			contributor, vector := query.Contributor(), make([]float64, problem.Size(round))
+			for k := range records {
+				x := slices.Clone(hostileVector(r)[:4])
+				contributor.Vector(vector, x, float64(r.IntN(2)))
+				length := floats.Norm(vector, 2) / problem.Clip(round)
+				if length > 1+1e-9 && allFinite(vector) {
+					return certain(false, "round %d, record %d: a vector has %.4g times the norm of the clip", round, k+1, length), nil
+				}
+				if allFinite(vector) {
+					longest = max(longest, length)
+				}
+			}
+			if n+1 < hostile {
+				sum := make([]int64, problem.Size(1))
+				for i := range sum {
+					sum[i] = int64(50 * r.NormFloat64() * math.Exp(2*r.NormFloat64()) * 0x1p20)
+				}
+				if next, err := state.Step(1, scoredClients, sum, 0x1p-20, 0x1p20); err == nil {
+					state = next
+				}
+			}
+		}
+	}
+	return certain(true, "no vector of %d records a query has more than %.6f of the clip's norm", records, longest), nil
+}
+
+// clientNorms tests whether the vectors of clients have norms above 1, before the mechanism clips
+// them, in queries of any numbers.
+func clientNorms(_ context.Context, t task) (Check, error) {
+	const clients, dim = 2000, 3
+	r := rand.New(seeded.Stream(t.seed, "norms of clients"))
+	size := func() float64 { return math.Exp(5 * r.NormFloat64()) }
+	vector := make([]float64, population.Size(dim))
+	var longest float64
+	for k := range clients {
+		q := &population.Query{
+			Point: make([]float64, dim), Clip: size(), Curvature: randomInformation(r, dim, size()), CurvatureClip: size(), Kappa: size(),
+		}
+		if r.IntN(3) == 0 {
+			q.Kappa = math.Inf(1)
+		}
+		gradient := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}
+		q.Vector(vector, gradient, randomInformation(r, dim, size()))
+		length := floats.Norm(vector, 2)
+		if !(length <= 1+1e-9) {
+			return certain(false, "the vector of client %d has norm %.4g", k+1, length), nil
+		}
+		longest = max(longest, length)
+	}
+	return certain(true, "no vector of %d clients is longer than %.6f", clients, longest), nil
+}
+
+// randomInformation returns a random positive semidefinite matrix.
+func randomInformation(r *rand.Rand, dim int, size float64) *mat.SymDense {
+	root := mat.NewDense(dim, dim, nil)
+	for i := range dim {
+		for j := range dim {
+			root.Set(i, j, r.NormFloat64())
+		}
+	}
+	s := mat.NewSymDense(dim, nil)
+	s.SymOuterK(size, root)
+	return s
 }

@@ -56,7 +56,14 @@ func suite() ([]question, error) {
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 		long = append(long, lazily(s.name(), s.attack))
 	}
-	quick = append(quick, aboutNoise(scoresOfClients, scoreMessages))
+	quick = append(quick, single("scores of records", "norms", scoreNorms), single("scores of clients", "norms", clientNorms))
+	for _, s := range scoredCases {
+		quick = append(quick, single(s.name(), "accounting", s.charged), single(s.name(), "neighbours", s.neighbours))
+		long = append(long, lazily(s.name(), s.attack))
+	}
+	for _, s := range scoredCases[:3] { // the noise of the last case is that of the third
+		quick = append(quick, aboutNoise(s.name(), s.messages))
+	}
 	return append(quick, long...), nil
 }
 

@@ -32,7 +32,7 @@ const (
 
 // faults are the faults that an audit must find. Some of them occurred in published programs.
 // The others could occur as easily.
-var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults)
+var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults)
 
 // gateFaults break mechanisms, sampling and the clients' memory.
 var gateFaults = []fault{
