@@ -15,8 +15,8 @@ import (
 //
 // For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k =
 // Steps dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random
-// Allocation", 2025). With Y_i independent and lognormal, log Y_i ~ N(−1/2σ², 1/σ²), and S their
-// sum,
+// Allocation", 2025). With σ = Sigma, Y_i independent and lognormal, log Y_i ~ N(−1/2σ², 1/σ²),
+// and S their sum,
 //
 //	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
 //
@@ -52,14 +52,13 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// leastAllocated is the least noise multiplier for which the lognormal is narrow enough for the
-// grid.
+// leastAllocated is the least noise multiplier for which the distribution of Y fits on the grid.
 const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass of each Y that is left out
-	allocationSpan = 13    // number of standard deviations of S that are kept
+	allocationTail = 1e-14 // mass of each Y that is cut off at the upper end
+	allocationSpan = 13    // half-width of the grid for S, in standard deviations
 )
 
 func (e RandomAllocation) laws() (upper, lower directions, err error) {
@@ -68,22 +67,23 @@ func (e RandomAllocation) laws() (upper, lower directions, err error) {
 	return directions{remove: a.law(true), add: a.law(false)}, directions{}, nil
 }
 
-// allocation is the distribution of S on a grid, under N(0, σ²I).
+// allocation is the distribution of S, as defined at [RandomAllocation], on a grid. S is a
+// function of a sample from N(0, σ²I).
 type allocation struct {
 	k, sigma float64
 
 	width      float64
-	sums       []float64 // values of S
-	mass       []float64 // probability of each value of S
-	lostNull   float64   // mass under N(0, σ²I) that sums does not cover
-	lostRecord float64   // mass under the mixture that sums does not cover
+	sums       []float64 // grid points of S
+	mass       []float64 // probability of each grid point
+	lostNull   float64   // probability outside the grid under N(0, σ²I)
+	lostRecord float64   // probability outside the grid under the mixture (1/k) Σ N(e_i, σ²I)
 }
 
-// compose computes the distribution of S. It takes the k-th power of the Fourier
-// transform of the distribution of Y.
+// compose computes the distribution of S. It raises the Fourier transform of the distribution of
+// Y to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // The mass of Y above most is at most allocationTail, also under N(1, σ²).
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y exceeds most with probability at most allocationTail, also under N(1, σ²).
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -93,7 +93,7 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// m is the mass of the cell under N(0, σ²). first is its mass under N(1, σ²), which
+		// The cell has the probability m under N(0, σ²). Its probability first under N(1, σ²)
 		// equals the integral of Y over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
@@ -154,12 +154,12 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 	}
 }
 
-// cell returns the mass of Y in [from, to] under N(0, σ²) and under N(1, σ²).
+// cell returns the probability that Y is in [from, to], under N(0, σ²) and under N(1, σ²).
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // the difference of two small numbers is more accurate
+			u, v = -v, -u // uses the smaller of the two tails, for accuracy
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}
@@ -170,9 +170,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the mass of S outside of (low, high). null is the bound
-// under N(0, σ²I). record is the bound under the mixture, whose density is S/k times that of
-// N(0, σ²I).
+// outside returns Chernoff bounds on the probability that S is outside of (low, high). null is
+// the bound under N(0, σ²I). record is the bound under the mixture, whose density is S/k times
+// that of N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -205,8 +205,8 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the law of the privacy loss. For removal the loss is log S/k under the mixture.
-// For addition it is −log S/k under N(0, σ²I).
+// law returns the distribution of the privacy loss. For removal the loss is log S/k under the
+// mixture. For addition it is −log S/k under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

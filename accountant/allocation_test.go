@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// twoSteps returns the exact profile for one pick of two steps. Given Y₁, the expectation over
-// Y₂ is a lognormal option price in closed form. The integral over Y₁ is numerical.
+// twoSteps returns the exact δ(ε) for one pick of two steps. Given Y₁, the expectation over Y₂
+// is a lognormal option price in closed form. The integral over Y₁ is numerical.
 func twoSteps(sigma, epsilon float64) (remove, add float64) {
 	call := func(strike float64) (call, put float64) { // returns E(Y − strike)₊ and E(strike − Y)₊
 		if strike <= 0 {
@@ -34,7 +34,7 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	for _, c := range []struct{ sigma, loose, mass float64 }{
 		{3, 1e-3, 1e-9},
 		{1, 1e-2, 1e-4},
-		{0.7, 0.2, 1}, // The grid is coarse compared with one lognormal, but the bound still holds.
+		{0.7, 0.2, 1}, // The grid is coarse compared with one lognormal variable, but the bound still holds.
 	} {
 		sigma := c.sigma
 		upper, _, err := RandomAllocation{2, 1, sigma, AddRemove}.laws()
@@ -52,9 +52,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	}
 }
 
-// The test compares one pick of many steps with a simulation of δ(ε) = E[(1 − e^(ε−L))₊].
-// With 4·10⁵ draws the standard error is below δ/√(4·10⁵·δ). By chance, an error exceeds
-// five standard errors once in a million tests.
+// The test compares one pick of many steps with a simulation of δ(ε) = E[(1 − e^(ε−L))₊], where
+// L is the privacy loss. With 4·10⁵ draws the standard error is below δ/√(4·10⁵·δ). An error
+// above five standard errors has a probability of one in a million.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
@@ -112,8 +112,8 @@ func TestAllocationEdges(t *testing.T) {
 			t.Errorf("%+v costs %g, %+v costs %g", a, x, b, y)
 		}
 	}
-	// If there is only one step, or if every step is picked, nothing is random, and the cost is
-	// the cost of plain Gaussian releases.
+	// If there is only one step, or if every record takes part in every step, nothing is random,
+	// and the cost is that of plain Gaussian releases.
 	same(RandomAllocation{1, 1, 2, ZeroOut}, Gaussian{1, 2, ZeroOut})
 	same(RandomAllocation{9, 9, 2, ZeroOut}, Repeated{Gaussian{1, 2, ZeroOut}, 9})
 	same(RandomAllocation{10, 3, 2, ZeroOut}, Repeated{RandomAllocation{3, 1, 2, ZeroOut}, 3})

@@ -23,9 +23,9 @@ func (t Target) Check() error {
 
 // A Calibration is the value of a mechanism's parameter for which the mechanism meets a target.
 type Calibration struct {
-	Value float64 // noise multiplier, sampling rate or count that was found
-	Cost  Bound   // ε at the target's δ; Cost.Upper does not exceed the target's ε
-	Left  float64 // target's ε − Cost.Lower: the largest ε that a better value could gain
+	Value float64 // calibrated noise multiplier, sampling rate or count
+	Cost  Bound   // bounds on ε at the target's δ; Cost.Upper does not exceed the target's ε
+	Left  float64 // target's ε − Cost.Lower, the part of the target's ε that may be unused
 }
 
 // CalibrateNoise returns the smallest noise multiplier for which the event that mechanism
@@ -56,9 +56,9 @@ func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (
 	return c, nil
 }
 
-// calibrate returns the least x in [low, high] for which the event meets the target. It
-// searches with estimates of the cost, and then moves x to the safe side until the
-// certified cost meets the target.
+// calibrate returns the least x in [low, high] for which the event meets the target. It first
+// searches with estimates of the cost. It then moves x upwards until the certified cost meets
+// the target.
 func calibrate(target Target, low, high float64, event func(x float64) (e Event, value float64, err error)) (Calibration, error) {
 	if err := target.Check(); err != nil {
 		return Calibration{}, err
@@ -79,8 +79,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.Epsilon(target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// The mechanism may return an error for values far from the solution, but not at the
-	// solution.
+	// The mechanism may return an error for values far from the solution.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -101,11 +100,12 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if !gaussian {
 		goal = tolerance
 	}
-	// Newton's method on the logarithm of the certified cost, which is nearly linear, aims a
-	// little below the target. After the first point, the slope comes from the last two points.
+	// Newton's method aims a little below the target. It works on the logarithm of the certified
+	// cost, which is nearly linear. From the second point on, the slope comes from the last two
+	// points.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // values of x at which the target is met and missed
+	met, missed := high, low // smallest x that meets the target so far, and largest x that misses it
 	at := x
 	var previous, previousExcess float64
 	for try := range 60 {
@@ -155,8 +155,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 // at the root.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
-	// The search starts as close to 0 as possible and moves outwards, because extreme events
-	// take long to account for.
+	// The search begins at the end of the range that is closest to 0 and moves outwards, because
+	// extreme parameters take long to account for.
 	from, to := low, high
 	x := min(max(0, low), high)
 	a, b := math.NaN(), math.NaN()
@@ -207,8 +207,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns a fast approximation of ε(δ). The approximation is never far below the true
-// value.
+// estimate returns a fast approximation of ε(δ), which is never far below the exact value.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -289,8 +288,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimate may be too high if only Rényi divergences are available. So the search goes
-	// up first, and then down until the certified cost meets the target.
+	// The estimate may be too high if only Rényi divergences are available. So the search first
+	// moves upwards, and then downwards until the certified cost meets the target.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

@@ -9,13 +9,13 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats is the amount by which the exponent of the integrand at the tilt exceeds that at the
-// saddle. A tilt at this distance gives equally good bounds, and it gives rare events less
-// weight.
+// tiltNats sets the tilt of a composition below its saddle point, where the exponent of the
+// integrand is higher by this amount. Such a tilt gives equally good bounds, and gives rare
+// events less weight.
 const tiltNats = 2
 
-// side selects the bounds to compute. There is no value for a lower bound alone, because
-// its accuracy would be unknown.
+// side selects the bounds to compute: both, or only the upper bound. A lower bound alone would
+// have an unknown accuracy.
 type side int
 
 const (
@@ -24,8 +24,8 @@ const (
 )
 
 // refine calls read with finer and finer grids. It stops when the two bounds are close to each
-// other, or when read returns an error because the grid is too fine. With fromAbove, it compares
-// the upper bounds of two successive grids instead.
+// other, or when read returns an error because the grid is too fine. For an upper bound alone,
+// it compares the bounds of two successive grids instead.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -56,7 +56,8 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 }
 
 // certifiedEpsilon returns bounds on ε(δ) that include all errors of discretisation, truncation
-// and rounding. If the transform would be too large, Rényi divergences give the upper bound.
+// and rounding. If the Fourier transform would be too large, Rényi divergences give the upper
+// bound.
 func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
 	case !(rest > 0):
@@ -88,7 +89,7 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns the upper or the lower bound on ε(δ) for a given tilt and grid.
+// read returns the upper or the lower bound on ε(δ) for a given tilt and grid width.
 func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper)
 	if err != nil {
@@ -156,15 +157,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a width of the grid for which each bound should be about a quarter of gap away
-// from the true value. In every step, cells of width h change the variance of the tilted loss by
-// about h²/6, and ε by (θ+½)/2 times this change.
+// width returns a width of the grid for which each bound is about a quarter of gap away from the
+// exact value. In every step, cells of width h change the variance of the tilted loss by about
+// h²/6, and ε by (θ+½)/2 times this change, where θ is the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
 // size returns the least number of grid points for which the window contains all losses within
-// reach of the mean and the mass outside the window changes δ(ε) by at most blur.
+// reach of the mean, and for which the mass outside the window changes δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

@@ -99,8 +99,8 @@ func TestAmplify(t *testing.T) {
 	}
 }
 
-// The test checks that every conversion of the Gaussian's Rényi divergence αρ gives an ε of at
-// least the exact one.
+// The test converts the Rényi divergence αρ of a Gaussian release to ε. Every conversion must
+// give at least the exact ε.
 func TestConversionsCoverTheGaussian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rho := math.Exp(rapid.Float64Range(-20, 6).Draw(t, "log rho"))
@@ -137,9 +137,9 @@ func TestRenyiEpsilon(t *testing.T) {
 		{2, math.Inf(1), 1e-5, math.Inf(1)},
 		{2, 1, 1e-5, 1 - math.Ln2 + math.Log(1e5) - math.Ln2},
 		{64, .5, 1e-6, .5 + math.Log(63.0/64) - (math.Log(1e-6)+math.Log(64))/63},
-		{1e6, 1e-9, .5, 0},                          // The total variation distance is below δ.
-		{1e9, 3, 1e-5, 3},                           // At a large order the result is nearly the max divergence.
-		{1 + 1e-9, 1, .5, (math.Ln2 - 1e-9) / 1e-9}, // Orders close to 1 give no useful bound.
+		{1e6, 1e-9, .5, 0},                          // ε is 0 because the total variation distance is below δ
+		{1e9, 3, 1e-5, 3},                           // at a large order the result is nearly the max divergence
+		{1 + 1e-9, 1, .5, (math.Ln2 - 1e-9) / 1e-9}, // orders close to 1 give no useful bound
 	} {
 		got := RenyiEpsilon(c.order, c.renyi, c.delta)
 		if got != c.want && relative(got, c.want) > 1e-6 {

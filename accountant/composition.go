@@ -2,29 +2,29 @@ package accountant
 
 import "math"
 
-// A composition is a sequence of independent privacy losses in one direction. P is the
-// distribution of the output for one of two adjacent inputs and Q the distribution for the
-// other.
+// A composition is a sequence of independent privacy losses, for one order of two adjacent
+// inputs. P is the distribution of the output for the first input, and Q that for the second.
 type composition struct {
 	steps []step
-	// cut is the P-mass of the outputs with the largest losses that are left out of every step.
-	// Only the search for a saddle and the contour use it. Without the cut, outputs that are too
-	// rare to affect δ would dominate the moments.
+	// cut is the probability (under P) of the largest losses that are left out of every step
+	// when a saddle is searched or a contour is evaluated. Otherwise outputs that are too rare
+	// to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadratures that the last call of cumulant made. They are accurate for
-	// orders up to made.
+	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders
+	// up to made.
 	rules []*moments
 	made  float64
 }
 
-// A step is the law of an event, and the number of times that the event happens.
+// A step is the distribution of an event's privacy loss, and the number of times that the event
+// happens.
 type step struct {
 	law   law
 	times float64
 }
 
-// infinite returns the mass of the composed loss at infinity: the P-mass of the outputs
-// that have probability zero under Q.
+// infinite returns the probability that the composed loss is infinite, which is the P-mass of
+// the outputs that have probability zero under Q.
 func (c *composition) infinite() float64 {
 	var log float64
 	for _, s := range c.steps {
@@ -42,11 +42,11 @@ func (c *composition) length() float64 {
 	return n
 }
 
-// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. L is the finite
-// part of the composed loss.
+// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. L is the composed
+// privacy loss where it is finite.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // A rule for slightly larger orders can also be used by the next calls.
+		c.made = order + min(order, 8) // also accurate for slightly larger orders, for the next calls
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -71,20 +71,20 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	return k, mean, variance
 }
 
-// A saddle is a point c > 0 of the integral for δ(ε) (see [composition.contour]). Along the real
-// line, the integrand is least at c. The other fields are the leading order of the integral
-// there.
+// A saddle is a point c > 0 on the real line at which the integrand of δ(ε) is smallest (see
+// [composition.contour]). The other fields approximate δ and ε by the leading order of the
+// integral.
 type saddle struct {
-	order    float64 // point c
+	order    float64 // the point c
 	epsilon  float64
 	logDelta float64
 	spread   float64 // standard deviation of the loss tilted by e^(cL)
 }
 
-// maxOrder is the largest order at which a saddle is searched.
+// maxOrder is the largest point at which a saddle is searched.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at order, with the corresponding ε.
+// saddleAt returns the saddle at the point order, with the ε to which it belongs.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -98,7 +98,7 @@ func (c *composition) saddleAt(order float64) saddle {
 }
 
 // saddleWhere returns the saddle of least order for which beyond is true. The order is accurate
-// to one part in a thousand. beyond must be monotone. ok is false if there is no such saddle.
+// to one part in a thousand. beyond must be monotone. If there is no such saddle, ok is false.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -155,10 +155,9 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point of lower order than the saddle s. Rare events of large loss, which may
-// determine the position of the saddle, have less weight at this point. The integrand there is
-// at most e^nats times its value at the saddle, and the order is at least half of the saddle's
-// order.
+// before returns a point of lower order than the saddle s. At this point, rare events of large
+// loss have less weight. The integrand there is at most e^nats times its value at the saddle,
+// and the order is at least half of the saddle's order.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -6,8 +6,8 @@ import (
 	"math/cmplx"
 )
 
-// errContour is returned if the integrand falls too slowly along the contour. This happens for
-// few steps with rare samples.
+// errContour is returned if the integrand falls too slowly along the contour. This happens for a
+// few steps with small sampling rates.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
 // maxContour is the largest number of points on the contour. maxContourWork is the largest
@@ -17,18 +17,18 @@ const (
 	maxContourWork = 1 << 23
 )
 
-// A contour is the moment generating function along a line of constant real part c > 0.
-// It gives
+// A contour is the moment generating function M of the privacy loss along a line of constant
+// real part c > 0. It gives
 //
 //	δ(ε) = (1/2πi) ∫ M(s) e^(−sε) / (s(s+1)) ds
 //
-// for every ε (Alghamdi et al., "The Saddle-Point Method in Differential Privacy", 2023,
-// theorem 3.1). The trapezoid rule converges exponentially. The integral is accurate to a
-// dozen digits, but there is no proof of this accuracy.
+// for every ε (Alghamdi et al., "The Saddle-Point Method in Differential Privacy", 2023, theorem
+// 3.1). The trapezoid rule converges exponentially. The integral is accurate to a dozen digits,
+// but there is no proof of this accuracy.
 type contour struct {
 	order, step float64
 	logs        []complex128 // K(c+it) − K(c) − log s(s+1), t = 0, step, 2·step, ...
-	cumulant    float64      // K(c), the cumulant at the real part of the line
+	cumulant    float64      // K(c) = log M(c), for the real part c of the line
 	infinite    float64
 }
 
@@ -36,16 +36,15 @@ type contour struct {
 // trapezoid rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all integers k
 // instead of δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this
 // follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the saddle. nats is the
-// logarithm of the ratio of the integrand on the line to the integrand at the saddle. The
-// accuracy decreases as nats grows.
+// logarithm of the ratio of the integrand on the line to the integrand at the saddle. A larger
+// nats gives less accuracy.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
 	k, _, variance := c.cumulant(order)
 	line := &contour{order: order, cumulant: k, infinite: c.infinite()}
 	line.step = 2 * math.Pi * at.order / max((36-at.logDelta)/part, 40/(1.02-part))
-	// The integrand falls at least as fast as a Gaussian does within a few times this
-	// frequency.
+	// Up to a few times this frequency, the integrand falls at least as fast as a Gaussian.
 	frequency := 9 / math.Sqrt(variance)
 	for range 4 {
 		converged, err := line.walk(c, max(4*line.step, frequency))
@@ -111,7 +110,7 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 	// e^(itL) is split into 1 + itL and a remainder, because the mean of the tilted loss is
 	// known without cancellation.
 	_, mean, _ := m.cumulant(c)
-	var dropped float64 // mean of the tilted loss over the weights that were kept
+	var dropped float64 // mean of the tilted loss over the nodes that are not skipped
 	for i, l := range loss {
 		dropped += weight[i] * l
 	}

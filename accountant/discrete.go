@@ -35,8 +35,9 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma is the least σ of a vector release. Above it, the first omitted term of the
-// log ratio is below 2⁻⁸ of the charged term for |k| ≤ 64s: their ratio is (k/s)²/s².
+// minDiscreteSigma is the least σ for a release of a vector. For larger σ, the first omitted
+// term of the log ratio is below 2⁻⁸ of the charged term for |k| ≤ 64s: their ratio is
+// (k/s)²/s².
 const minDiscreteSigma = 1024
 
 // smoothing is the variance of a Gaussian that the lower bound adds to the discrete Gaussian.
@@ -74,8 +75,8 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// laws returns the laws of the privacy loss of a single integer. They belong to the pair (Y, Y +
-// sensitivity), where Y is the sum of the noise shares.
+// laws returns the distributions of the privacy loss for a single integer. The two outputs are Y
+// and Y + sensitivity, where Y is the sum of the noise shares.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -84,7 +85,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // The masses and losses from atoms are raised by at most a third of slack.
+	for i, mass := range masses { // The function atoms has raised masses and losses by at most a third of slack.
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// masses is a discrete distribution of the loss. Its values are multiples of the width of a
-// grid, and infinity. An index may occur more than once.
+// masses is a discrete distribution of the privacy loss. Its values are multiples of the width
+// of a grid, and infinity. An index may occur more than once.
 type masses struct {
 	index    []int
 	mass     []float64
 	infinite float64
-	cut      bool // true if the distribution is incomplete because the law had more than maxCells cells
+	cut      bool // true if the distribution is incomplete because it would have more than maxCells cells
 }
 
-// maxCells is the largest number of cells of one law.
+// maxCells is the maximum number of cells in the discretised loss of one event.
 const maxCells = 1 << 19
 
-// full reports whether the law has too many cells, and records this in the field cut.
+// full reports whether the distribution has too many cells, and records this in the field cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -30,16 +30,16 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid holds the ends of cells. The ends are multiples of width. They are one width apart
-// where the tilted loss has most of its mass, and further apart in the tails. The error of ε due
-// to discretisation grows with the mass of a cell and with the square of its width. So the cells
+// A grid holds the ends of cells, which are multiples of width. They are one width apart where
+// the tilted loss has most of its mass, and further apart in the tails. The error of ε due to
+// discretisation grows with the mass of a cell and with the square of its width. So the cells
 // double in width whenever the mass outside of them has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
 	left, right []float64 // losses beyond which the cells are 2, 4, 8, ... widths wide
 }
 
-// newGrid makes the grid for the law tilted by e^(order·L).
+// newGrid makes the grid for the loss l tilted by e^(order·L).
 func newGrid(l law, order, width, cut float64) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -98,12 +98,12 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// split returns a distribution on the grid that dominates l, which means that its δ(ε) is
-// at least the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided
-// between its ends so that the total P-mass and Q-mass do not change. The end b gets ∫ (p
-// − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect the Dots:
-// Tighter Discrete Approximations of Privacy Loss Distributions", 2022; computing each
-// cell separately keeps the digits of small masses). P-mass of at most cut goes to
+// split returns a distribution on the grid that dominates l, which means that its δ(ε) is at
+// least the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided between its
+// ends so that the total P-mass and Q-mass do not change. With the densities p and q of P and Q,
+// the end b gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect
+// the Dots: Tighter Discrete Approximations of Privacy Loss Distributions", 2022). Each cell is
+// computed separately, which keeps the digits of small masses. P-mass of at most cut goes to
 // infinity.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
@@ -142,8 +142,8 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the P-mass to the left of the interval that reach returns. The interval
-// begins span standard deviations below the mean.
+// belowReach bounds the probability (under P) to the left of the interval that the method reach
+// returns. The interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over an interval, with an error of 10⁻¹³ of
@@ -176,10 +176,10 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 
 // merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
 // one output, which is post-processing. The loss of the merged output is the logarithm of P-mass
-// over Q-mass, and the cells are chosen so that this loss is on the grid. A cell whose first
-// loss is a gets the loss of a grid point above a, and ends where the merged output has that
-// loss. The losses of atoms, and of the last cell, are rounded down to the grid. P-mass of at
-// most cut is left out.
+// over Q-mass, and the cells are chosen so that this loss is on the grid: a cell begins at a
+// loss below its grid point, and ends where the merged output has the loss of the grid point.
+// The losses of atoms, and of the last cell, are rounded down to the grid. P-mass of at most cut
+// is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -197,14 +197,13 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := int(math.Floor(p.loss(lo)/g.width)) + 1
-	var shift float64 // The end of a cell lies about as far above at as its beginning lies below. shift is the relative deviation from this for the last cell.
+	var shift float64 // The grid point of a cell is about in the middle of the cell. shift is the relative deviation from the middle in the last cell.
 	for begin := lo; !m.full(); {
 		at := float64(index) * g.width
 		reach := at - p.loss(begin)
 		end, mass, ok := p.mergeCell(begin, hi, at, at+reach*(1+shift), (mergeError*g.width + 8*unit))
 		if !ok {
-			// The rest of the part becomes one cell, at a grid point that is not above
-			// the loss of that cell.
+			// The outputs that are left become one cell, at a grid point not above its loss.
 			rest, excess := p.integrate(begin, hi, 1)
 			if rest > 0 && rest > excess {
 				m.add(int(math.Floor(math.Log(rest/(rest-excess))/g.width)), rest)
@@ -221,9 +220,9 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns the end and the P-mass of the cell that begins at begin and whose
-// merged output has the loss at. ok is false if the cell would end beyond hi. guess is an
-// estimate of the loss at the end.
+// mergeCell returns the end and the P-mass of the cell that begins at begin and whose merged
+// output has the loss at. If the cell would end beyond hi, ok is false. guess is an estimate of
+// the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
 	// ∫ (p − e^at·q) from begin decreases up to the output whose loss is at, and increases from

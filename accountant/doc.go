@@ -2,8 +2,8 @@
 //
 // An [Event] describes a release: the kind and size of the noise, the sample, and the
 // [Adjacency]. Events are composed with [Composed] and [Repeated]. [Account] returns the
-// [Profile] of an event, with bounds on the smallest ε for a δ, and on the smallest δ for
-// an ε. It returns an error for combinations without a proof.
+// [Profile] of an event, with bounds on the smallest ε for a δ, and on the smallest δ for an ε.
+// It returns an error for combinations without a proof.
 //
 // A researcher usually calls
 //
@@ -16,15 +16,15 @@
 //   - [Profile.TruePositiveRate], [Profile.Accuracy] and the other functions of risk.go for
 //     the success of an attacker.
 //
-// Sensitivity and noise have the same unit. A noise multiplier is the standard deviation of
-// the noise over the clip norm C. Events of different adjacencies cannot be composed: "one
-// record more or less" and "one record replaced" are different statements.
+// Sensitivity and noise have the same unit. A noise multiplier is the standard deviation of the
+// noise over the clip norm C. Events of different adjacencies cannot be composed: "one record
+// more or less" and "one record replaced" are different statements.
 //
 // # Methods
 //
-// In this package a law is a probability distribution. Every event has laws of its
-// privacy loss, one for each order of two adjacent inputs (pair.go, law.go). The methods
-// compose these laws:
+// In this package a law is a probability distribution, usually that of a privacy loss. Every
+// event has one law for each order of two adjacent inputs (pair.go, law.go). The methods compose
+// these laws:
 //
 //   - [Exact] composes Gaussian releases in closed form (gaussian.go).
 //   - [LossDistribution] composes all events by a Fourier transform of the discretised

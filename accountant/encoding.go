@@ -24,7 +24,7 @@ const (
 	maxEventDepth = 16
 )
 
-// The kinds of events. The meaning of a number never changes.
+// Kinds of events in the encoding. The meaning of a number never changes.
 const (
 	kindGaussian byte = 1 + iota
 	kindDiscreteGaussian
@@ -83,7 +83,7 @@ type eventWriter struct {
 	err error
 }
 
-// fields writes the kind, the fields and the adjacency of an event.
+// fields appends the kind, the fields and the adjacency of an event to the encoding.
 func (w *eventWriter) fields(kind byte, a Adjacency, values ...any) {
 	w.b = append(w.b, kind)
 	for _, v := range values {
@@ -144,7 +144,7 @@ type eventReader struct {
 func (r *eventReader) take(n int) []byte {
 	if r.failed || n > len(r.b) {
 		r.failed = true
-		return make([]byte, n) // n is at most 8.
+		return make([]byte, n) // n is at most 8
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]

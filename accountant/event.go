@@ -15,12 +15,12 @@ type Event interface {
 	addTo(t *tally, times float64) error
 }
 
-// A tally is the sum of the events of a composition.
+// A tally adds up the events of a composition.
 type tally struct {
-	adjacency  Adjacency // "" for an empty composition
-	muSquared  float64   // Σ μ² of the Gaussian releases, rounded up
-	leastMu    float64   // lower bound on √Σ μ², because the true μ may be smaller than the accounted μ
-	divergence float64   // bound on the max divergence, in both directions, between the true and the accounted release
+	adjacency  Adjacency // adjacency of all events; empty for an empty composition
+	muSquared  float64   // Σ μ² of the Gaussian releases, rounded up; μ is sensitivity/σ
+	leastMu    float64   // lower bound on √Σ μ²; lower than √muSquared if the exact μ is not known
+	divergence float64   // bound on the max divergence between the composition and its Gaussian approximation
 	samples    []counted // all events that are not Gaussian, in order of first appearance
 }
 
@@ -30,7 +30,8 @@ type counted struct {
 	times float64
 }
 
-// lossy is an event that is not a Gaussian release. Values of type lossy are comparable with ==.
+// lossy is an event that is not a Gaussian release. Events of type lossy can be compared with
+// ==.
 type lossy interface {
 	Event
 	// laws returns distributions of the privacy loss that bound the cost from above and,
@@ -38,10 +39,10 @@ type lossy interface {
 	laws() (upper, lower directions, err error)
 }
 
-// directions are the distributions of the privacy loss for the two orders of two adjacent
+// directions contains the distributions of the privacy loss for the two orders of two adjacent
 // inputs. remove compares the input with the record to the input without it, and add is the
-// reverse. If the inputs play equal roles, both laws are the same. The zero law is the law of an
-// empty release.
+// reverse. If the inputs play equal roles, both distributions are the same. The zero value
+// belongs to an empty release.
 type directions struct {
 	remove, add law
 	equal       bool
@@ -49,7 +50,7 @@ type directions struct {
 	removeFirst bool
 }
 
-// same returns directions in which both orders have the law l.
+// same returns directions in which the loss has the distribution l for both orders.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 // tallyOf returns the tally of an event.
@@ -67,8 +68,8 @@ func tallyOf(e Event) (tally, error) {
 	return t, nil
 }
 
-// under sets the adjacency of the tally. It returns an error if the tally already has a
-// different adjacency.
+// under sets the adjacency of the tally. It returns an error if earlier events have a different
+// adjacency.
 func (t *tally) under(a Adjacency) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds Gaussian releases, each with a parameter μ in [least, most].
+// gaussian adds Gaussian releases to the tally, each with a parameter μ in [least, most].
 func (t *tally) gaussian(least, most, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(most*most)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
@@ -149,9 +150,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is an (Epsilon, Delta)-private step of which the accountant uses no other
-// property. Delta may be 0. There is no lower bound on its cost, because the step may reveal
-// nothing.
+// Approximate is an (Epsilon, Delta)-private step. The accountant uses no other property of it.
+// Delta may be 0. There is no lower bound on its cost, because the step may reveal nothing.
 type Approximate struct {
 	Epsilon   float64
 	Delta     float64
@@ -209,8 +209,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns the next float64 above x. If x is the rounded result of an operation, up(x) is at
-// least the exact result. up(0) is 0, because a zero is exact.
+// up returns the next float64 above x. If x is a rounded result, up(x) is at least the exact
+// result. up(0) is 0, because zero is always exact here.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

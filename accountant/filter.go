@@ -39,18 +39,17 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. main is μ² or a Rényi divergence. divergence
-// is the max divergence between the release and an exact Gaussian release. Only a Gaussian
-// filter uses it.
+// filterCost is the cost of a release, or a budget. The field main is μ² or a Rényi divergence.
+// The field divergence is the max divergence from an exact Gaussian release, for Gaussian
+// filters only.
 type filterCost struct{ main, divergence float64 }
 
-// filterDivergence is the max divergence that a Gaussian filter reserves for noise that
-// is not exactly Gaussian. Integer noise of σ ≥ 2²³ costs less than 2⁻⁷⁸ for each
-// element, so the reserve is enough for 2³⁸ elements. The reserve lowers the ε that is
-// left for releases by about 2⁻³⁹.
+// filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not
+// exactly Gaussian. Integer noise of σ ≥ 2²³ costs less than 2⁻⁷⁸ for each element, so the
+// reserve is enough for 2³⁸ elements. The reserve lowers the remaining ε by about 2⁻³⁹.
 const filterDivergence = 0x1p-40
 
-// costMargin raises costs by more than their rounding errors.
+// costMargin is a factor that raises costs by more than their rounding errors.
 const costMargin = 1 + 0x1p-50
 
 // NewGaussianFilter returns a filter that admits only Gaussian releases: Gaussian and
@@ -110,10 +109,10 @@ func stable(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) of a release that is within max divergence r of a Gaussian release
-// with parameter μ. c.main is μ² and c.divergence is r. If P and Q are (ε, δ)-close and P′ and
-// Q′ are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε <
-// 2r the bound adds the difference, which is at most e^{2r} − 1. The result is raised to cover
+// filterDelta bounds δ(ε) of a release with the cost c, which is within max divergence r =
+// c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close and P′ and Q′
+// are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r
+// the bound adds the difference, which is at most e^{2r} − 1. The result is raised to cover
 // rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
@@ -126,15 +125,15 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 
 // Charge admits the event e and adds its cost to the spending, or returns an error and adds
 // nothing. Before the caller releases any result of e, it must call Charge and store the new
-// state durably. Charge returns a [*BudgetError] if the cost of e exceeds the rest of the
-// budget. It returns a different error if e is malformed, has another adjacency than the filter,
-// or has no finite cost.
+// state durably. Charge returns a [*BudgetError] if the cost of e exceeds the remaining budget.
+// It returns a different error if e is malformed, has another adjacency than the filter, or has
+// no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
 }
 
-// Admit does the same as Charge, and returns the increase of [Filter.Spent].
+// Admit is like Charge, and also returns the increase of [Filter.Spent].
 func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,15 +214,15 @@ func (f *Filter) Spent() float64 {
 	return f.spent.main
 }
 
-// SpentDivergence returns the max divergence, rounded up, that the releases so far used of the
-// reserve for noise that is not exactly Gaussian. It is 0 for a Rényi filter.
+// SpentDivergence returns how much of the reserve for noise that is not exactly Gaussian was
+// spent, as a max divergence, rounded up. It is 0 for a Rényi filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.spent.divergence
 }
 
-// Left returns the rest of the budget, rounded down, in [Filter.Unit].
+// Left returns the remaining budget, rounded down, in [Filter.Unit].
 func (f *Filter) Left() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -247,11 +246,11 @@ func (f *Filter) Epsilon() float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return filterDelta(f.spent, epsilon) }, f.target.Delta)
 }
 
-// A BudgetError is the error for a release that costs more than the rest of a budget.
+// A BudgetError is the error for a release that costs more than the remaining budget.
 type BudgetError struct {
 	Unit   string  // unit of Asked, Left and Budget
 	Asked  float64 // cost of the release
-	Left   float64 // rest of the budget, below Asked
+	Left   float64 // remaining budget, less than Asked
 	Budget float64 // whole budget
 }
 

@@ -26,7 +26,7 @@ func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []
 	return []*Filter{g, r}
 }
 
-// drawFilter draws a filter of either kind, with no charges yet, under ZeroOut.
+// drawFilter draws a new filter of either kind, under ZeroOut.
 func drawFilter(t *rapid.T) *Filter {
 	target := Target{
 		Epsilon: math.Exp(rapid.Float64Range(-3, 4).Draw(t, "log epsilon")),
@@ -59,8 +59,8 @@ func drawEvent(t *rapid.T) Event {
 	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
 }
 
-// The test checks that the profile of all releases that a full Gaussian filter admitted meets
-// the target, and that the filter leaves no noticeable part of the target unused.
+// The test fills a Gaussian filter. The exact profile of all admitted releases must meet the
+// target, and must come close to it.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{
@@ -73,8 +73,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// Rounding can make the cost of an event slightly larger than part of the remaining
-			// budget.
+			// Rounding can make the cost of an event slightly larger than this part of the
+			// remaining budget.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -109,8 +109,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 	})
 }
 
-// The test checks that a full Rényi filter meets the target, and that the exact profile of the
-// Gaussian releases that it admitted meets the target too.
+// The test fills a Rényi filter with Gaussian releases. The filter and the exact profile of the
+// admitted releases must meet the target.
 func TestRenyiFilterMeetsTarget(t *testing.T) {
 	for _, order := range []float64{1.5, 8, 24, 64} {
 		f, err := NewRenyiFilter(testTarget, order, ZeroOut)
@@ -253,9 +253,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// The test checks the errors of both filters. If the noise is too coarse for the reserve, the
-// error has the unit of the divergence. A full filter returns an error that the budget is spent.
-// An empty event costs nothing.
+// The test checks the errors of both kinds of filters. If noise is too coarse for a Gaussian
+// filter, the error has the unit of the divergence. A full filter returns the error that the
+// budget is spent. An empty event costs nothing.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError
@@ -307,8 +307,7 @@ func TestNewFilterErrors(t *testing.T) {
 	}
 }
 
-// The test checks that, if many goroutines charge the last part of the budget, exactly one
-// succeeds.
+// The test charges the last part of a budget from many goroutines. Exactly one must succeed.
 func TestFilterRace(t *testing.T) {
 	for _, f := range filters(t, testTarget, 20, ZeroOut) {
 		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}

@@ -41,7 +41,7 @@ func (f fixedSize) renyi(order int) float64 {
 	return math.Log1p(math.Exp(total.value())) / float64(order-1)
 }
 
-// fixedSizeEpsilon returns ε(δ) by composing the bound at integer orders.
+// fixedSizeEpsilon returns ε(δ), which it derives from the bound at integer orders.
 func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
 	const orders = 256
 	var bounds []fixedSize

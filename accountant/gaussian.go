@@ -64,8 +64,8 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return low
 }
 
-// bisect narrows [low, high] to two neighbouring float64s, so that holds is false for the
-// lower and true for the upper one. low and high must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64s, such that holds is false at the lower
+// and true at the upper one. low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	// Non-negative floats have the same order as their bits do as integers.
 	l, h := math.Float64bits(low), math.Float64bits(high)
@@ -80,16 +80,15 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	return math.Float64frombits(l), math.Float64frombits(h)
 }
 
-// GaussianGuess returns the largest probability with which an observer of a μ-Gaussian-DP
-// release can guess from which of two adjacent inputs it came. Both inputs are equally likely a
-// priori. The probability is (1 + δ(0))/2 = Φ(μ/2).
+// GaussianGuess returns the largest probability with which an observer can guess the input of a
+// μ-Gaussian-DP release, if two adjacent inputs are equally likely a priori. It is (1 + δ(0))/2
+// = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns the logarithm of a factor. With the given probability at most, an
-// observer of a μ-Gaussian-DP release can change the odds between two adjacent inputs by more
-// than this factor. The privacy loss is N(μ²/2, μ²). The result is larger than the ε at which
-// δ(ε) is the given probability, because δ also depends on the amount by which the loss exceeds
-// ε.
+// GaussianOdds returns the logarithm of a factor. An observer of a μ-Gaussian-DP release can
+// change the odds between two adjacent inputs by more than this factor with at most the given
+// probability. The privacy loss is N(μ²/2, μ²). The result is larger than the ε for which δ(ε)
+// is the given probability, because δ also depends on the amount by which the loss exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

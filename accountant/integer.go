@@ -7,12 +7,12 @@ import (
 	"math/bits"
 )
 
-// A discreteSum is the law P of the sum of n independent samples of the discrete Gaussian N_Z(0,
-// σ²), on the integers −reach ... reach. It is the noise in the sums that secure aggregation
-// releases. The listed masses are approximate: a mass of at most rest in total is missing, and
-// each listed mass has a relative error of at most err.
+// A discreteSum is the distribution P of the sum of n independent samples of the discrete
+// Gaussian N_Z(0, σ²), on the integers −reach ... reach. It is the noise in the sums that secure
+// aggregation releases. The listed masses are approximate: a mass of at most rest in total is
+// missing, and each listed mass has a relative error of at most err.
 type discreteSum struct {
-	half []float64 // masses at 0, 1, ..., reach; the law is symmetric
+	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
 	err  float64
 }
@@ -31,13 +31,13 @@ const (
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest nσ². Computing a law of this variance takes seconds and a
-	// megabyte of memory.
+	// maxSumVariance is the largest nσ² for which a distribution is computed. It takes seconds
+	// and a megabyte of memory.
 	maxSumVariance = 1e7
 )
 
-// newDiscreteSum returns the law of the sum of n samples of the discrete Gaussian with σ² =
-// variance, for σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
+// newDiscreteSum returns the distribution of the sum of n samples of the discrete Gaussian with
+// σ² = variance, for σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
 func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if err := errors.Join(
 		atLeast("variance", variance, 0x1p-20),
@@ -48,7 +48,8 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if v := variance * float64(n); v > maxSumVariance {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// If σ² ≥ 4.5, the law of the sum is one discrete Gaussian up to a negligible distance.
+	// If σ² ≥ 4.5, the sum is distributed like one discrete Gaussian, up to a negligible
+	// distance.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -79,7 +80,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // The bound counts every later term as large as the first term after these.
+	const listed = 10_000 // every later term is bounded by the first term after these
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -91,14 +92,15 @@ func sharesDistance(sigma float64, n int) float64 {
 	return 10 * sum * (1 + 0x1p-41)
 }
 
-// sumReach returns the largest integer whose mass is listed for a sum of n samples.
+// sumReach returns the largest integer whose mass is listed for a sum of n samples of the given
+// variance.
 func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish removes masses that are too small from the end of half and adds a bound on their sum to
-// missing. If half ends at the largest integer that can be listed, finish also adds a bound on
-// the mass outside of the range.
+// finish returns the distribution with the masses half. It removes masses that are too small
+// from the end of half and adds a bound on them to missing. If half ends at the largest integer
+// that can be listed, it also adds a bound on the mass outside the range.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -141,12 +143,12 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the law of the sum of two independent variables with law s. This sum consists
-// of n samples.
+// doubled returns the distribution of the sum of two independent variables with the distribution
+// s. The new sum has n samples.
 //
-// P is log-concave, because convolutions of log-concave laws are log-concave. So P(x)P(z−x)
-// falls on both sides of x = z/2. Once it has fallen to 2⁻⁷⁰ of the sum after m terms, all later
-// terms together are less than m/48 of the last one.
+// P is log-concave, because convolutions of log-concave distributions are log-concave. So
+// P(x)P(z−x) falls on both sides of x = z/2. Once it has fallen to 2⁻⁷⁰ of the sum after m
+// terms, all later terms together are less than m/48 of the last one.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -173,8 +175,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the law of the sum of independent variables with the laws s and one. one
-// must not be wider than s.
+// plus returns the distribution of the sum of independent variables with the distributions s and
+// one. one must not be wider than s.
 func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum {
 	reach := len(one.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -195,10 +197,10 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the law of the privacy loss log P(k)/P(k−shift) under P, where P is the law of
-// the noise and P(k−shift) that of the noise shifted by an integer. Losses and masses are raised
-// by more than their error. rest is at least the mass of the losses that are not listed, because
-// they are infinite or not known accurately.
+// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) under P. Here P(k) is
+// the probability of the noise k, and P(k−shift) is that of the noise shifted by an integer.
+// Losses and masses are raised by more than their error. rest is at least the mass of the losses
+// that are infinite or not known accurately, which are not listed.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // The missing mass is negligible compared with least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58

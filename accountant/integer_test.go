@@ -55,9 +55,9 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 }
 
 // brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and both
-// bounds are within 1e-11 of want. It returns the larger relative error. The tolerance is wide,
-// because an atom whose loss is ε itself adds its whole rounding error to the upper bound, and δ
-// may be as small as 10⁻⁴ of this error.
+// bounds are within 1e-11 of want. It returns the larger relative error. The tolerance is wide
+// for two reasons: an atom whose loss is ε itself adds its whole rounding error to the upper
+// bound, and δ may be as small as 10⁻⁴ of this error.
 func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -129,7 +129,7 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	t.Logf("worst relative errors: delta %.1e, variance %.1e, pmf0 %.1e, tau %.1e, one share %.1e", worst, worstVariance, worstPmf, worstTau, worstSingle)
 }
 
-// naiveSum returns the law of the sum. It does n − 1 full convolutions over the whole support.
+// naiveSum computes the distribution of the sum by n − 1 full convolutions.
 func naiveSum(variance float64, n int) map[int]float64 {
 	reach := int(38 * math.Sqrt(variance))
 	one := map[int]float64{}
@@ -206,8 +206,8 @@ func TestDiscreteSumErrors(t *testing.T) {
 	}
 }
 
-// The test checks sharesDistance (corollary 12 of Kairouz, Liu and Steinke): the sum is within
-// this max divergence of one discrete Gaussian.
+// The test checks that the sum of several samples is within the max divergence sharesDistance of
+// one discrete Gaussian (corollary 12 of Kairouz, Liu and Steinke).
 func TestSharesDistanceCovers(t *testing.T) {
 	for _, variance := range []float64{.25, .3, .5, 1, 2, 4} {
 		for _, n := range []int{2, 3, 8, 33} {
@@ -234,7 +234,8 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The test compares the divergence from the atoms with the divergence from a direct sum.
+// The test computes the hockey-stick divergence from the listed losses and from a direct sum,
+// and compares them.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))

@@ -7,8 +7,8 @@ import (
 )
 
 // A law is the distribution of the privacy loss L = log P/Q of one event, for an output drawn
-// from P. It consists of parts with a density, atoms, and a mass at infinity. The mass at
-// infinity is the P-mass of the outputs at which Q is zero.
+// from P. It consists of parts with a density, atoms (losses with positive probability), and a
+// mass at infinity. The mass at infinity is the P-mass of the outputs at which Q is zero.
 type law struct {
 	mu       float64 // μ of a Gaussian release, whose moments have a closed form; otherwise 0
 	parts    []part
@@ -16,7 +16,7 @@ type law struct {
 	infinite float64
 }
 
-// A part is a pair of densities on an interval of the line.
+// A part is a pair of densities, for P and Q, on an interval of the line.
 type part struct {
 	pair
 	lo, hi float64
@@ -24,17 +24,18 @@ type part struct {
 
 type atom struct{ loss, mass float64 }
 
-// whole returns the law of p on the whole line.
+// whole returns the distribution of the loss between the densities p, on the whole line.
 func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
 
-// gaussianLaw returns the law of a Gaussian release with parameter μ.
+// gaussianLaw returns the distribution of the loss of a Gaussian release with parameter μ.
 func gaussianLaw(mu float64) law {
 	l := whole(mixture{1, 1 / mu})
 	l.mu = mu
 	return l
 }
 
-// laplaceLaw returns the law of the Laplace mechanism with ε₀ = sensitivity/scale.
+// laplaceLaw returns the distribution of the loss of a Laplace release, ε being
+// sensitivity/scale.
 func laplaceLaw(epsilon float64) law {
 	return law{
 		parts: []part{{laplace{epsilon}, -epsilon, epsilon}},
@@ -42,8 +43,8 @@ func laplaceLaw(epsilon float64) law {
 	}
 }
 
-// approximateLaw returns a law that dominates every (ε, δ)-private step (Kairouz, Oh,
-// Viswanath, "The Composition Theorem for Differential Privacy", 2015, section 3).
+// approximateLaw returns a distribution of the loss that dominates every (ε, δ)-private step
+// (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015, section 3).
 func approximateLaw(epsilon, delta float64) law {
 	rest := 1 - delta
 	return law{
@@ -52,13 +53,13 @@ func approximateLaw(epsilon, delta float64) law {
 	}
 }
 
-// replacedLaw returns a law that dominates one step of sampling without replacement at rate γ
-// under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 its profile is that of
-// (1−γ)N(0)+γN(2) against N(0), and for ε < 0 that of the reverse pair (Zhu, Dong, Wang,
-// "Optimal Accounting of Differential Privacy via Characteristic Function", 2022, proposition
-// 30). Let the shift be the unit, and r the density ratio of that mixture, so that r(½) = 1. The
-// law has the loss log r with the mixture's mass right of ½, the loss −log r with the mass of
-// N(0) there, and the rest of the mass at zero.
+// replacedLaw returns a distribution of the loss that dominates one step of sampling without
+// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0
+// its profile is that of (1−γ)N(0)+γN(2) against N(0), and for ε < 0 that of the reverse pair
+// (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function",
+// 2022, proposition 30). Let the distance 2 of the two means be the unit of the output, and let
+// r be the density ratio of that pair, so that r(½) = 1. The loss is log r with the mixture's
+// mass right of ½, −log r with the mass of N(0) there, and zero with the remaining mass.
 func replacedLaw(rate, sigma float64) law {
 	m := mixture{rate, sigma / 2}
 	return law{

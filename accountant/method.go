@@ -41,9 +41,9 @@ func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers holds the functions by which a method computes bounds on ε and δ. The upper bound
-// belongs to the argument low and the lower bound to high. low and high differ only if the noise
-// is discrete, by its max divergence from Gaussian noise.
+// answers holds the functions by which a method computes bounds on ε and δ. They compute the
+// upper bound at the argument low and the lower bound at high. low and high differ only for
+// discrete noise, by its max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -141,15 +141,15 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a δ, or on δ for an ε. The upper bound belongs to the
-// argument low and the lower bound to high.
+// certified returns bounds on ε for a δ, or on δ for an ε. It computes the upper bound at the
+// argument low and the lower bound at high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether a direction cannot change the result. Removal is usually the worse
-	// direction. A Rényi bound on addition is cheap, and if it is below the lower bound so far,
-	// addition need not be computed.
+	// covered reports whether a direction cannot change the result because its Rényi bound is
+	// below the lower bound so far. Such a bound is cheap, and addition usually costs less than
+	// removal, so this often saves the computation for addition.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -157,7 +157,7 @@ func (p Profile) certified(low, high float64,
 		upper, _ := renyi(c, x)
 		return upper <= b.Lower
 	}
-	// If the laws of both bounds are the same, one call returns both bounds.
+	// The upper and the lower bound use the same distribution, so one call returns both.
 	if p.oneLaw() && low == high {
 		for _, c := range p.upper() {
 			if !covered(c, low) {

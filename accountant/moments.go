@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// moments is a quadrature rule for expectations under the law of a loss. It is made for an order
+// moments is a quadrature rule for expectations over the privacy loss L. It is made for an order
 // c and a frequency t. It is accurate for functions that grow no faster than e^(cL) and
 // oscillate no faster than e^(itL).
 type moments struct {
 	loss      []float64
-	logWeight []float64 // logarithm of the P-mass
-	weight    []float64 // P-mass
-	drop      []float64 // Q-mass − P-mass
+	logWeight []float64 // logarithm of the P-mass of each node
+	weight    []float64 // P-mass of each node
+	drop      []float64 // Q-mass − P-mass of each node
 	lost      float64   // P-mass at infinity
 }
 
-// maxNodes is the largest number of points of a rule. Orders that would need more points
-// are never useful.
+// maxNodes is the largest number of points of a rule. Orders that would need more points do not
+// give better bounds.
 const maxNodes = 1 << 18
 
-// moments returns the quadrature rule for l. The rule leaves out the outputs with the largest
-// losses, up to a P-mass of cut. On the whole line it is the trapezoid rule, which converges
-// exponentially for analytic functions. Its step h keeps the error e^(−2πa/h) below 10⁻¹⁵, also
-// for oscillating integrands, where a is the distance to the nearest singularity. On other
-// intervals it is the composite Gauss-Legendre rule. moments returns nil if the rule would need
-// more than maxNodes points.
+// moments returns the quadrature rule for the loss l. The rule leaves out the outputs with the
+// largest losses, up to a P-mass of cut. On the whole line it is the trapezoid rule, which
+// converges exponentially for analytic functions. Its step h keeps the error e^(−2πa/h) below
+// 10⁻¹⁵, also for oscillating integrands, where a is the distance to the nearest singularity. On
+// other intervals it is the composite Gauss-Legendre rule. moments returns nil if the rule would
+// need more than maxNodes points.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -121,7 +121,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	var excess, first, second float64
 	for i, l := range m.loss {
 		x := c * l
-		var grown float64 // e^x − 1 for the current x
+		var grown float64 // e^x − 1, for x = c times the loss of the node
 		if math.Abs(x) < 0.3 {
 			grown = math.Expm1(x)
 		} else {

@@ -15,8 +15,8 @@ type pair interface {
 	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance from the line to the nearest singularity of the loss
 }
 
-// span is the number of standard deviations that are kept. A normal distribution has a mass of
-// about 10⁻²³ outside.
+// span is the number of standard deviations that an interval extends to each side. A normal
+// distribution has a mass of about 10⁻²³ outside.
 const span = 10
 
 // mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that
@@ -82,8 +82,9 @@ func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*ma
 // mixture.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach solves x = (1+c)·share(x) for the mode of p·(p/q)^c. The iteration from above converges
-// to the largest mode and never goes below it.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible. It solves x =
+// (1+c)·share(x) for the mode of p·(p/q)^c. The iteration from above converges to the largest
+// mode and never goes below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -95,7 +96,7 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 }
 
 // falls returns the point between from and to at which f has fallen by span²/2 from its value at
-// from. f is the decreasing logarithm of a density.
+// from. f is the logarithm of a density and must decrease.
 func falls(from, to float64, f func(float64) float64) float64 {
 	goal := f(from) - span*span/2
 	for range 30 {
@@ -142,7 +143,8 @@ func (o opposed) loss(x float64) float64 {
 	return softLoss(o.rate, plus) - softLoss(o.rate, minus)
 }
 
-// at solves the equation (1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² − l/2) for x.
+// at returns the x with the privacy loss l. It solves (1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² −
+// l/2).
 func (o opposed) at(loss float64) float64 {
 	s2 := o.sigma * o.sigma
 	half := math.Abs(loss) / 2
@@ -200,8 +202,8 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach uses that the logarithm of p·(p/q)^c is concave. The mode solves x = c·share(−x), and
-// p·(p/q)^c falls at least as fast as p.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible. The logarithm
+// of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and it falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {

@@ -18,7 +18,7 @@ type tilting struct {
 	order float64 // θ, the strength of the tilt
 	laws  []tilted
 	logM  float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
-	mean  float64 // mean of the composed grid index
+	mean  float64 // mean grid index of the composed loss
 	shift float64 // sum of the field moved over all steps
 	added float64 // upper bound on the mass at infinity
 	steps float64
@@ -89,7 +89,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // The mass underflowed to 0, and e may overflow.
+				if l.mass[i] == 0 { // A mass that underflowed to 0 is skipped, because e may overflow.
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -99,7 +99,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// There is no bound if the sum overflowed.
+		// If the sum overflowed, there is no bound.
 		if rise < up {
 			up = rise
 		}
@@ -121,15 +121,15 @@ func (t *tilting) margin() float64 {
 
 // A window is the distribution of the composed loss near its tilted mean. It gives a bound on
 // δ(ε) for every ε in the window. The bound includes the mass that is cut off each step, the
-// mass that wraps around the window, and the rounding of the transform.
+// mass that wraps around the ends of the window, and the rounding of the Fourier transform.
 type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of the lowest entry
-	lowest int     // lowest entry that is read; the sums over lower entries would overflow
+	lowest int     // lowest entry that can be used; the sums over lower entries would overflow
 	centre float64 // loss at which the exponents of the sums are zero
 	scale  float64 // logarithm of the factor that converts sums to δ: log M − θ·centre
-	start  int     // index in the row of the window's entry 0
+	start  int     // position in the row of the window's entry 0
 	noise  float64 // bound on the error of each mass in the row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass
 	// above the window may add to δ·e^(−scale).
@@ -155,7 +155,7 @@ type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // sums over the entries from every block-th entry on
+	sums     [][2]float64 // sums over the entries from every block-th entry to the end
 	// These fields are used only if the composition has several laws.
 	total     []complex128
 	amplified []float64
@@ -182,8 +182,7 @@ func newWorkspace(n int) *workspace {
 	return ws
 }
 
-// release returns the window's memory to the pool. The window must not be used
-// afterwards.
+// release returns the memory of the window to the pool. The window must not be used afterwards.
 func (w *window) release() { workspaces.Put(w.workspace) }
 
 // window returns the distribution of the composed loss on n grid points.
@@ -218,9 +217,9 @@ func (t *tilting) window(n int) *window {
 // block is the distance between the entries at which a window stores its sums.
 const block = 64
 
-// sum returns the two sums over all entries at or above from. sums are the same sums for to.
-// They are Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where entry is the
-// loss of the lowest entry.
+// sum returns the two sums over all entries at or above from, given the same sums for to. They
+// are Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where l is the loss of an
+// entry and entry is the loss of the lowest entry.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -263,7 +262,7 @@ func (w *window) from(i int) [2]float64 {
 // each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
-	// rounding is the relative error of a transform and its inverse.
+	// rounding is the relative error of a Fourier transform and its inverse.
 	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	total := ws.spectrum
 	if len(t.laws) > 1 {
@@ -287,7 +286,7 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		least := math.Exp(-160 / l.times)
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
-			grown := complex(0, 0) // The value 0 is used if the power underflowed.
+			grown := complex(0, 0) // remains 0 if the power underflows
 			// amplified is the factor by which an error in the spectrum grows in the power.
 			amplified := l.times
 			if square >= least {
@@ -340,7 +339,7 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the bound on δ(ε). Entry i is the first entry above ε.
+// read returns the bound on δ(ε), where i is the first entry whose loss is above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.from(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-float64(w.first+i)*w.width)*sums[1])
@@ -350,8 +349,8 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the change of δ(ε) by the mass outside the window. The sum lacks the mass above
-// the window. Mass that wraps around counts at most as much as the same mass at ε.
+// blur bounds the change of δ(ε) by the mass outside the window. Mass above the window is
+// missing from the sum. Mass that wraps around counts at most as much as mass at ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -377,7 +376,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == -w.first // ok is true if δ(0) ≤ δ, and false if the window begins too high.
+		return 0, low == -w.first // δ(0) ≤ δ if true; otherwise the window begins too high
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

@@ -12,9 +12,9 @@ type Profile struct {
 	tally
 	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases
 
-	above, below [][]step // compositions that bound the profile from above and from below, one for each direction
-	different    bool     // true if above and below differ
-	removeFirst  bool     // true if the first direction has the larger Rényi divergences
+	above, below [][]step // compositions for the upper and the lower bound on the profile, one for each direction
+	different    bool     // whether above and below differ
+	removeFirst  bool     // whether the first direction has the larger Rényi divergences
 }
 
 // Account returns the privacy profile of e. It returns an error if an event is malformed,
@@ -89,8 +89,8 @@ func (p Profile) worst() []*composition {
 	return all
 }
 
-// oneLaw reports whether the upper and lower bounds come from the same law of the privacy
-// loss, which is then the exact law of the worst case.
+// oneLaw reports whether the upper and the lower bounds come from the same distribution of the
+// privacy loss, which is then the exact distribution in the worst case.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all

@@ -136,8 +136,8 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// The test checks that, for noise of the size that the mechanisms use, the discrete and the
-// continuous Gaussian have the same cost.
+// The test checks that the discrete and the continuous Gaussian have the same cost for noise as
+// large as the mechanisms add.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})
@@ -151,7 +151,8 @@ func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	}
 }
 
-// The test checks that rounding does not lose many small releases after a large one.
+// The test composes many small releases after a large one, and checks that rounding does not
+// lose the small ones.
 func TestCompositionRoundsUp(t *testing.T) {
 	events := Composed{Gaussian{1, 1, AddRemove}}
 	for range 1 << 16 {

@@ -4,7 +4,7 @@ import "fmt"
 
 // Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event e, and
 // the error that Charge would return. If the error is a [*BudgetError], cost is the cost of e,
-// which exceeds the rest of the budget. Quote does not change the filter.
+// which exceeds the remaining budget. Quote does not change the filter.
 func (f *Filter) Quote(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,8 +22,8 @@ func Renyi(e Event, order float64) (float64, error) {
 	return p.Renyi(order), nil
 }
 
-// Renyi returns the Rényi divergence of the composition. The function [Renyi] describes the
-// accuracy.
+// Renyi returns the Rényi divergence of the composition at an order above 1, as accurately as
+// the function [Renyi].
 func (p Profile) Renyi(order float64) float64 { return p.RenyiCurve([]float64{order})[0] }
 
 // RenyiCurve returns the Rényi divergence at each order.
@@ -35,8 +35,8 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// The releases are within max divergence r of the accounted pair. This adds (2α−1)/(α−1)
-		// times r.
+		// The releases are within max divergence r of the accounted pair. This adds
+		// r·(2α−1)/(α−1).
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve
@@ -60,7 +60,7 @@ func (c *composition) finiteRenyi(order float64) float64 {
 	}
 	k, _, _ := c.cumulant(order - 1)
 	if math.IsNaN(k) {
-		return math.Inf(1) // A larger order is not useful.
+		return math.Inf(1) // larger orders are not useful
 	}
 	return max(0, k/(order-1))
 }
@@ -88,7 +88,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // The sum 1 + x has lost the digits of the small x.
+		if !(one > 1e-3) { // the small x in 1 + x has lost its digits
 			return 0, false
 		}
 		k += s.times * one

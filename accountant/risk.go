@@ -31,8 +31,8 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	if !(fpr > 0 && fpr < 1) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
-	// If P′ and Q′ are within max divergence r of P and Q, a test with rates α and β for P and Q
-	// has rates of at most e^r·α and e^r·β for P′ and Q′, and vice versa.
+	// If P′ and Q′ are within max divergence r of P and Q, a test with error rates α and β for P
+	// and Q has rates of at most e^r·α and e^r·β for P′ and Q′, and vice versa.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {

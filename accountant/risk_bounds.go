@@ -38,8 +38,7 @@ func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	case epsilon == 0:
 		del = n * delta
 	default:
-		// The product is computed in logarithms, because e^(kε) can overflow although δ is
-		// small.
+		// The logarithm avoids an overflow of e^(kε) when δ is small.
 		log := math.Log(delta) + logExpm1(n*epsilon) - logExpm1(epsilon)
 		del = math.Exp(log) * (1 + 0x1p-40)
 	}

@@ -58,7 +58,8 @@ func TestAttackRiskVectors(t *testing.T) {
 	t.Logf("at most %.1e above and %.1e below", above, below)
 }
 
-// The test compares the rate of a Gaussian release with Φ(Φ⁻¹(fpr) + μ), for fpr = Φ(z).
+// The test compares the true-positive rate for a Gaussian release with Φ(Φ⁻¹(fpr) + μ), for fpr
+// = Φ(z).
 func TestGaussianTrueRate(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{1e-3, 0.1, 1, 3, 10, 30} {
@@ -67,8 +68,7 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// blur is the effect of the rounding of fpr near 1, which is not an error of the
-			// rate.
+			// blur is the effect of the rounding of fpr near 1 on the reference value.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -79,7 +79,7 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// The test compares the rate for one step of a Poisson sample with closed forms of the rates of
+// The test compares the true-positive rate for one step of a Poisson sample with closed forms of
 // threshold tests in both directions.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
@@ -91,12 +91,12 @@ func TestOneStepTrueRate(t *testing.T) {
 		if got := ok(p.TruePositiveRate(null)); got.Upper < mix {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for removal", null, got.Upper, mix)
 		}
-		// The reverse test answers yes left of the threshold.
+		// The test in the other direction answers yes left of the threshold.
 		if got := ok(p.TruePositiveRate(1 - mix)); got.Upper < 1-null {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // The reverse test runs over all thresholds y with a false-positive rate of at most null.
+		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y at which the test in the other direction has a false-positive rate ≤ null
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -163,8 +163,8 @@ func TestTrueRateShape(t *testing.T) {
 	}
 }
 
-// The test checks a composition of T losses of at most ε₀. The rate is at most e^(Tε₀)·fpr, and
-// small rates come close to this bound.
+// The test composes T losses of at most ε₀. The true-positive rate must be at most e^(Tε₀)·fpr,
+// and close to this bound for small rates.
 func TestBoundedLossTrueRate(t *testing.T) {
 	ok := must(t)
 	p := account(t, Repeated{Laplace{1, 4, AddRemove}, 3})
@@ -176,8 +176,8 @@ func TestBoundedLossTrueRate(t *testing.T) {
 	}
 }
 
-// The test checks that attacks on randomised response that reveals the truth with probability δ
-// reach the bounds. It is the worst (ε, δ)-private release.
+// The test attacks randomised response that reveals the truth with probability δ, which is the
+// worst (ε, δ)-private release. The attacks must reach the bounds.
 func TestRiskBoundsAreReached(t *testing.T) {
 	ok := must(t)
 	for _, c := range []struct{ epsilon, delta float64 }{{0.5, 0}, {1, 1e-5}, {0.1, 0.2}, {3, 0.01}, {20, 1e-9}} {
@@ -197,8 +197,8 @@ func TestRiskBoundsAreReached(t *testing.T) {
 	}
 }
 
-// The test compares OddsFactor with the quantile of the loss of a Gaussian release, which is
-// N(μ²/2, μ²).
+// The test compares OddsFactor with the quantile of the privacy loss of a Gaussian release,
+// which is N(μ²/2, μ²).
 func TestOddsFactor(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{0.1, 1, 3} {

@@ -66,9 +66,8 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair returns the laws of the loss of a mixture and of its reverse. Removal of a
-// record has larger Rényi divergences than addition (Mironov, Talwar, Zhang 2019, theorem
-// 5).
+// sampledPair returns the distributions of the loss of a mixture and of its reverse. Removal of
+// a record has larger Rényi divergences than addition (Mironov, Talwar, Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
@@ -100,7 +99,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // Adding or removing a record does not change the size of the sample.
+		factor := 2.0 // two terms of the sum change, because the size of the sample is fixed
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkUpper fails the test if a certified upper bound got is below the true value want, or
-// exceeds want by a relative amount of more than above.
+// checkUpper fails the test if got is below the exact value want, or if it exceeds want by a
+// relative amount of more than above.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {
@@ -68,8 +68,7 @@ func TestPoissonVectors(t *testing.T) {
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
-			// For few steps of rare samples the method returns an error instead of a wrong
-			// value.
+			// The method returns an error for few steps at a small sampling rate.
 			t.Logf("%s: q = %g, T = %d: %v", c.ID, c.Q, c.T, err)
 		} else if r := relative((contour.Upper+contour.Lower)/2, want); r > 1e-9 || contour.Upper < want*(1-1e-9) {
 			t.Errorf("%s: contour %+v, want %.12g (%.1e)", c.ID, contour, want, r)
@@ -87,7 +86,7 @@ func TestPoissonVectors(t *testing.T) {
 				t.Errorf("%s: Rényi ε over real orders %.10g, want %.10g (%.1e)", c.ID, renyi.Upper, c.RDPContinuous.Eps, r)
 			}
 		}
-		// At fractional orders, the series of the reference is only an upper bound.
+		// At fractional orders, the series of the reference file is only an upper bound.
 		if order := c.RDP.Optimal_order; c.RDP.Eps > 0 {
 			got := RenyiEpsilon(order, p.Renyi(order), c.Delta)
 			if got > c.RDP.Eps*(1+1e-6) || order == math.Trunc(order) && got < c.RDP.Eps*(1-1e-6) {
@@ -193,8 +192,8 @@ func TestHeterogeneousVectors(t *testing.T) {
 	}
 }
 
-// The test checks that the bounds overlap with the reference interval in the hard cases, for
-// which no exact value is known.
+// The test compares the bounds with the intervals of the reference file, in hard cases without
+// an exact value. The intervals must overlap.
 func TestHardBrackets(t *testing.T) {
 	var cases []struct {
 		ID                   string
@@ -216,7 +215,7 @@ func TestHardBrackets(t *testing.T) {
 	}
 }
 
-// The test checks that the binomial sum and the quadrature agree at whole orders.
+// The test compares the binomial sum for the cumulant with the quadrature, at whole orders.
 func TestBinomialCumulant(t *testing.T) {
 	for _, q := range []float64{1e-4, .01, .3, .9} {
 		for _, sigma := range []float64{.5, 1, 4} {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The test computes the cost of code that samples without replacement but is accounted as
-// Poisson sampling, as in some published work, at q = .01, T = 1000, δ = 1e-5.
+// Some published programs sample without replacement, but account for Poisson sampling. The test
+// computes the correct cost for q = .01, T = 1000, δ = 1e-5.
 func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	for _, c := range []struct{ sigma, addRemove, replace, atLeast float64 }{
 		{1, 1.83, 2.84, 13.4},
@@ -34,7 +34,7 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 }
 
 // The test computes the cost of a published system with a batch of 128 of 60000 records, 20
-// epochs, σ = 1.5 and δ = 1/60000. The publication states "ε ≈ 0.5".
+// epochs, σ = 1.5 and δ = 1/60000. The publication states ε ≈ 0.5, which is too low.
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
 	if got := epsilonOf(t, poisson(q, 1.5, steps, AddRemove), delta).Upper; math.Abs(got-.535) > 5e-4 {
@@ -46,7 +46,8 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 }
 
-// The test checks the distance between the bounds for fixed-size samples on one example.
+// The test bounds the gap between the lower and upper bound for fixed-size samples, in one
+// example.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -54,8 +55,8 @@ func TestFixedSizeGap(t *testing.T) {
 	}
 }
 
-// The test computes the cost of DP-SEP, which visits the records in a permutation. The provable
-// parameter is √T/σ, and the ε that was published as 1 is 22.
+// The test computes the cost of the published method DP-SEP, which visits the records in a
+// permutation. The provable parameter μ is √T/σ. The published ε is 1, and the provable ε is 22.
 func TestPermutationOfDPSEP(t *testing.T) {
 	// sigma is the published noise multiplier of DP-SEP for ε = 1 at N = 1000, T = 100 passes, δ
 	// = 1e-5.
@@ -73,8 +74,8 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 }
 
-// The test checks the largest number of rounds at σ = 5, δ = 1e-5, ε ≤ 10: 100 by the exact
-// method, 89 by Rényi divergences, 77 by the moments accountant with λ ≤ 32, and 25 under
+// The test checks the largest number of rounds for σ = 5, δ = 1e-5 and ε ≤ 10. It is 100 by the
+// exact method, 89 by Rényi divergences, 77 by the moments accountant with λ ≤ 32, and 25 under
 // replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
 	target := Target{10, 1e-5}
@@ -178,8 +179,8 @@ func TestSeedPaperVectors(t *testing.T) {
 	}
 }
 
-// The test computes the cost of one step in three ways: by the transform, by direct integration,
-// and, at rate 1, by the closed form of Gaussian releases.
+// The test computes the cost of one step in three ways: by the Fourier transform, by direct
+// integration, and, at rate 1, by the closed form of Gaussian releases.
 func TestOneStep(t *testing.T) {
 	for _, c := range some([]struct{ q, sigma float64 }{{.01, 1}, {.2, .5}, {.5, 3}, {1e-4, .7}, {.9, 1}}) {
 		for i, l := range []law{whole(mixture{c.q, c.sigma}), whole(reversed{mixture{c.q, c.sigma}}), whole(opposed{c.q, c.sigma})} {
@@ -191,11 +192,11 @@ func TestOneStep(t *testing.T) {
 				}
 				lower, upper := one.windowEpsilon(delta, both)
 				if i == 1 && math.IsInf(upper, 1) {
-					continue // The law has too many cells, so there is no bound.
+					continue // there is no bound because the discretised loss would have too many cells
 				}
 				if upper < want*(1-1e-9) || upper > want*(1+1e-3)+1e-9 || lower > want*(1+1e-9) || i != 1 && lower < want*(1-2e-3)-1e-9 {
-					// The lower bound is not checked for addition, because cells are coarse near
-					// its largest loss.
+					// For addition the lower bound is not checked, because cells are coarse near
+					// the largest loss.
 					t.Errorf("q = %g, σ = %g, law %d, δ = %g: transform [%g, %g], integral %g", c.q, c.sigma, i, delta, lower, upper, want)
 				}
 			}
@@ -263,8 +264,8 @@ func TestMixtures(t *testing.T) {
 	}
 }
 
-// The test compares the bounds for the Laplace mechanism and for randomised response with
-// closed forms.
+// The test compares the bounds for the Laplace mechanism and for randomised response with closed
+// forms.
 func TestLaplaceAndResponse(t *testing.T) {
 	const epsilon0 = 0.7
 	for _, epsilon := range []float64{0, .2, .5, .7, 1} {
@@ -346,7 +347,7 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
-// The test checks that ε is 0 for rare samples in few steps, where δ is above δ(0).
+// The test checks that ε is 0 for few steps at a small sampling rate, where δ is above δ(0).
 func TestRareSamples(t *testing.T) {
 	for _, c := range []struct {
 		e     Event
@@ -374,9 +375,9 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// The test checks the charges for rounding, wrap-around and mass at infinity. It compares k-fold
-// randomised response with the binomial sum, in windows that are too small. The atoms are on the
-// grid, so discretisation adds no slack that could hide an error.
+// The test checks the allowances for rounding, wrap-around and mass at infinity. It compares
+// k-fold randomised response with the binomial sum, in windows that are too small. The losses
+// are on the grid, so that discretisation adds no slack that could hide an error.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {

@@ -2,9 +2,9 @@ package accountant
 
 import "math"
 
-// A test distinguishes the two inputs of a direction. Its hockey-stick divergence H_a with a =
-// e^t is δ(t) of this direction for t ≥ 0. For t < 0 it is 1 − e^t + e^t·δ(−t), with δ in the
-// reverse direction.
+// A test distinguishes two adjacent inputs in one direction. For t ≥ 0 its hockey-stick
+// divergence H_a with a = e^t is δ(t) of this direction. For t < 0 it is 1 − e^t + e^t·δ(−t),
+// with δ of the reverse direction.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -64,7 +64,7 @@ func (d test) best(fpr float64) float64 {
 	}
 	t := (low + high) / 2
 	least := f(t)
-	// H_a has a kink at the largest loss.
+	// H_a has a kink at the largest privacy loss.
 	for _, end := range []float64{d.forth.most(), -d.back.most()} {
 		if math.IsInf(end, 0) {
 			continue
@@ -76,9 +76,8 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the relative amount by which H_a + a·fpr must rise on both sides of its minimum
-// for a lower bound. It is a little more than the distance between certified lower and
-// upper bounds.
+// rise is the relative increase of H_a + a·fpr on both sides of its minimum that a lower bound
+// needs. It is a little more than the distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound on H_a + a·fpr over all a > 0, or 0 if it finds none. The
@@ -102,9 +101,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the point at which H_a + a·fpr has risen by rise from its minimum
-// at t. side selects the side of the minimum. risen returns an infinity if there is no such
-// point.
+// risen returns approximately the point at which H_a + a·fpr has increased by the share rise
+// from its minimum at t. The argument side selects the side of the minimum. risen returns an
+// infinity if there is no such point.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -126,7 +125,7 @@ func (d test) risen(t, fpr, side float64) float64 {
 // attacks holds the tests of a profile for the upper and for the lower bounds.
 type attacks struct {
 	above, below []test
-	shared       bool // true if above and below are equal
+	shared       bool // whether the tests for the upper and the lower bounds are the same
 }
 
 func (p Profile) attacks() attacks {
@@ -141,8 +140,8 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest true-positive rate over both directions. The lower bound
-// belongs to the false-positive rate under, and the upper bound to over.
+// rates returns bounds on the largest true-positive rate over both directions. It computes the
+// lower bound at the false-positive rate under, and the upper bound at over.
 func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -162,8 +161,8 @@ func (a attacks) rates(under, over float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, under), upper
 }
 
-// onePair reports whether the laws of the lower bounds belong to one pair of inputs and its
-// reverse. Lower bounds on true-positive rates need such a pair.
+// onePair reports whether the lower bounds of both directions belong to the same pair of inputs,
+// as lower bounds on true-positive rates require.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -236,9 +235,9 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns bounds the product of the largest frequency of a contour and the range of losses. If
-// a density ends abruptly, or nearly so, the moment generating function hardly falls along the
-// contour.
+// maxTurns bounds the product of the largest frequency of a contour and the range of losses. The
+// contour would be too long if a density ends almost abruptly, because the moment generating
+// function then hardly falls.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of one step.
@@ -270,7 +269,8 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining bounds the ratio of δ at a larger ε to δ at nearMost. δ is convex in e^ε.
+// remaining bounds the ratio of δ at an ε above nearMost to δ at nearMost. It uses that δ is
+// convex in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {
@@ -280,7 +280,7 @@ func (e *estimator) remaining(epsilon float64) float64 {
 }
 
 // nearMost returns an ε close to the largest loss, if all losses are bounded. Above this ε the
-// mass is so small that the order of the saddle would be very large.
+// saddle point would be too large to compute, because δ is very small.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)

@@ -22,8 +22,8 @@ import (
 	"fedpvi/transport"
 )
 
-// fork returns a copy of the hub that runs independently. The copy closes the plan without
-// further answers.
+// fork returns a copy of the hub that runs independently. The copy ends the plan with the given
+// number without waiting for more answers.
 func (h *hub) fork(server []byte, ask int) *hub {
 	h.t.Helper()
 	other := *h
@@ -38,7 +38,7 @@ func (h *hub) fork(server []byte, ask int) *hub {
 
 // The coordinator tells one client that both clients answered, and tells the other client that
 // its answer came too late. The test checks that each client refuses the other client's
-// transcript, and that the two signed entries with the same number prove the fork.
+// transcript. The two signed entries with the same number prove that the coordinator cheated.
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
@@ -78,9 +78,9 @@ func TestTwoTranscripts(t *testing.T) {
 	north.refused("the other client's entry", err, client.Declined, "", spent)
 }
 
-// The test sets the client's clock forward and back. It checks that the jumps refill no budget,
-// that the client does not answer while its certificate is not valid by the clock, and that the
-// ledger is ordered by entry number and not by time.
+// The test sets the client's clock forward and back. It checks that the jumps do not restore any
+// budget, and that the client does not answer while its certificate is outside its validity
+// period. The ledger must be ordered by entry number and not by time.
 //
 //abuse:case A14 no budget is refilled, certificates fail closed, and the ledger is ordered by number
 func TestAClockThatJumps(t *testing.T) {
@@ -117,8 +117,8 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
-// The test uses two copies of one state whose ledgers have the same number of entries. It checks
-// that the copy that did not send the last message stops for good.
+// The test runs two copies of one state directory whose ledgers have the same number of entries.
+// It checks that the copy that did not send the last message stops for good.
 //
 //abuse:case A16 two copies with equally many entries: the one that did not send last stops for good
 func TestTwoCopiesGoOn(t *testing.T) {
@@ -159,8 +159,8 @@ func copyState(t *testing.T, from, to string) {
 	}))
 }
 
-// The test exports the records again with one more record. In a study of another coordinator,
-// the charge for the new file must go to the same budget.
+// The test exports the file of records again with one more record. In a study of another
+// coordinator, the new file must be charged to the same budget.
 //
 //abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
@@ -214,7 +214,7 @@ func TestWhatWasSpentStays(t *testing.T) {
 }
 
 // An impostor runs the same study with other keys at the coordinator's address. The test checks
-// that the client ends the handshake, so that the impostor receives neither a token nor an
+// that the client aborts the TLS handshake, so that the impostor receives no token and no
 // answer.
 //
 //abuse:case A09 over a real connection: no token and no byte of a client reaches it

@@ -47,7 +47,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		cost = accountant.Composed{} // earlier rounds are already paid for, and each later answer is checked against the budget
+		cost = accountant.Composed{} // the ledger has charged the earlier rounds, and each later answer is checked when it is charged
 	}
 	if _, err := c.quote(t, d, unitOf(m.Study), cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
@@ -114,8 +114,8 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 	return transcript.SignApproval(c.store.Identity(), m.Hash, m.Coordinator, sequence, head)
 }
 
-// Terms returns the terms of the approval, and reports whether the study is approved under this
-// policy.
+// Terms returns the terms under which the data holder approved the study. It reports whether the
+// approval is for this policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

@@ -29,8 +29,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called before and after every commit. Layer is inserted between the ledger's
-	// database and its file. See [ledger.Options].
+	// Boundary is called before and after every commit, for tests. Layer is inserted between the
+	// ledger's database and its file, also for tests. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
@@ -68,19 +68,19 @@ func (c *Client) Close() error { return c.store.Close() }
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// Names of the parts of a study's state in the store.
+// Names of the values that the store keeps for each study.
 const (
 	documentPart   = "document"   // the study document, byte for byte
-	membershipPart = "membership" // name, certificate and roster entry from joining
+	membershipPart = "membership" // client name, certificate and roster entry from joining
 	approvalPart   = "approval"   // the approval by the data holder
 	rosterPart     = "roster"     // the first entry of the transcript
-	positionPart   = "position"   // the position in the transcript
-	sitePart       = "site"       // the state of the algorithm
-	leftPart       = "left"       // why the client left the study
-	haltPart       = "halt"       // why this copy of the state must not be used any more; not part of any study
+	positionPart   = "position"   // position of the client in the transcript
+	sitePart       = "site"       // state of the site, which computes the answers
+	leftPart       = "left"       // reason why the client left the study
+	haltPart       = "halt"       // reason why this copy of the state must not be used any more; stored once for all studies
 )
 
-// membership holds the result of joining.
+// membership is the saved result of joining a study.
 type membership struct {
 	Name        identity.Name        `json:"name"` // name of this client in the study
 	Coordinator identity.Fingerprint `json:"coordinator"`
@@ -97,11 +97,11 @@ type Member struct {
 	Hash  ledger.Hash
 	Study *study.Study
 
-	hub  roster.Entry // the coordinator's roster entry
+	hub  roster.Entry // roster entry of the coordinator
 	keys keys
 }
 
-// keys are the keys of one study.
+// keys are the keys of this client for one study.
 type keys struct {
 	tls     *channel.Key
 	sealing *seal.Key
@@ -112,7 +112,7 @@ func (c *Client) keyFolder(of ledger.Hash) string {
 	return filepath.Join(c.dir, "studies", of.String()[:16])
 }
 
-// loadKeys loads the keys of a study, and makes them if there are none.
+// loadKeys loads the keys of a study, or makes them if there are none.
 func (c *Client) loadKeys(of ledger.Hash) (keys, error) {
 	folder := c.keyFolder(of)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
@@ -201,7 +201,7 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, err
 }
 
-// part reads a part of a study's state. It returns an error if the part is missing.
+// part reads one value of a study's state. It returns an error if the value is missing.
 func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	b, ok, err := c.store.Part(of, part)
 	if err == nil && !ok {
@@ -210,7 +210,8 @@ func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	return b, err
 }
 
-// get reads a part of a study's state, in JSON. It returns an error if the part is missing.
+// get reads one JSON value of a study's state into v. It returns an error if the value is
+// missing.
 func (c *Client) get(of ledger.Hash, part string, v any) error {
 	b, err := c.part(of, part)
 	if err != nil {
@@ -226,13 +227,13 @@ func (c *Client) damaged(problem string) error {
 	return &ledger.Damaged{Path: filepath.Join(c.dir, ledger.File), Problem: problem}
 }
 
-// has reports whether a study's state has the part.
+// has reports whether a study's state contains the named value.
 func (c *Client) has(of ledger.Hash, part string) (bool, error) {
 	_, ok, err := c.store.Part(of, part)
 	return ok, err
 }
 
-// put saves a part of a study's state as JSON.
+// put saves one value of a study's state as JSON.
 func (c *Client) put(of ledger.Hash, part string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

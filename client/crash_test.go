@@ -11,8 +11,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed runs the client and stops it at the n-th transaction boundary, counted from 1, as if
-// the process were killed there. It reports whether the run reached this boundary.
+// killed runs the client and stops it at the n-th transaction boundary, counted from 1, like a
+// kill of the process. It reports whether the run reached this boundary.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
 	at := 0
@@ -86,8 +86,8 @@ func one(t *testing.T, h *hub, p *holder) {
 	}
 }
 
-// The test kills the process after the charge and before the answer arrives, and again after it
-// arrives. The coordinator must receive the same bytes both times.
+// The test kills the process between the charge and the arrival of the answer, and again after
+// the arrival. The coordinator must receive the same bytes both times.
 //
 //abuse:case A01 the bytes are those that were charged
 func TestSameBytesAreSentAgain(t *testing.T) {
@@ -113,9 +113,9 @@ func TestSameBytesAreSentAgain(t *testing.T) {
 		item := h.releases[releaseKey{p.name, 1}]
 		return fmt.Sprintf("%x %x", item.Envelope, item.Body)
 	}
-	p.seed++ // newly drawn noise would differ
+	p.seed++ // noise drawn with this seed would differ
 	first, spent := sent(), p.account().Spent
-	// The answer is removed from the coordinator, as if it had been lost on the way.
+	// The coordinator loses the answer, as if it had never arrived.
 	delete(h.releases, releaseKey{p.name, 1})
 	h.restart()
 	if second := sent(); second != first || strings.TrimSpace(first) == "" {

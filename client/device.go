@@ -5,10 +5,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// useDevice moves the private gradient steps of the site to a device, if the run requests one
-// and the device can compute them. The site must exist. Without a device the processor computes
-// the steps, but the run fails if the user demanded a device. Batches for a device are drawn
-// exactly. The log contains no values that depend on records.
+// useDevice lets a device compute the private gradient steps of the site, if the run allows a
+// device and the device can compute them. Otherwise the CPU computes the steps, or useDevice
+// returns an error if the user requires a device. The CPU draws the batches exactly. The site
+// must exist. The log contains no values that depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -32,8 +32,8 @@ func (a *participant) useDevice() error {
 	return nil
 }
 
-// withoutDevice logs the reason why the processor computes the steps. It returns an error if the
-// user demanded a device.
+// withoutDevice logs the reason why the CPU computes the steps. It returns an error if the user
+// requires a device.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {
 		return &UsageError{why}

@@ -7,7 +7,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// emulated is a device whose kernels are emulated on the processor.
+// emulated is a device whose kernels run on the CPU.
 type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }

@@ -30,7 +30,7 @@ func (gone) Close() error                                  { return nil }
 type source struct {
 	devices  []device.Device
 	demanded bool
-	taken    chan struct{} // receives a value whenever a device is taken
+	taken    chan struct{} // receives a value whenever a client opens a device
 }
 
 func newSource(demanded bool, devices ...device.Device) *source {
@@ -50,8 +50,8 @@ const (
 	someOfThem = "rounds = 2\nsteps = 3\nsampling_rate = 0.3"
 )
 
-// The test runs a study in the simulator and with daemons, both with devices. It checks that
-// both results have the same bits, also if the devices fail and the processor continues.
+// The test runs a study with devices, in the simulator and with daemons. Both results must have
+// the same bits, also if the devices fail and the CPU continues.
 func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	for name, d := range devicesOfTests() {
 		st, records, _, natural := simulatedOn(t, federatedStudy(logistic, everyone, ofRecords, ""), []device.Device{d})
@@ -78,8 +78,8 @@ func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	}
 }
 
-// A listener is a device that fails as soon as it has its input. It reports how the batches of
-// its jobs are drawn.
+// A listener is a device that fails after it has received its input. It reports how the batches
+// in the input are drawn.
 type listener struct {
 	gone
 	mutex sync.Mutex
@@ -107,11 +107,11 @@ func (l *listener) Write(memory uint64, words []uint64) error {
 	return nil
 }
 
-// The test checks that the client draws the batches for a device exactly and passes them as
-// lists. The device then adds no assumption about randomness, so a client may use it without an
-// order of the user.
+// The test checks that the client draws the batches exactly and passes them to the device as
+// lists of records. The device then needs no source of randomness, so its use adds no assumption
+// to the privacy guarantee.
 func TestBatchesForADeviceAreListed(t *testing.T) {
-	const listed = 2 // the batch kind for an explicit list of records
+	const listed = 2 // kind of a batch that is an explicit list of records
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))
 	n := newRealNetwork(t, st, records)
 	device := new(listener)
@@ -130,8 +130,8 @@ func TestBatchesForADeviceAreListed(t *testing.T) {
 	}
 }
 
-// The test demands a device for a study that no device can compute. It checks that the run fails
-// instead of using the processor.
+// The test requires a device for a study that no device can compute. The run must return an
+// error and must not compute on the CPU.
 func TestDemandedDevice(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(logistic, everyone+"\ndraws = 2", ofRecords, ""))
 	n := newRealNetwork(t, st, records)

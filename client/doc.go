@@ -4,11 +4,11 @@
 // The data holder controls the client by three means. The [Policy] is a file that lists what is
 // allowed; the client refuses every other study. An approval covers the exact bytes of a study
 // and of the policy. The ledger of package [fedpvi/client/ledger] is charged for an answer
-// before the first byte of the answer is sent. The client also follows the coordinator's
-// transcript and compares each entry with its own computation. It stops if a plan does not
-// follow from the last outcome.
+// before the first byte of the answer is sent. The client also checks each entry of the
+// coordinator's transcript against its own computation. It stops if a plan does not follow from
+// the last outcome.
 //
 // A client may be stopped at any time. At the next start it continues where it stopped, sends
-// the same bytes again, and pays for no answer twice. All noise is computed from random bytes of
-// the operating system.
+// the same bytes again, and is charged for each answer only once. All noise is computed from
+// random bytes of the operating system.
 package client

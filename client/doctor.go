@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Finding is the result of one check.
+// A Finding is the result of one check of a client.
 type Finding struct {
 	Check string `json:"check"`
 	OK    bool   `json:"ok"`
@@ -25,9 +25,9 @@ func failed(check string, err error, fix string) Finding {
 	return Finding{Check: check, Found: err.Error(), Fix: fix}
 }
 
-// An Examination configures the checks of Examine.
+// An Examination configures [Client.Examine].
 type Examination struct {
-	Study string // name or digest of the study; empty selects the only one
+	Study string // name or digest of the study; empty for the only study
 	Data  string // path of the file of records; empty skips the check
 	// Connect connects to the coordinator. If it is nil, Examine skips the check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// These exit codes are the same in every version of the program. See docs/use/exit-codes.md.
+// Exit codes. They are the same in every version of the program. See docs/use/exit-codes.md.
 const (
 	OK          = 0
 	Failed      = 1   // any other error; the message gives the reason
@@ -39,7 +39,8 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent.
+// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent,
+// for example because it was restored from a backup.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -48,7 +49,8 @@ func (r *RolledBack) Error() string {
 		"the whole budget of its data sets is spent: see docs/use/exit-codes.md, code 5"
 }
 
-// Failing is the error after several consecutive answers were charged but could not be computed.
+// Failing is the error of a client that stops because several consecutive answers were charged
+// but could not be computed.
 type Failing struct {
 	Failures int // number of consecutive failures
 	Last     error
@@ -76,8 +78,8 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the exit codes with the errors that select them. CodeOf uses the first match.
-// Faults of this machine come before faults of other machines.
+// codes lists the errors with their exit codes. [CodeOf] uses the first match. Errors of this
+// machine come before errors of other machines.
 var codes = []struct {
 	code int
 	kind func(error) bool

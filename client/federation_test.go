@@ -32,7 +32,7 @@ import (
 	"fedpvi/transport"
 )
 
-// federated is a template of a study file with made-up records. Tests replace the marks that
+// federated is a template of a study file with generated records. Tests replace the words that
 // begin with #.
 const federated = `
 [study]
@@ -84,7 +84,7 @@ func federatedStudy(model, inference, privacy, federation string) []byte {
 		"#inference", inference, "#privacy", privacy, "#federation", federation).Replace(federated))
 }
 
-// A realNetwork is a coordinator and clients with TLS between them, on one machine.
+// A realNetwork is a coordinator and clients on one machine, which are connected by TLS.
 type realNetwork struct {
 	t        *testing.T
 	document *study.Study
@@ -185,7 +185,7 @@ func (n *realNetwork) open(m int) *client.Client {
 	return c
 }
 
-// join redeems an invitation over the network. It then approves the study under a policy that
+// join redeems the invitation text for client m. It then approves the study under a policy that
 // trusts the coordinator.
 func (n *realNetwork) join(m int, text string) {
 	n.t.Helper()
@@ -262,7 +262,7 @@ func (n *realNetwork) play() []*client.Ending {
 	return all
 }
 
-// outcomes returns the outcomes of the rounds in the transcript.
+// outcomes returns the outcomes of all rounds in the transcript.
 func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	n.t.Helper()
 	peer := channel.Party{Study: n.study.Hash(), Role: identity.Client, Name: n.clients[0]}
@@ -278,8 +278,8 @@ func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	return all
 }
 
-// The test gives the simulator and the daemons the same noise, and checks that both compute the
-// same bits.
+// The test gives the simulator and the daemons the same noise, and checks that their results
+// have the same bits.
 func TestSimulatorAndDaemonsAgree(t *testing.T) {
 	const (
 		record = "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5"

@@ -8,9 +8,9 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief follows the next entry of the transcript. The coordinator may leave out a body
-// that clients can compute from earlier entries, and signs the hash of the body. If the body
-// that followBrief computes has another hash, because of rounding or another version of the
+// followBrief processes the next entry of the transcript. The coordinator may omit the body of
+// an entry that clients can compute from earlier entries, and signs the hash of the body. If the
+// body that followBrief computes has another hash, because of rounding or another version of the
 // program, followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// The test checks that a client computes every plan itself, even if it restarts before every
-// step or misses a round. It covers each schedule in which clients can compute plans.
+// The test checks that a client computes the body of every plan itself, even if it restarts
+// before every step or misses a round. It covers each schedule in which this is possible.
 func TestPlansAreComputedLocally(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -42,9 +42,9 @@ func TestPlansAreComputedLocally(t *testing.T) {
 	}
 }
 
-// The client's own computation of a plan may differ from the coordinator's plan, for example by
-// rounding. The test checks that the client then requests the plan, answers a valid plan once,
-// refuses an invalid plan, and spends nothing on an invalid plan.
+// The plan that a client computes may differ from the coordinator's plan, for example by
+// rounding. The test checks that the client then requests the plan and answers a valid plan
+// once. It must refuse an invalid plan without a charge.
 //
 //abuse:case A03 a plan that the client cannot compute itself is requested and checked by the same rules
 func TestPlanThatCannotBeComputedLocally(t *testing.T) {

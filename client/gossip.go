@@ -13,14 +13,14 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip tells the other daemons of a study that this daemon is running, and records which
-// other daemons are running. The information is only displayed. The study does not depend on it.
+// A gossip connects the daemons of a study, so that each can display which others are running.
+// The study does not depend on it.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
 	view    *peers.View
 	parties atomic.Pointer[map[identity.Name]bool]
-	node    *peers.Node // nil before the coordinator has sent its gossip address
+	node    *peers.Node // nil until the coordinator has sent its gossip address
 
 	end  context.CancelFunc
 	done sync.WaitGroup
@@ -56,7 +56,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet sets the daemons that the gossip watches. It does nothing before the roster is known.
+// meet sets the daemons whose state is displayed. It does nothing before the roster is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -69,8 +69,8 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join starts a node and contacts the coordinator's node, if the coordinator takes part in
-// gossip. It does not wait for an answer. If the coordinator cannot be reached, the run
+// join starts the gossip of this daemon and contacts the coordinator, if it takes part in
+// gossip. It does not wait for an answer. If the coordinator cannot be reached, the study
 // continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {
@@ -94,7 +94,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	})
 }
 
-// missed returns the names of the daemons that other daemons do not hear.
+// missed returns the names of the daemons with which gossip has lost contact.
 func (g *gossip) missed() string {
 	if g == nil {
 		return ""

@@ -26,8 +26,8 @@ func (p *holder) approveFor(dataset string) error {
 }
 
 // The test charges a file of records to one data set, and then uses the same file for a second
-// data set. A second data set would have a second budget, so the client must refuse the file in
-// the same study and in the next study.
+// data set. The client must refuse this in the same study and in the next study, because the
+// file would get a second budget.
 //
 //abuse:case A24 refused under a second name
 func TestOneFileHasOneBudget(t *testing.T) {
@@ -64,8 +64,8 @@ func TestAnEndBeforeTheEnd(t *testing.T) {
 	all[0].refused("an early end", err, client.Declined, "before its last plan", 0)
 }
 
-// The coordinator makes the receipts without the clients. The test checks that a false receipt
-// does not disable a client's state.
+// The coordinator forges a receipt. The test checks that a false receipt does not make a
+// client's state unusable.
 //
 //abuse:case A16 a false statement of the coordinator cannot disable a client's state
 func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
@@ -81,11 +81,11 @@ func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
 		_, err = p.step()
 		p.refused("a false receipt", err, client.Declined, "names entry", p.account().Spent)
 	}
-	check(t, p.approve()) // the state is still usable
+	check(t, p.approve()) // the state must still be usable
 }
 
-// The test checks that the policy's minimum number of participants is also compared with the
-// roster.
+// The test checks that the policy's minimum number of participants also applies to the roster
+// that the coordinator publishes after the approval.
 func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -96,8 +96,8 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy requires at least 3", p.account().Spent)
 }
 
-// The test forges the first entry. The client must refuse another identity for itself, and rules
-// that differ from the rules that it derives itself.
+// The test forges the first entry of the transcript. The client must refuse a roster with
+// another key for this client, and rules that differ from those that it derives from the study.
 //
 //abuse:case A05 rules that this client does not derive itself are refused
 func TestForgedFirstEntry(t *testing.T) {
@@ -122,8 +122,8 @@ func TestForgedFirstEntry(t *testing.T) {
 	}
 }
 
-// The test checks that charges for a record and charges for a client are not added up. It also
-// checks that a data set is not used for a study with another privacy unit than the policy's.
+// The test checks that charges per record and charges per client are not added up, and that a
+// data set is not used in a study with another privacy unit than its policy states.
 //
 //abuse:case A23 studies with another privacy unit than the budget's are refused, not added up
 func TestUnitsAreKeptApart(t *testing.T) {
@@ -177,15 +177,15 @@ func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// refuser is a connection whose coordinator refuses every answer.
+// refuser is a connection to a coordinator that refuses every answer.
 type refuser struct{ line }
 
 func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil replaces the last four numbers of the victim's messages at the hub by minus half their
-// values. If the victim then divides q by its factor, the cavity is improper.
+// spoil changes the messages that the hub receives from the victim. It replaces their last four
+// numbers by minus half of them, so that the cavity of the victim's factor is improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {
@@ -200,9 +200,9 @@ func (h *hub) spoil(victim identity.Name) {
 	}
 }
 
-// Another client can make an answer fail after its noise was drawn. The test checks that the
-// noise is charged, that the plan counts as answered, and that the study continues for all
-// clients.
+// A message of another client makes an answer fail after its noise was drawn. The test checks
+// that the noise is charged, that the plan counts as answered, and that the study continues for
+// all clients.
 //
 //abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
 //abuse:case A20 another client's manipulated message makes an answer fail, and stops no client
@@ -231,8 +231,8 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	}
 }
 
-// The test checks that a client stops after several consecutive answers have failed, and that
-// each further run tries only one more plan.
+// The test checks that a client stops after several consecutive failed answers, and that each
+// later run tries only one more plan.
 func TestClientStopsAfterRepeatedFailures(t *testing.T) {
 	source := planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", "")
 	h, all := federation(t, bytes.Replace(source, []byte("rounds = 3"), []byte("rounds = 9"), 1), "north", "south")

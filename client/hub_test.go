@@ -39,7 +39,7 @@ func check(t testing.TB, err error) {
 
 type rosterEntry = roster.Entry
 
-// otherPin returns a roster entry of the coordinator with another key for TLS connections.
+// otherPin returns a copy of the coordinator's roster entry with another TLS key.
 func otherPin(t testing.TB, h *hub) roster.Entry {
 	t.Helper()
 	key, err := channel.GenerateKey()
@@ -49,7 +49,7 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
-// stranger returns a roster entry for a client with new keys.
+// stranger returns a roster entry for a client with the given name and new keys.
 func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	t.Helper()
 	i, err := identity.Generate()
@@ -63,7 +63,7 @@ func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	return e
 }
 
-// A hub is a minimal coordinator without network and disk, for tests.
+// A hub is a minimal coordinator for tests. It uses no network and no disk.
 type hub struct {
 	t         testing.TB
 	study     *study.Study
@@ -78,24 +78,24 @@ type hub struct {
 	members map[identity.Name]roster.Entry
 	consent map[identity.Name]bool
 	last    map[identity.Name][]byte
-	reason  map[identity.Name]string // the reason that each client gave for leaving
+	reason  map[identity.Name]string // reason that each client gave for leaving
 
 	chain    transcript.Chain
 	server   *session.Server
 	items    []transport.Item
-	asked    int // number of requests for bodies that the hub had left out
+	asked    int // number of requests for bodies that the hub had omitted
 	releases map[releaseKey]transport.Item
 	receipts []transcript.Receipt
-	// bodies holds the opened answers. Tests compare them with the transcript.
+	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
 	result func([]byte) []byte
-	// poison, if set, changes an opened answer.
+	// poison, if set, changes an answer after its decryption.
 	poison func(name identity.Name, payload []byte) []byte
-	// rules, if set, changes the digest of the rules in the first entry.
+	// rules, if set, changes the digest of the rules in the first entry of the transcript.
 	rules func(protocol *transcript.Hash)
-	// receipt, if set, changes every receipt in the last entry.
+	// receipt, if set, changes every receipt in the last entry of the transcript.
 	receipt func(r *transcript.Receipt)
 }
 
@@ -175,7 +175,8 @@ func (h *hub) begin() {
 	h.ask()
 }
 
-// restart returns the session to the first plan, without any answers. The transcript stays.
+// restart discards all answers and publishes the first plan again. The transcript keeps its
+// entries.
 func (h *hub) restart() {
 	h.t.Helper()
 	var err error
@@ -208,7 +209,7 @@ func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []b
 	h.append(envelope, body)
 }
 
-// sayEntry publishes a plan or an outcome.
+// sayEntry adds a plan or an outcome to the transcript.
 func (h *hub) sayEntry(e session.Entry) {
 	h.t.Helper()
 	model := h.server.Model()
@@ -221,7 +222,7 @@ func (h *hub) sayEntry(e session.Entry) {
 	h.say(transcript.Kind(e.Kind), e.Plan, model, e.Body)
 }
 
-// ask publishes all plans that are due, and the result after the last one.
+// ask publishes all plans that are due. After the last plan it publishes the result.
 func (h *hub) ask() {
 	h.t.Helper()
 	for {
@@ -248,7 +249,7 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends a plan. Clients that have not answered are left out.
+// close ends the plan with the given number. Clients that have not answered are excluded.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)
@@ -257,7 +258,7 @@ func (h *hub) close(ask int) {
 	h.ask()
 }
 
-// submit accepts an answer.
+// submit receives an answer from a client.
 func (h *hub) submit(name identity.Name, item transport.Item) error {
 	claims, err := signed.Claims(item.Envelope)
 	check(h.t, err)

@@ -19,13 +19,14 @@ import (
 	"fedpvi/transport"
 )
 
-// A Guest is a connection for redeeming an invitation, before the client has a certificate.
+// A Guest is a connection of a client that has no certificate yet. It can only redeem an
+// invitation.
 type Guest interface {
 	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
 }
 
-// maxStudy is the maximum size in bytes of the coordinator's answer to a join. Most of the
-// answer is the study document.
+// maxStudy is the maximum size in bytes of the coordinator's answer to a join, which contains
+// the study document.
 const maxStudy = 4 << 20
 
 // DialGuest connects to the addresses in the invitation in order, and returns the first
@@ -35,8 +36,9 @@ func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Netwo
 }
 
 // Join redeems an invitation with new keys. It checks that the study and the coordinator match
-// the invitation. If there is no policy, Join writes one whose privacy limit is promise. After
-// joining, the data holder must still review and approve the study.
+// the invitation. If there is no policy, Join writes one whose privacy limit is promise, and
+// returns wrotePolicy = true. After joining, the data holder must still review and approve the
+// study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}

@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Network configures connections to a coordinator.
+// Network configures the connections of a client to a coordinator.
 type Network struct {
 	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
@@ -66,8 +66,8 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.keys.tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the coordinator's pinned key, and reports whether p is the coordinator. A client
-// connects to no other party.
+// pins returns the coordinator's pinned key. It returns false if p is not the coordinator,
+// because a client connects to no other party.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == m.hub.Name
 	return m.hub.Pin, ok
@@ -114,8 +114,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns made-up client names for a study whose clients are not known yet. The number
-// of names is the number that the study requires, but at least fewest.
+// pretended returns made-up client names for a study whose roster is not known yet. Their number
+// is the number that the study requires, but at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	n := max(fewest, st.Federation.MinClients, st.Federation.Colluders+1, 1)
 	all := make([]pvi.ClientID, n)

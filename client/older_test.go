@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Numbers that the older program printed for "client ledger show".
+// Numbers that an older version of the program printed for "client ledger show".
 const (
 	olderEntries = 5
 	olderAnswers = 4
@@ -30,7 +30,7 @@ const (
 	olderRounds  = 40
 )
 
-// unpack extracts an archive of testdata/older into a directory of the test.
+// unpack extracts an archive of testdata/older into a temporary directory.
 func unpack(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,8 +57,8 @@ func unpack(t *testing.T, name string) string {
 	}
 }
 
-// An older build began this study and stopped in the middle of a round. The test continues the
-// study with this build, and checks that no answer is paid for twice, that no charge is lost,
+// An older version of the program began this study and stopped in the middle of a round. The
+// test continues the study, and checks that no answer is charged twice, that no charge is lost,
 // and that the result verifies. testdata/older/README.md describes how the files were made.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestOlderStudyContinues(t *testing.T) {
 	}
 	dir := unpack(t, "state-424c10c.tar.gz")
 	begin := time.Now()
-	now := func() time.Time { // clock at the time of the older build; the certificates of that study have expired since
+	now := func() time.Time { // time of the older run; the certificates of that study have expired since
 		return time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Add(time.Since(begin))
 	}
 	spent := func(m string, answers int, want float64) {

@@ -19,9 +19,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A participant is the state machine of a client in one study. It follows the transcript and
-// answers plans. It saves every step before the next step. It does not use the network. It is
-// not safe for concurrent use.
+// A participant is the state machine of a client in one study. It processes the entries of the
+// transcript and answers plans. It saves its state after every step. It does not use the
+// network. It is not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -34,25 +34,25 @@ type participant struct {
 	chain transcript.Chain
 	site  *session.Site // nil before the roster is known
 	at    position
-	sent  uint64 // number of the last plan whose answer this process has sent
+	sent  uint64 // number of the last plan whose answer this process sent
 
-	wanted  device.Source // nil to compute on the processor
+	wanted  device.Source // source of the device; nil to compute on the CPU
 	devices []device.Device
 }
 
-// position is the saved position of a participant.
+// position is the saved progress of a participant in the transcript.
 type position struct {
 	transcript.Position
-	Records ledger.Hash       `json:"records"` // hash of the file with which the study began
+	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
 	Plan    uint64            `json:"plan"`    // number of the last plan for this client
 	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int            `json:"asks"`    // number of plans so far and in the whole study
+	Asks    [2]int            `json:"asks"`    // number of plans so far, and number of plans in the whole study
 	Ended   *Ending           `json:"ended,omitempty"`
-	Missed  map[uint64]string `json:"missed,omitempty"` // for each plan, why its charged answer was not accepted
+	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by plan
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
 }
 
-// opening is the saved first entry of the transcript.
+// opening is the saved first entry of the transcript, which contains the roster.
 type opening struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
@@ -128,8 +128,8 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
 // witness compares the saved state with the coordinator's record of this client. It returns an
-// error if the coordinator has fewer entries than this client has followed, or if the client's
-// last message at the coordinator names an entry that this ledger lacks.
+// error if the coordinator has fewer entries than this client has processed, or if the last
+// message that the coordinator received from this client names an entry that this ledger lacks.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -148,8 +148,7 @@ func (a *participant) witness(s transport.Standing) error {
 }
 
 // owns checks that the ledger contains an entry that an earlier message of this client named. If
-// the ledger lacks the entry, owns marks this copy of the state as unusable and returns a
-// RolledBack.
+// the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack.
 func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -209,9 +208,9 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	return e, a.client.store.Save(change)
 }
 
-// begin handles the first entry of the transcript and creates the site. It checks the keys of
-// this client and of the coordinator in the roster, the digest of the rules, and the terms and
-// the budget for the actual clients.
+// begin processes the first entry of the transcript and creates the site. It checks that the
+// roster contains the keys of this client and of the coordinator, and that the rules match the
+// study. It also checks the terms and the budget for the clients in the roster.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
@@ -243,7 +242,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 }
 
 // fits returns an error if the whole study with these clients costs more than the remaining
-// budget.
+// budget of the data set.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	whole, err := a.terms.whole(a.member.Study, clients)
 	if err != nil {
@@ -255,7 +254,7 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step handles an entry that contains a plan or an outcome.
+// step processes an entry that contains a plan or an outcome.
 func (a *participant) step(e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -290,7 +289,7 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
 }
 
-// pending returns the number of the plan that waits for this client's answer.
+// pending returns the number of the plan that this client must answer next.
 func (a *participant) pending() (ask uint64, ok bool) {
 	if a.site == nil {
 		return 0, false
@@ -299,8 +298,8 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok
 }
 
-// answer checks the budget, and computes, charges and saves the answer to the pending plan. It
-// returns the message to send after the charge is on disk.
+// answer computes, charges and saves the answer to the pending plan, after it has checked the
+// budget. It returns the message, which may be sent because the charge is on disk.
 func (a *participant) answer() (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -366,7 +365,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	})
 }
 
-// missed records why a charged answer was not accepted, and removes the answer from the outbox.
+// missed records why a charged answer was not accepted, and deletes the stored answer.
 func (a *participant) missed(ask uint64, why string) error {
 	if a.at.Missed == nil {
 		a.at.Missed = map[uint64]string{}

@@ -106,7 +106,7 @@ func (p *holder) approve() error {
 	})
 }
 
-// run takes steps in the only study until there is nothing to do.
+// run takes steps in the only study until the client has to wait or the study ends.
 func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	p.t.Helper()
 	m, err := c.Member("")
@@ -116,7 +116,7 @@ func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	return p.runIn(c, m)
 }
 
-// runIn takes steps in one of several studies until there is nothing to do.
+// runIn takes steps in one of several studies until the client has to wait or the study ends.
 func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, error) {
 	p.t.Helper()
 	policy, err := client.LoadPolicy(p.dir)
@@ -134,7 +134,7 @@ func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, erro
 	return ending, err
 }
 
-// step reopens the state and takes steps until there is nothing to do.
+// step reopens the state and takes steps until the client has to wait or the study ends.
 func (p *holder) step() (*client.Ending, error) {
 	c := p.open()
 	defer c.Close()
@@ -164,7 +164,7 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	return h, all
 }
 
-// play gives each holder its turn until the study is over.
+// play lets the data holders take steps in turn until the study ends.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()
 	endings := make([]*client.Ending, len(all))

@@ -20,26 +20,26 @@ import (
 // PolicyFile is the name of the policy in a state directory.
 const PolicyFile = "policy.toml"
 
-// A Policy lists what the data holder allows. Everything else is refused.
+// A Policy lists the actions that the data holder allows. All other actions are refused.
 type Policy struct {
 	Hash         ledger.Hash // SHA-256 of the policy file
 	Coordinators []identity.Fingerprint
-	// TrustCoordinator states that the coordinator opens only what the study permits. Releases
-	// are then charged for the observer that the study's promise names. Without TrustCoordinator
-	// they are charged for a coordinator that opens every message.
+	// TrustCoordinator states that the coordinator opens only the messages that the study
+	// permits. Releases are then charged for the observer that the study names. Otherwise they
+	// are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
 	Datasets         map[string]Dataset
 }
 
-// A Dataset holds the policy's limits for a data set.
+// A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
 	Unit    string // ledger.Record or ledger.Client; empty for the unit of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
-	// Public states that the records are not secret. Studies without a privacy promise may use
-	// public records at no cost.
+	// Public states that the records are not secret. A study without privacy may then use them,
+	// at no cost.
 	Public bool
 }
 
@@ -91,8 +91,8 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the default minimum number of clients. A study of one client would
-// share nothing.
+// defaultParticipants is the default minimum number of clients. A study of a single client has
+// no purpose.
 const defaultParticipants = 2
 
 func (p *Policy) readCoordinators(t *document.Table) {

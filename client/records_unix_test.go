@@ -13,8 +13,7 @@ import (
 )
 
 // The test checks that the client reads the file of records only once, so that nobody can
-// exchange the file between hashing and parsing. The file is a pipe, which can be read only
-// once.
+// replace the file between hashing and parsing. The file is a pipe, which can only be read once.
 //
 //abuse:case A24 the name of the file covers exactly the bytes that were read
 func TestRecordsAreReadOnce(t *testing.T) {

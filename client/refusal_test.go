@@ -47,7 +47,8 @@ func (p *holder) edit(old, new string) {
 	check(p.t, os.WriteFile(path, bytes.Replace(b, []byte(old), []byte(new), 1), 0o600))
 }
 
-// The test changes the study's digest or the policy, and checks that the client sends nothing.
+// The test changes the study document or the policy after the approval, and checks that the
+// client sends nothing.
 //
 //abuse:case P09 another digest or policy than was approved: nothing is sent
 func TestWhatIsNotApprovedIsRefused(t *testing.T) {
@@ -103,8 +104,8 @@ func TestTheCapIsKept(t *testing.T) {
 	p.refused("a study beyond the lowered cap", p.approve(), client.OverBudget, "records", 0)
 }
 
-// A study may fit into the budget at the approval and cost too much with its actual clients. The
-// test checks that the client then refuses the roster.
+// The cost of a study depends on the roster, which is unknown at the approval. The test checks
+// that the client refuses a roster for which the study costs more than the budget.
 //
 //abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
 func TestCapHoldsForTheActualRoster(t *testing.T) {
@@ -127,8 +128,8 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 	}
 }
 
-// The test changes the policy while a study runs. It checks that the study needs a new approval,
-// and that the cost of earlier answers is not counted twice.
+// The test changes the policy during a study. The study must then need a new approval, and the
+// cost of earlier answers must not be counted twice.
 func TestApprovingAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -181,8 +182,8 @@ func TestALoweredCapStopsAStudy(t *testing.T) {
 	}
 }
 
-// The test changes the roster. The client must refuse a roster without this client and its keys,
-// and a roster without the inviting coordinator.
+// The test changes the roster. The client must refuse a roster without this client, with another
+// key for it, or with another coordinator.
 //
 //abuse:case A08 a roster with another key under the client's name is refused
 //abuse:case A09 a roster with another entry of the coordinator is refused
@@ -282,8 +283,8 @@ func TestAnExpiredInvitation(t *testing.T) {
 	}
 }
 
-// The test changes entries before the coordinator signs them. It checks that the client refuses
-// every entry that does not follow from the earlier entries.
+// The coordinator signs changed entries. The test checks that the client refuses every entry
+// that does not follow from the earlier entries.
 //
 //abuse:case A02 a plan sent twice ends the client's part; nothing is charged
 //abuse:case A03 a plan about another λ or model is refused; nothing is charged
@@ -329,7 +330,7 @@ func TestALyingCoordinator(t *testing.T) {
 			p := all[0]
 			_, err := p.step() // the client answers the first plan
 			check(t, err)
-			if _, err = all[1].step(); err != nil { // the second client also sees the next entry
+			if _, err = all[1].step(); err != nil { // the second client also processes the next entry
 				all[1].refused(name, err, client.Declined, c.says, all[1].account().Spent)
 			}
 			spent := p.account().Spent
@@ -350,8 +351,8 @@ func TestALyingCoordinator(t *testing.T) {
 	}
 }
 
-// The coordinator publishes a posterior that does not follow from the outcomes. The test checks
-// that the client refuses it.
+// The coordinator publishes a posterior that does not follow from the outcomes. The client must
+// refuse it.
 //
 //abuse:case A21 the posterior is refused; the client keeps its own
 func TestResultThatDoesNotFollow(t *testing.T) {
@@ -367,8 +368,8 @@ func TestResultThatDoesNotFollow(t *testing.T) {
 	}
 }
 
-// The test checks that a client refuses a second version of an entry that it has followed, and a
-// transcript that is shorter than before.
+// The test checks that a client refuses a second version of an entry that it has processed, and
+// a transcript that is shorter than before.
 //
 //abuse:case A02 an entry published before is refused
 //abuse:case A03 a transcript shorter than before is refused
@@ -389,8 +390,8 @@ func TestForkedTranscript(t *testing.T) {
 	p.refused("an entry that was published before", err, client.Declined, "does not follow", spent)
 }
 
-// The test exchanges the file of records during a study. It checks that the client refuses the
-// new file, and that the error quotes no value.
+// The test replaces the file of records during a study. The client must refuse the new file, and
+// the error must not contain any value of a record.
 //
 //abuse:case A24 during a study another file is refused
 //abuse:case P20 the error names the line, and no value
@@ -412,8 +413,8 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	}
 }
 
-// The test runs a client from a state directory that was restored from a backup. It checks that
-// the client detects the backup and stops using the directory.
+// The test restores a state directory from a backup. The client must detect this and stop using
+// the directory for good.
 //
 //abuse:case A16 the copy stops for good, exit code 5; the newest state continues
 func TestRestoredBackupIsDetected(t *testing.T) {
@@ -443,7 +444,7 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 		p.refused("a backup", err, client.Damaged, "older than the answers sent", 0)
 	}
 	p.refused("approving for a backup", p.approve(), client.Damaged, "older than the answers sent", 0)
-	delete(h.last, p.name) // the coordinator forgets the client's last message
+	delete(h.last, p.name) // the coordinator loses the client's last message
 	_, err = p.step()
 	p.refused("a backup that was detected", err, client.Damaged, "older than the answers sent", 0)
 	if len(h.releases) != 1 {
@@ -474,8 +475,8 @@ func TestStudyWithoutAPromise(t *testing.T) {
 	}))
 }
 
-// An answer arrives too late, after its plan was closed or after the end of the study. The test
-// checks that the charge stays, that the answer is excluded, and that the client continues.
+// An answer arrives after its plan was closed or after the end of the study. The charge must
+// stay, the answer must be excluded, and the client must continue.
 //
 //abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {
@@ -516,7 +517,7 @@ func lateAnswer(t *testing.T, why transport.Reason) {
 	}
 }
 
-// late is a connection that closes the plan just before the answer arrives.
+// late is a connection that closes the plan before the answer arrives.
 type late struct {
 	line
 	why transport.Reason

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review describes a study for the data holder, who decides whether to approve it.
+// A Review describes a study to the data holder, who decides whether to approve it.
 type Review struct {
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document, which the approval names
@@ -24,7 +24,7 @@ type Review struct {
 	Coordinator Organiser        `json:"coordinator"`
 	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known
 	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
-	Fewest      int              `json:"fewest_answers"`    // minimum number of answers for which a sum is opened
+	Fewest      int              `json:"fewest_answers"`    // minimum number of answers that the coordinator may add up
 	Leaves      Leaves           `json:"leaves"`
 	Privacy     Cost             `json:"privacy"`
 	Noise       Noise            `json:"noise"`
@@ -42,14 +42,14 @@ type Organiser struct {
 	Addresses   []string `json:"addresses"`
 }
 
-// Leaves describes the messages that a client sends.
+// Leaves describes the messages that a client sends in a study.
 type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
 	Numbers  int `json:"numbers"`         // number of numbers in the longest message
 	Bytes    int `json:"bytes_a_message"` // size of each message, encrypted and with its envelope; all have the same size
 }
 
-// A Cost is the privacy cost of a study for each observer.
+// A Cost is the privacy cost of a study, for each observer and for the data set's budget.
 type Cost struct {
 	Unit      study.Unit           `json:"unit"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
@@ -58,24 +58,24 @@ type Cost struct {
 	// Quote is the cost of this study under the policy, with the budget's state before and after
 	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
-	Cap   float64       `json:"cap"` // ε of the policy at the δ of the policy
+	Cap   float64       `json:"cap"` // ε in the policy, at the policy's δ
 	At    float64       `json:"at_delta"`
 }
 
-// Noise describes how the noise affects the precision of the result.
+// Noise describes how the privacy noise affects the posterior.
 type Noise struct {
-	Clip            float64 `json:"clip"`     // maximum change of a message by one record, or by one client
+	Clip            float64 `json:"clip"`     // maximum change of a message by one record or by one client, in L2 norm
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`
-	// Widening is the factor by which noise widens an interval. It is 0 if the number of records is
-	// not public.
+	// Widening is the factor by which noise widens a credible interval. It is 0 if the number of
+	// records is not public.
 	Widening float64 `json:"interval_factor,omitempty"`
 	nominal  int     // public number of records per client; 0 if unknown
 }
 
-// Review describes a study and its cost. If the policy is missing or does not allow the study,
-// the field Problems says so.
+// Review describes a study and its cost. If the policy is missing or forbids the study, the
+// field Problems contains the reason.
 func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	clients, known, err := c.clients(m)
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns the clients in the roster. If the client has not received the roster yet, it
-// returns known = false and no clients.
+// clients returns the clients in the roster. If the client has not received the roster, known is
+// false and there are no clients.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
 	known, err = c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -156,8 +156,8 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// judge sets the terms and the quote of the review. It appends to Problems why the policy or the
-// budget does not admit the study.
+// judge sets the terms and the quote of the review. It adds to Problems the reasons for which
+// the policy or the budget forbids the study.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
@@ -198,8 +198,8 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	return nil
 }
 
-// judgeBegun sets the quote of a study that was already charged. The quote states the cost so far
-// and the remaining budget.
+// judgeBegun sets the quote of a study that has already been charged: the cost so far and the
+// remaining budget.
 func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The test compares a review with the actual study. It checks the study's numbers, the size of
-// the sent messages, and the final state of the ledger.
+// The test compares a review with the study when it runs: the numbers in the study document, the
+// size of the sent messages, and the final state of the ledger.
 func TestReviewMatchesTheStudy(t *testing.T) {
 	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestObserverOfTheCharge(t *testing.T) {
 				t.Errorf("%+v: charged against %s", c, r.Terms.View)
 			}
 			for _, o := range r.Privacy.Observers {
-				// The policy and the study have the same δ and all releases are Gaussian, so the
-				// two ε are equal.
+				// The two values of ε are equal, because the policy and the study have the same
+				// δ and all releases are Gaussian.
 				if o.View.Name == c.view && o.Adjacency == r.Terms.Adjacency && math.Abs(r.Privacy.Quote.EpsilonAfter/o.Epsilon-1) > 1e-6 {
 					t.Errorf("%+v: ε %g, and the study says %g", c, r.Privacy.Quote.EpsilonAfter, o.Epsilon)
 				}

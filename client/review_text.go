@@ -117,8 +117,8 @@ func (r *Review) table(b *strings.Builder) error {
 	return words.Table(b, "  ", 2, rows)
 }
 
-// precise describes the clip, the standard deviation of the client's noise, and the effect of
-// the noise on intervals.
+// precise describes in words the clip, the standard deviation of the client's noise, and the
+// effect of the noise on credible intervals.
 func (r *Review) precise() string {
 	n := r.Noise
 	unit := "record"

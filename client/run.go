@@ -20,21 +20,22 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry with its body. Entry may leave out a body that follows from earlier
-	// entries.
+	// Whole returns an entry with its body. Entry may omit a body that the client can compute
+	// from earlier entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
 	Submit(ctx context.Context, item transport.Item) error
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 }
 
-// A Status describes the progress of a study. It contains no numbers that depend on records.
+// A Status describes the progress of a client in a study. It contains no numbers that depend on
+// records.
 type Status struct {
 	Study   string    `json:"study"`
 	Asked   int       `json:"questions_asked"`
 	Of      int       `json:"questions_in_all"`
-	Waiting string    `json:"waiting_for,omitempty"` // description of the event that the client waits for; empty while it computes
+	Waiting string    `json:"waiting_for,omitempty"` // description of the event that the client waits for; empty while the client computes
 	Since   time.Time `json:"since"`
-	Missed  string    `json:"gossip_misses,omitempty"` // daemons that other daemons do not hear; for information only
+	Missed  string    `json:"gossip_misses,omitempty"` // names of the daemons with which gossip has lost contact
 }
 
 // A Run configures a call of [Client.Run].
@@ -44,28 +45,30 @@ type Run struct {
 	Data   string // path of the file of records
 	// Connect connects to the coordinator. Run calls Connect again when a connection fails.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
-	// Patience is the time after which Run stops trying to reach the coordinator.
+	// Patience is the time after which Run gives up if it cannot reach the coordinator.
 	Patience time.Duration
-	// Show, if set, is called with every new status.
+	// Show, if set, is called whenever the status changes.
 	Show func(Status)
-	// Wait waits for d between two attempts to connect, or until ctx is done.
+	// Wait returns after the duration d, or when ctx is done. It is called between two attempts
+	// to connect.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP.
 	// If it is empty, the daemon does not gossip.
 	Gossip string
-	// Device provides the device that computes the private gradient steps. If it is nil, the
-	// processor computes them.
+	// Device provides the device that computes the private gradient steps. If it is nil, the CPU
+	// computes them.
 	Device device.Source
 
 	status *showing
 	gossip *gossip // nil without gossip
 }
 
-// maxBetween is the maximum wait between two attempts to reach a coordinator.
+// maxBetween is the maximum wait between two attempts to connect to a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read decodes the file of records by the study's description of the columns. It reads the file
-// once, and returns the keyed hash of the bytes. Only the data holder may see the report.
+// Read parses the file of records by the study's description of the columns. It reads the file
+// once, and returns the keyed hash of the bytes. Only the data holder may see the report, which
+// depends on the records.
 func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var none shard.Report
 	f, err := os.Open(path)
@@ -85,7 +88,7 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 	return records, report, named, nil
 }
 
-// Run takes part in a study until its end, and returns the ending. It continues where the last
+// Run takes part in a study until its end, and returns the result. It continues where the last
 // run stopped, and reconnects when a connection fails.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
@@ -119,10 +122,10 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver follows a study until its end. When a connection fails, it opens a new one. It gives
-// up after r.Patience without a connection.
+// untilOver takes part in a study until its end. When a connection fails, it opens a new one. It
+// gives up after r.Patience without a connection.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
-	var failing time.Time // when the last connection failed; zero while connected
+	var failing time.Time // time when the last connection failed; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
 		err := c.session(ctx, r, a, func() { failing, between = time.Time{}, time.Second })
 		if err == nil || !as[*transport.Unreachable](err) || ctx.Err() != nil {
@@ -147,8 +150,8 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 	return a.at.Ended, nil
 }
 
-// session follows a study over one connection until the study ends or an error occurs. It calls
-// reached after the coordinator has answered.
+// session takes part in a study over one connection until the study ends or an error occurs. It
+// calls reached when the coordinator has answered for the first time.
 func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
 	link, closer, err := r.Connect(ctx)
 	if err != nil {
@@ -185,7 +188,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 			continue
 		}
 		// The number of entries is requested again, because a new entry may have closed the
-		// plan. The client must not spend budget on a closed plan.
+		// plan. An answer to a closed plan would be charged in vain.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -193,8 +196,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. If all known entries are followed, turn sends stored answers and answers
-// the pending plan. Then turn follows the next entry.
+// turn takes one step. If all known entries are processed, it sends stored answers and answers the
+// pending plan. It then waits for the next entry and processes it.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -223,7 +226,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 }
 
 // maxFailures is the number of consecutive failed answers after which the client stops. Each
-// failed answer is charged. The count is saved, so each further run tries only one more answer.
+// failed answer is charged. The count is saved, so each later run tries only one more answer.
 const maxFailures = 3
 
 // reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
@@ -245,13 +248,13 @@ func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 }
 
 // lost is the error for an answer that was charged but could not be computed. Messages of other
-// clients can cause this error and must not stop this client, so the client continues.
+// clients can cause it. It does not stop the client, so that one client cannot stop another.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
 
-// resend sends the stored bytes of every charged answer whose plan has no outcome yet. It skips
-// answers that this process has already sent.
+// resend sends the stored answers to all plans whose outcome is unknown. It skips answers that
+// this process has already sent.
 func (a *participant) resend(ctx context.Context, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
 	if err != nil {
@@ -272,8 +275,8 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	return nil
 }
 
-// submit sends an answer. If the answer arrives too late, submit records the answer as missed,
-// and the charge stays. An answer after the end of the study is also too late.
+// submit sends an answer. If it arrives after its plan was closed or after the end of the study,
+// submit records that the answer was not accepted. Its charge stays.
 func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
 	err := link.Submit(ctx, item)
 	var refused *transport.Refusal
@@ -301,7 +304,7 @@ func (a *participant) awaits() string {
 	return fmt.Sprintf("the other clients and the coordinator, after plan %d", a.at.Asks[0])
 }
 
-// Ending returns the ending of a study, or nil if the study has not ended.
+// Ending returns the result of a study, or nil if the study has not ended.
 func (c *Client) Ending(m *Member) (*Ending, error) {
 	begun, err := c.has(m.Hash, positionPart)
 	if err != nil || !begun {

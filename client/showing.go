@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// A showing stores the last status that was shown.
+// A showing contains the last status that the user has seen.
 type showing struct {
 	now    func() time.Time
-	show   func(Status) // nil to show nothing
+	show   func(Status) // displays a status; nil to display nothing
 	gossip *gossip      // nil without gossip
 
 	mu     sync.Mutex
 	status Status
 }
 
-// show updates the status with the progress of a. The argument waiting describes the event for
-// which a waits.
+// show updates the status with the progress of a. The argument waiting describes the event that
+// a waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change applies a function to the status, and shows the status if it changed.
+// change applies a function to the status, and displays the status if it changed.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

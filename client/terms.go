@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms state the data set that a study charges, the observer that the charge counts against,
-// and the adjacency.
+// Terms state how a study is charged: the data set, the observer against whom the cost is
+// computed, and the adjacency.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
@@ -55,8 +55,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit in which a study is charged. A study without a promise costs
-// nothing in any unit.
+// unitOf returns the privacy unit in which a study is charged. It returns the
+// record for a study without privacy, which costs nothing in any unit.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -64,9 +64,9 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// observer returns the name of the observer against which the charges of a study count. If the
-// study opens only sums and the policy does not trust the coordinator, this observer is a
-// coordinator that opens every message.
+// observer returns the name of the observer against whom a study is charged. If the study opens
+// only sums and the policy does not trust the coordinator, this observer is a coordinator that
+// opens every message.
 func observer(st *study.Study, p *Policy) string {
 	switch {
 	case st.Federation.Opens == study.OpenMessages:
@@ -79,8 +79,8 @@ func observer(st *study.Study, p *Policy) string {
 	return "outside"
 }
 
-// event returns the accounting event of a cost for the observer and adjacency of these terms. It
-// returns an error if the study states no cost for them.
+// event returns the accounting event of an answer for the observer and adjacency of these terms.
+// It returns an error if the study states no cost for them.
 func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	if len(s) == 0 {
 		return accountant.Composed{}, nil
@@ -91,7 +91,8 @@ func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	return nil, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, on which the data set %s is accounted", t.View, t.Adjacency, t.Dataset)}
 }
 
-// whole returns the accounting event of a whole study on these terms.
+// whole returns the accounting event of a whole study for the observer and adjacency of these
+// terms.
 func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event, error) {
 	spent, err := session.Whole(st, clients)
 	if err != nil {
@@ -100,8 +101,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return t.event(spent)
 }
 
-// budget returns the budget of a data set, and made = true if the ledger has one. Otherwise it
-// returns the budget that the policy prescribes for a study with the event whole.
+// budget returns the budget of a data set, and made = true if the ledger contains one. Otherwise
+// it returns the budget that the policy defines for a study with the event whole.
 func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
@@ -119,8 +120,8 @@ func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Ev
 	return b, false, nil
 }
 
-// quote returns the cost of an event. It returns an error if the event does not fit into the budget
-// or exceeds the promise in the current policy.
+// quote returns the cost of an event. It returns an error if the event does not fit into the
+// budget or exceeds the limit in the current policy.
 func (c *Client) quote(t Terms, d Dataset, unit study.Unit, e accountant.Event) (ledger.Quote, error) {
 	b, made, err := c.budget(t, d, unit, e)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 )
 
 // widening returns the factor by which noise widens the interval of a coefficient whose
-// regressor is one in every record. It assumes that every client has the nominal number of
+// regressor is 1 in every record. It assumes that every client has the nominal number of
 // records, and returns 0 if the study has no nominal number. Let Λ be the precision from the
-// records, and let τ be the standard deviation of the noise on the product of precision and
+// records, and let τ be the standard deviation of the noise in the product of precision and
 // mean. The error of the mean then has standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ
-// + τ²/Λ². Other regressors have less precision than Λ, and wider intervals.
+// + τ²/Λ². Coefficients of other regressors have less precision, and wider intervals.
 func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The test compares the factor in the review with the closed form for the nominal number of
-// records. It also checks that a review without a nominal number says that the factor is
-// unknown.
+// The test compares the factor by which noise widens an interval, as a review states it, with
+// the closed form for the nominal number of records. Without a nominal number the review must
+// say that the factor is unknown.
 func TestReviewStatesTheWidening(t *testing.T) {
 	const (
 		nominal = 50
@@ -49,7 +49,7 @@ func TestReviewStatesTheWidening(t *testing.T) {
 			if c.inference != "" {
 				tau = p.Method().(method.Stepped).ClosedFormNoise()
 			}
-			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // the outcome's noise has standard deviation 0.5
+			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // the noise of the outcome has standard deviation 0.5
 			want := math.Sqrt(onestep.Closed(precision, tau) * precision)
 			if math.Abs(r.Noise.Widening/want-1) > 1e-12 || !(want > 1) || !strings.Contains(said, "times as wide as without noise") {
 				t.Errorf("%g times as wide, want %g: %s", r.Noise.Widening, want, said)

@@ -13,8 +13,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A client sends many different answers to one plan. The test checks that they fill neither the
-// disk nor the log.
+// A client sends many different answers to one plan. The test checks that only one envelope and
+// one line of the log are kept, so that the client cannot fill the disk.
 //
 //abuse:case A12 a flood of second answers: one envelope and one line of the log are kept
 func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
@@ -28,14 +28,14 @@ func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 			t.Errorf("answer %d: %q", n+2, got)
 		}
 	}
-	s.mustStatus() // wait until the loop has written to the log
+	s.mustStatus() // wait until the study's goroutine has written to the log
 	if lines := strings.Count(log.String(), "two answers"); lines != 1 || evidence(t, s.house) != 1 {
 		t.Errorf("%d lines of the log and %d envelopes", lines, evidence(t, s.house))
 	}
 }
 
-// A client cancels a call that waits for its turn. The test checks that the client does not get
-// the error that marks the end of the study, because the client would then stop.
+// A client cancels a call while the coordinator is busy. The client must not get the error that
+// marks the end of the study, because it would then stop.
 //
 //abuse:case A25 an upload that is cancelled while others are opened can be sent again
 func TestCancelledCallIsNotTheEnd(t *testing.T) {

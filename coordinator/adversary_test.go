@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Several callers add the same study at the same time. The test checks that one caller succeeds,
-// and that the hub keeps the keys of this caller.
+// Several goroutines add the same study at the same time. The test checks that one of them
+// succeeds, and that the hub keeps the keys that it made.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -35,12 +35,13 @@ func TestFoundingTwiceAtOnce(t *testing.T) {
 		t.Errorf("the study was added %d times", founded)
 	}
 	check(t, h.hub.Close())
-	h.open() // the hub now loads the keys of the caller that succeeded
+	h.open() // the hub now loads the keys from the disk
 	admit(t, h.invite("north")...)
 }
 
-// The test checks that only an answer of this study is evidence against a client. A message that
-// the client signed for another purpose contradicts nothing.
+// The test checks that the coordinator keeps a message as evidence against a client only if it
+// is an answer of this study. A message that the client signed for another purpose is no
+// evidence.
 //
 //abuse:case A10 a message that was signed for another purpose is not kept as evidence
 func TestForeignMessageIsNoEvidence(t *testing.T) {
@@ -87,7 +88,7 @@ func TestClientThatLeftStaysOut(t *testing.T) {
 	}
 }
 
-// answerOf returns the answer that the party would send next.
+// answerOf returns the next answer of the party p without sending it.
 func (s *stand) answerOf(p *party) transport.Item {
 	s.t.Helper()
 	_, err := p.answer()
@@ -95,8 +96,8 @@ func (s *stand) answerOf(p *party) transport.Item {
 	return *p.outbox
 }
 
-// The test checks that bodies in tiny pieces are refused. The store would grow, because it keeps
-// a key for each piece.
+// The test sends the body of an answer in tiny pieces. The coordinator must refuse them, because
+// it would store a key for each piece.
 //
 //abuse:case A12 bodies in tiny pieces are refused; the store does not grow
 func TestTinyPiecesAreRefused(t *testing.T) {
@@ -113,8 +114,8 @@ func TestTinyPiecesAreRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), s.good, minPiece))
 }
 
-// The test checks that a bundle without a transcript is refused, because it contains no
-// signature.
+// The test checks that Verify refuses a bundle without a transcript, because such a bundle
+// contains no signature of the coordinator.
 func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b, planeText(noPrivacy, "rounds = 2", ""))
@@ -127,8 +128,8 @@ func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that Verify also checks the answers in the bundle of a running or aborted
-// study.
+// The test checks that Verify also checks the answers in the bundle of a study that is running
+// or was aborted.
 func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 	for _, aborted := range []bool{false, true} {
 		s := newStand(t)
@@ -163,7 +164,7 @@ func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 
 func keep(envelope []byte) []byte { return envelope }
 
-// The test checks that a bundle with a missing or forged consent is refused.
+// The test checks that Verify refuses a bundle in which a client's consent is missing or forged.
 func TestForgedConsents(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
@@ -179,8 +180,8 @@ func TestForgedConsents(t *testing.T) {
 	}
 }
 
-// bundleWith returns the bundle of a study with one answer. The function consent may change each
-// consent in it.
+// bundleWith returns the bundle of a study with one answer: the envelope of the named client's
+// answer to plan number ask. The function consent may change each consent in the bundle.
 func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

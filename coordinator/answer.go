@@ -12,13 +12,14 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that arrives in one message is opened in memory. An answer that arrives in pieces
-// may be long, so its pieces are in the store. The goroutine of the client's call checks the
-// encryption of the stored answer chunk by chunk. After that the loop reads the answer into
-// memory and adds it to the sum. The bytes cannot change in between, because stored pieces are
-// never overwritten. If they are dropped, the client must make a new offer.
+// An answer that arrives in one message is decrypted in memory. An answer that arrives in pieces
+// may be long, so its pieces are in the store. The goroutine of the client's call first checks
+// the encryption of the stored answer chunk by chunk. The study's goroutine then reads the
+// answer into memory and adds it to the sum. The bytes cannot change in between, because stored
+// pieces are never overwritten. If they are dropped, the client must offer the answer again.
 
-// errChanged is returned if an answer cannot be read again after it was checked.
+// errChanged is returned if the stored bytes of an answer are no longer valid after they were
+// checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
 // A stored is the body of an answer whose pieces have all arrived and are in the store.
@@ -58,8 +59,8 @@ func (a stored) body() (transcript.Body, error) {
 // A payload is a function that returns the decrypted bytes of an answer.
 type payload func() ([]byte, error)
 
-// opened checks an answer and returns its payload. The result fault is an error in the answer.
-// The result err is an error of this machine.
+// opened checks an answer and returns its payload. The result fault is an error in the answer,
+// for which the client is responsible. The result err is an error of this machine.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
@@ -90,8 +91,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	return p, nil, err
 }
 
-// gathered returns the bytes of a payload that was already checked. The encrypted bytes are in
-// the store.
+// gathered decrypts a stored answer that was already checked, and returns its bytes.
 func gathered(p *seal.Payload) ([]byte, error) {
 	b := make([]byte, 0, p.Len())
 	err := p.Each(func(part []byte) error {

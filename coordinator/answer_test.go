@@ -31,8 +31,8 @@ func crossedText(levels int) []byte {
 	return []byte(b.String())
 }
 
-// A longStand is a study of two clients whose answers have several chunks. Its first plan is
-// open.
+// A longStand is a running study of two clients whose answers consist of several chunks. The
+// coordinator has published the first plan.
 type longStand struct {
 	*crowd
 	north, south *party
@@ -50,7 +50,7 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p with the numbers n, n+1, and so on, after the function change has
+// says returns an answer of p that contains the numbers n, n+1, and so on, after change has
 // altered them.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
@@ -63,16 +63,17 @@ func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item
 	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
 }
 
-// standing returns the encoded state of the phases. It contains the sum of the answers so far.
+// standing returns the encoded state of the study's algorithm, which contains the sum of the
+// answers so far.
 func (s *longStand) standing() []byte {
 	s.t.Helper()
-	s.mustStatus() // wait until the loop has carried out all earlier commands
+	s.mustStatus() // wait until the study's goroutine has carried out all earlier commands
 	b, err := s.study.st.server.MarshalBinary()
 	check(s.t, err)
 	return b
 }
 
-// checkedAnswer sends a whole answer and checks it, but does not make the coordinator accept it.
+// checkedAnswer sends a complete answer and checks it. It does not add the answer to the sum.
 func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
@@ -98,7 +99,7 @@ func (s *longStand) take(p *party, w *written, payload payload) error {
 	})
 }
 
-// damage changes a byte of an answer in the store.
+// damage changes the byte at the given offset of an answer in the store.
 func (s *longStand) damage(p *party, at int64, change byte) {
 	s.t.Helper()
 	key := store.ReleaseKey{Ask: 1, Client: string(p.peer.Name)}
@@ -114,8 +115,8 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	}))
 }
 
-// checkSum checks that the first round is over, and that its outcome is the sum of both clients'
-// numbers.
+// checkSum checks that the first round has ended, and that its outcome is the sum of both
+// clients' numbers.
 func (s *longStand) checkSum(north, south int64) {
 	s.t.Helper()
 	item, err := s.north.link.Entry(s.t.Context(), 3)
@@ -133,9 +134,9 @@ func (s *longStand) checkSum(north, south int64) {
 	}
 }
 
-// The test changes the bytes of an answer between the check and the loop's read. The loop may
-// have added a part of the answer to the sum by then. The test checks that the loop reads its
-// state again from the disk, and that it then accepts the right bytes.
+// The test changes the bytes of a stored answer after its check. The study's goroutine may have
+// added a part of the answer to the sum when it finds the change. It must then read its state
+// again from the disk, and later accept the right bytes.
 func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -157,9 +158,9 @@ func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 }
 
 // The coordinator reads a long answer twice, first to check it and then to add it to the sum.
-// The test kills the coordinator between the two passes, and checks that it accepts the answer
-// when the client offers it again. The test also kills it after both passes, and checks that it
-// adds the answer to the sum again.
+// The test kills the coordinator between the two reads. The coordinator must accept the answer
+// when the client offers it again. The test also kills the coordinator after both reads. A
+// restarted coordinator must then add the answer to the sum again.
 func TestKilledBetweenPasses(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -186,9 +187,8 @@ func TestKilledBetweenPasses(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// A plan is closed while a long answer to it is checked, which removes the answer's bytes. The
-// test checks that the client is told that it is late. If the answer was accepted meanwhile, the
-// client must get a success.
+// A plan is closed while a long answer to it is checked, which deletes the answer's bytes. The
+// client must get the reply that it is late, or a success if the answer was accepted before.
 func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
@@ -199,15 +199,15 @@ func TestPlanIsClosedDuringCheck(t *testing.T) {
 		b.state.open[1].deadline = b.now
 		return nil
 	}))
-	s.mustStatus() // wait until the loop has closed the plan
+	s.mustStatus() // wait until the study's goroutine has closed the plan
 	if got := reasonOf(t, s.study.finish(t.Context(), s.north.peer, w)); got != transport.OutOfPlace {
 		t.Errorf("an answer that came too late: %q", got)
 	}
 	check(t, s.study.finish(t.Context(), s.south.peer, again))
 }
 
-// The test drops the bytes of an answer after the check. It checks that the answer is then not
-// accepted, whatever bytes have replaced them.
+// The test deletes the bytes of an answer after the check, and replaces them by others. The
+// coordinator must not accept the answer.
 func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -231,9 +231,9 @@ func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), good, 64<<10))
 }
 
-// The test sends long answers with an error in the last chunk. The error is a byte that changed
-// in transit, a wrong byte that the client signed, or a number beyond the range of the
-// mechanism. The answer must be refused, and the sum must stay unchanged.
+// The test sends long answers with an error in the last chunk: a byte that changed in transit, a
+// wrong byte that the client signed, or a number beyond the range of the mechanism. The
+// coordinator must refuse the answer and leave the sum unchanged.
 //
 //abuse:case A13 a number beyond the range at the end of a long answer changes nothing
 func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
@@ -258,10 +258,9 @@ func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// An answer that arrived in pieces is checked chunk by chunk. To accept it, the coordinator
-// reads it into memory, as bytes and as numbers. The test bounds the memory of both steps. The
-// age package allocates memory for each chunk, so each pass allocates as many bytes as the
-// answer has.
+// The test bounds the memory of accepting a long answer. The coordinator first checks the stored
+// answer chunk by chunk, and then reads it into memory, as bytes and as numbers. The age package
+// allocates memory for each chunk, so each read allocates as many bytes as the answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)
@@ -290,15 +289,15 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 		t.Error("the answer was not accepted")
 	}
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
-	garbage := size + size/8      // allocations of one pass
-	numbers := uint64(8 * s.size) // numbers of the answer, and as many of the sum, which the first answer creates
-	taken := size + 2*numbers     // bytes and numbers of the answer, and numbers of the sum
+	garbage := size + size/8      // bytes allocated by one read of the answer
+	numbers := uint64(8 * s.size) // bytes of the answer as numbers; the sum takes as much
+	taken := size + 2*numbers     // the answer as bytes and as numbers, and the sum
 	if checked > garbage+300<<10 || added > garbage+taken+300<<10 {
 		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
 	}
 }
 
-// live returns the number of bytes of the heap that are in use after a garbage collection.
+// live returns the number of bytes in use on the heap after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

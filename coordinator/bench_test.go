@@ -41,8 +41,8 @@ type crowd struct {
 	*house
 	parties []*party
 	padded  int
-	size    int             // numbers in a release
-	used    []time.Duration // processor time of each round
+	size    int             // count of numbers in an answer
+	used    []time.Duration // CPU time of each round
 }
 
 func newCrowd(t testing.TB, clients int, document []byte) *crowd {
@@ -82,8 +82,8 @@ func (c *crowd) all(do func(p *party) error) {
 	group.Wait()
 }
 
-// round makes all clients answer the open plan. It returns the time from the first byte that a
-// client sends until the outcome is published.
+// round makes all clients answer the open plan. It returns the time from the first byte of a
+// client until the coordinator publishes the outcome.
 func (c *crowd) round(protocol Hash) time.Duration {
 	standing, err := c.parties[0].link.Standing(c.t.Context())
 	check(c.t, err)
@@ -115,8 +115,8 @@ func (c *crowd) round(protocol Hash) time.Duration {
 	return took
 }
 
-// answer returns a client's answer to a plan. The argument change holds the numbers of the
-// answer.
+// answer returns a client's answer to the plan in entry e. The answer contains the numbers in
+// change.
 func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, protocol Hash, change []int64) transport.Item {
 	r := &pvi.Release{Protocol: pvi.Digest(protocol), Number: int(e.Ask), Client: pvi.ClientID(p.peer.Name), Change: change}
 	p.ledger++
@@ -128,7 +128,7 @@ func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, pro
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// processorTime returns the processor time that this process has used so far.
+// processorTime returns the CPU time that this process has used so far.
 func processorTime(t testing.TB) time.Duration {
 	var r unix.Rusage
 	check(t, unix.Getrusage(unix.RUSAGE_SELF, &r))
@@ -142,8 +142,8 @@ func (c *crowd) before(n uint64) Hash {
 	return transcript.BodyOf(item.Envelope).Hash
 }
 
-// BenchmarkRoundOfAThousand measures the coordinator's work for a round of 1,000 clients with 1,000 coefficients,
-// without the network and the clients' own work.
+// BenchmarkRoundOfAThousand measures the coordinator's work for a round of 1,000 clients with
+// 1,000 coefficients. It excludes the network and the work of the clients.
 func BenchmarkRoundOfAThousand(b *testing.B) {
 	benchmarkCrowd(b, newCrowd(b, 1000, wideText(1000, 10_000)))
 }

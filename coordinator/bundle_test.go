@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// played returns a coordinator whose study was run to its end, and the study's clients.
+// played runs a study to its end. It returns the coordinator and the clients.
 func played(t *testing.T, document []byte) (*house, []*party) {
 	h := newHouse(t, Options{})
 	h.found(document)
@@ -53,8 +53,8 @@ func TestBundlesAreVerified(t *testing.T) {
 	}
 }
 
-// The test checks that the bundle of a running study and the bundle of an aborted study are
-// valid.
+// The test checks that Verify accepts the bundle of a running study and that of an aborted
+// study.
 func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
@@ -69,8 +69,7 @@ func TestBundleBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// The test changes, removes and adds bytes of a bundle, and checks that Verify refuses the
-// result.
+// The test changes, removes and adds bytes of a bundle. Verify must refuse the result.
 //
 //abuse:case P05 a bundle with a changed byte is refused
 func TestChangedBundleIsRefused(t *testing.T) {
@@ -93,9 +92,8 @@ func TestChangedBundleIsRefused(t *testing.T) {
 	}
 }
 
-// retold returns a bundle in which the function change has altered the bodies of entries. The
-// coordinator has signed the changed entries. Entries of the kind other are signed for a wrong
-// model.
+// retold returns a bundle in which change has altered the bodies of entries. The coordinator has
+// signed the altered entries. Entries of the kind other name a wrong model.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -144,7 +142,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 	return out.Bytes()
 }
 
-// The test checks that Verify finds wrong entries that the coordinator signed.
+// The test checks that Verify refuses wrong entries that the coordinator has signed.
 //
 //abuse:case A21 verification of the bundle finds wrong entries that the coordinator signed
 func TestWrongEntriesAreFound(t *testing.T) {
@@ -154,7 +152,7 @@ func TestWrongEntriesAreFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(kind transcript.Kind, body []byte) []byte
 		where  string
-		other  transcript.Kind // entries of this kind are signed for another model
+		other  transcript.Kind // kind of the entries that name a wrong model
 	}{
 		"nothing":           {func(_ transcript.Kind, b []byte) []byte { return b }, "", ""},
 		"another plan":      {on("plan", last), "entry 2", ""},

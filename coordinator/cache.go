@@ -6,8 +6,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Bounds of a cache. They do not count the two newest entries, because the outcome of a round
-// and the next plan are appended together and all clients request both.
+// Limits of a cache. They exclude the two newest entries, because an outcome and the next plan
+// are published together and all clients request both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
@@ -23,7 +23,7 @@ type cache struct {
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put adds an entry. Its number must follow the number of the entry that was added before.
+// put adds an entry. Its number must follow that of the previous entry.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

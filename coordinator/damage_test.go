@@ -12,8 +12,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// The test changes the state of a stopped coordinator, and checks that the coordinator does not
-// continue.
+// The test damages the state of a stopped coordinator. The coordinator must then refuse to
+// start.
 func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {
@@ -52,7 +52,7 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 }
 
 // The test removes the state of a study that has begun, or a part of a long state. The
-// coordinator must not begin the study again.
+// coordinator must return an error and must not begin the study again.
 func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())
@@ -71,8 +71,8 @@ func TestMissingStateIsRefused(t *testing.T) {
 	}
 }
 
-// The test removes a key, and checks that the coordinator does not start and does not make a new
-// key.
+// The test removes a key of a coordinator with a study. The coordinator must refuse to start,
+// and must not make a new key.
 func TestLostKeys(t *testing.T) {
 	for name, path := range map[string]func(f files, h Hash) string{
 		"identity":  func(f files, _ Hash) string { return f.identity() },

@@ -44,7 +44,7 @@ func TestDeadlineClosesRound(t *testing.T) {
 		if got := h.mustStatus().Phase; got != Ended {
 			t.Fatalf("after the deadline the study is %s", got)
 		}
-		// A client that is late can still read the transcript to its end.
+		// A client that is late can still read the whole transcript.
 		west := parties[2]
 		check(t, west.follow(t.Context()))
 		if !west.chain.Position().Over {
@@ -54,9 +54,9 @@ func TestDeadlineClosesRound(t *testing.T) {
 	})
 }
 
-// The deadline passes during an upload. The test checks that the client must offer the answer
-// again, and that the offer is refused as late. If a write of the store fails during an upload,
-// the client must also offer the answer again, and the upload then continues.
+// The deadline of a round passes during an upload. The client must offer the answer again, and
+// gets the reply that it is late. If instead a write to the disk fails during an upload, the
+// client must also offer the answer again, and the upload then continues.
 func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
@@ -127,7 +127,7 @@ func TestTooFewAnswers(t *testing.T) {
 	})
 }
 
-// The test checks that a round is opened only if at least min_clients clients have called
+// The test checks that a round begins only when at least min_clients clients have called
 // recently.
 func TestRoundWaitsForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestFollowersAreWoken(t *testing.T) {
 		}
 		check(t, p.approve(t.Context()))
 		check(t, <-got)
-		// A call that waits for an entry must return when its context ends.
+		// A call that waits for an entry must return when its context is done.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := h.study.Entry(ctx, p.peer, 3); !errors.Is(err, context.DeadlineExceeded) {
@@ -187,8 +187,8 @@ func TestFollowersAreWoken(t *testing.T) {
 	})
 }
 
-// The test checks that a study does not wait for a client that left. When too few clients
-// remain, the study must be aborted, and the transcript must give the reason.
+// The test checks that a study does not wait for a client that has left. When too few clients
+// remain, the study must be aborted, and the transcript must contain the reason.
 //
 //abuse:case P04 a client can leave; the study continues while enough clients stay
 func TestLeaving(t *testing.T) {

@@ -3,9 +3,9 @@
 // and publishes the result.
 //
 // A [Hub] is a state directory with its studies. Each [Study] implements
-// [fedpvi/transport.Coordinator] for its clients. A study has one loop. While the disk is busy,
-// commands collect. The loop then carries them out in order and writes all their changes in one
-// transaction. A call returns only after its changes are safe on disk. Clients also see an entry
+// [fedpvi/transport.Coordinator] for its clients. One goroutine of each study, called its loop,
+// makes all changes. It carries out waiting commands in order and writes all their changes in
+// one transaction. A call returns only after its changes are on disk, and clients see an entry
 // only then. When a transaction fails, the study returns to the state on disk.
 //
 // A coordinator that is killed at any instant therefore continues with the same round when it

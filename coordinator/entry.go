@@ -8,8 +8,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry returns the entry of the transcript with the given number. If this is the next entry, Entry waits
-// until the coordinator publishes it.
+// Entry returns the entry of the transcript with the given number. If this entry is the next
+// one, Entry waits until the coordinator publishes it.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {
@@ -42,8 +42,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients that have called recently but have not received the last entry. It
-// returns no clients for a study that is not over.
+// Unaware returns the clients that have called recently but have not yet received the last entry
+// of a study that is over. For other studies it returns nil.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

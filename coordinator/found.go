@@ -42,7 +42,7 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 		return nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, err // no set of clients can run this study
+		return nil, err // the study document cannot be run with any number of clients
 	}
 	if f.Name == "" {
 		f.Name = defaultName
@@ -72,8 +72,8 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 	return h.Study(fmt.Sprintf("%x", hash))
 }
 
-// create makes a study's keys and writes the study to the store. It replaces keys of an earlier,
-// incomplete attempt. Nothing depends on those keys.
+// create makes a study's keys and writes the study to the store. It replaces the keys of an
+// earlier, incomplete attempt, which nobody has used.
 func (h *Hub) create(hash Hash, f Founding) error {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (h *Hub) create(hash Hash, f Founding) error {
 // Invited is an invitation for a client.
 type Invited struct {
 	Name    identity.Name `json:"name"`
-	Text    string        `json:"invitation"` // secret text, because its holder can join
+	Text    string        `json:"invitation"` // secret text; whoever has it can join
 	Expires time.Time     `json:"expires"`
 }
 

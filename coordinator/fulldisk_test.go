@@ -9,9 +9,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// While the disk is full, the store cannot guarantee that the contents of its file are on the
-// disk. The test checks that a client that requests an entry then gets the reason Unavailable,
-// so that it tries again.
+// While the disk is full, the store cannot make sure that its file is on disk. A client that
+// requests an entry must then get the reason Unavailable, so that it tries again later.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false

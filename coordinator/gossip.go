@@ -30,9 +30,8 @@ func gossipKey(path string) (secret.Secret, error) {
 	return orCreate(path, true, func(path string) (secret.Secret, error) { return keyfile.Load(path, gossipKind) }, create)
 }
 
-// Gossip starts a node that exchanges gossip messages with the study's clients on a port. The
-// caller closes the node. The messages show which clients are reachable. Only [Study.Status]
-// uses this information.
+// Gossip starts a gossip node for the study on a port. The node finds out which clients are
+// reachable, which only [Study.Status] uses. The caller closes the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := gossipKey(s.hub.files.gossip(s.hash))
 	if err != nil {
@@ -49,8 +48,8 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips returns the gossip settings for clients. They are zero if the study does not gossip or
-// is over.
+// gossips returns the settings with which clients can take part in gossip. They are zero if the
+// study has no gossip or is over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
 		return *g

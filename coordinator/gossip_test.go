@@ -39,7 +39,7 @@ func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip)
 	return node
 }
 
-// sight returns the present status of a client.
+// sight returns the present status of the client with the given name.
 func (h *house) sight(name identity.Name) ClientStatus {
 	h.t.Helper()
 	all := h.mustStatus().Clients
@@ -67,7 +67,7 @@ func TestGossipIsShown(t *testing.T) {
 	}
 	h.gossiping(t)
 	north, south := parties[0], parties[1]
-	admit(t, north) // without a connection, because a connection would show in the status
+	admit(t, north) // without a connection, so that only gossip can show the client
 	south.connect(t, serving(t, h))
 	check(t, south.approve(t.Context()))
 	standing, err := south.link.Standing(t.Context())
@@ -115,8 +115,8 @@ func bodiesOf(p *party) (all []string) {
 }
 
 // A holder of the gossip key can forge messages about any client. The test checks that forged
-// messages open and close no round, make no client count as connected, and add no names to the
-// status.
+// messages begin and end no round, do not change which clients count as connected, and add no
+// names to the status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, Options{})
@@ -146,8 +146,8 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	}
 }
 
-// Only gossip shows that a client is present. The test checks that the status shows the client,
-// but that the client does not count towards the quorum.
+// Only gossip shows that a client is running, because it does not call the coordinator. The
+// status must show the client, but a round must not begin because of it.
 func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -184,5 +184,5 @@ func TestGossipKeyIsKept(t *testing.T) {
 	if len(first.Reveal()) != membership.KeySize || !first.Equal(again.Reveal()) {
 		t.Error("the second call returns another key")
 	}
-	var _ secret.Secret = first // compiles only if the key has the type that is never printed
+	var _ secret.Secret = first // compiles only if the key has the type that logs never print
 }

@@ -51,8 +51,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A house is a coordinator in a test. It consists of a hub and its state directory. A test can
-// kill the hub and open it again.
+// A house runs a coordinator in a test. A test can kill the coordinator and start it again on
+// the same state directory.
 type house struct {
 	t       testing.TB
 	dir     string
@@ -128,7 +128,7 @@ func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
 
 func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
 
-// A party is a client in a test, without a network, a ledger or files.
+// A party is a client in a test. It uses no network, no ledger and no files.
 type party struct {
 	house   *house
 	m       int // index of the stream for the client's noise
@@ -149,7 +149,7 @@ type party struct {
 	entries  []transport.Item
 	ledger   uint64
 	outbox   *transport.Item
-	models   map[int]Hash // model hash by number of the plan
+	models   map[int]Hash // hash of the model, by number of the plan
 }
 
 func newParty(h *house, m int, i Invited) *party {
@@ -186,12 +186,12 @@ func (p *party) join(ctx context.Context) error {
 	return p.admitted(a)
 }
 
-// admitted processes the coordinator's reply to the party's join request.
+// admitted processes the coordinator's reply to a join.
 func (p *party) admitted(a transport.Admission) (err error) {
 	if !bytes.Equal(a.Study, p.house.study.document.Source) {
 		return errors.New("another study")
 	}
-	p.document = p.house.study.document // the document is read only once
+	p.document = p.house.study.document // read only once
 	if p.hub, err = roster.ParseEntry(a.Coordinator, p.invited.Study); err != nil {
 		return err
 	}
@@ -263,8 +263,8 @@ func (p *party) take(i transport.Item) error {
 	return nil
 }
 
-// answer computes an answer and puts it into the outbox, if a plan is pending. It reports
-// whether the outbox then holds an answer.
+// answer computes the answer to a pending plan and stores it for sending. It reports whether
+// there is an answer to send.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
 	if !ok {
@@ -333,7 +333,7 @@ func (p *party) step(ctx context.Context) (bool, error) {
 		err := p.link.Submit(ctx, *p.outbox)
 		var r *transport.Refusal
 		if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
-			err = nil // the round ended without this answer
+			err = nil // the round ended before this answer arrived
 		}
 		if err != nil {
 			return false, err
@@ -351,7 +351,7 @@ func admit(t testing.TB, parties ...*party) {
 	}
 }
 
-// play gives the parties turns until none of them can do anything.
+// play lets the parties take steps in turn until none of them can continue.
 func play(t testing.TB, parties ...*party) {
 	t.Helper()
 	for moved := true; moved; {

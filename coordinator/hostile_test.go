@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport"
 )
 
-// reasonOf returns the reason of a refusal, or an empty reason if err is nil.
+// reasonOf returns the reason in a refusal. It returns an empty reason if err is nil.
 func reasonOf(t *testing.T, err error) transport.Reason {
 	t.Helper()
 	if err == nil {
@@ -33,7 +33,7 @@ func reasonOf(t *testing.T, err error) transport.Reason {
 	return r.Reason
 }
 
-// content returns all values in the store's database. The keys of the map are the values' paths.
+// content returns all values in the store's database by their path.
 func (h *house) content() map[string]string {
 	h.t.Helper()
 	out := map[string]string{}
@@ -43,8 +43,8 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study whose first plan is open. It holds a valid answer of client north that was
-// not sent yet.
+// A stand is a study with an open first plan, and a valid answer of client north that was not
+// yet sent.
 type stand struct {
 	*house
 	north, south *party
@@ -78,7 +78,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// with returns north's answer with a header that the function change has altered.
+// with returns north's answer with a header that change has altered.
 func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	s.t.Helper()
 	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
@@ -86,7 +86,8 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with a valid header and another body.
+// resealed returns an answer of north with a valid header and the given payload as its body. The
+// body is encrypted for the recipient to.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
@@ -99,8 +100,8 @@ func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte
 
 func here(h signed.Header) []byte { return h.Bytes() }
 
-// The test checks that an invalid answer is refused with a reason. The store must stay
-// unchanged, except for an envelope that is kept as evidence.
+// The test sends invalid answers. The coordinator must refuse each with a reason. The store must
+// stay unchanged, except for an envelope that is kept as evidence.
 //
 //abuse:case A10 another study, round, model, roster, protocol or purpose: refused, state unchanged
 //abuse:case A20 garbage that is validly signed and sealed is refused; the client may then send a valid answer
@@ -185,7 +186,7 @@ func TestHostileReleases(t *testing.T) {
 			after := s.content()
 			for path := range after {
 				if bytes.Contains([]byte(path), []byte("/offers/")) {
-					delete(after, path) // offers are kept even if the answer is refused
+					delete(after, path) // offers are kept even if the answer is refused later
 				}
 			}
 			if !reflect.DeepEqual(before, after) {
@@ -245,7 +246,7 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized returns an answer whose body is longer than required by the given number of bytes.
+// sized returns an answer whose body is too long by the given number of bytes.
 func (s *stand) sized(more int) transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := make([]byte, len(s.good.Body)+more)
@@ -263,8 +264,8 @@ func (s *stand) plainly() transport.Item {
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// A client answers a plan only once. The test checks that the same answer gets the same reply
-// again, even after the round, and that a different answer is refused and kept as evidence.
+// The test sends the same answer twice, and then a different one. The same answer must get the
+// same reply, even after the round. The different answer must be refused and kept as evidence.
 //
 //abuse:case A04 the same answer again is harmless; a different answer is refused, and kept as evidence
 func TestSecondAnswerIsRefused(t *testing.T) {
@@ -319,8 +320,8 @@ func TestSecondAnswerIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that pieces must arrive in order and must not exceed the announced size, and
-// that a repeated piece is harmless.
+// The test checks that pieces of a body are accepted only in order and up to the announced size.
+// A repeated piece must change nothing.
 //
 //abuse:case A12 pieces beyond the size, out of order or empty are refused
 func TestPieces(t *testing.T) {
@@ -366,7 +367,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// The test checks that only the clients of a study can call its methods.
+// The test calls the methods of a study for other parties than its clients. All calls must be
+// refused.
 //
 //abuse:case P02 denied to all but the clients of the study
 //abuse:case P12 strangers, other studies and other roles get the same refusal
@@ -412,7 +414,7 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	}
 }
 
-// The test checks that a guest can join only with its own invitation.
+// The test checks that a guest without a certificate can only redeem its own invitation.
 //
 //abuse:case A06 another client's name, keys or token: denied, state unchanged
 //abuse:case P11 an expired or used token: denied
@@ -480,7 +482,7 @@ func TestHostileGuests(t *testing.T) {
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(before, h.content()) {
 		t.Error("joining again gets another reply")
 	}
-	// Now the invitation has expired and must be refused.
+	// The invitation has expired by now.
 	later.Store(int64(2 * time.Hour))
 	if _, err := h.study.Join(t.Context(), late.joinRequest()); reasonOf(t, err) != transport.Denied {
 		t.Errorf("an expired invitation: %v", err)

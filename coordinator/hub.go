@@ -31,7 +31,7 @@ type Hub struct {
 
 	mu      sync.RWMutex
 	studies map[Hash]*Study
-	byName  map[string]*Study // studies by channel.ServerName
+	byName  map[string]*Study // studies by TLS server name
 	added   func(*Study)      // called with each new study; may be nil
 
 	ctx  context.Context
@@ -93,7 +93,7 @@ func (h *Hub) load(hash Hash) error {
 	return nil
 }
 
-// OnStudy calls f for each study of the hub, and later for each study that is added.
+// OnStudy calls f for each present study of the hub, and later for each new study.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -104,8 +104,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and unlocks the state directory. It discards changes that are only in
-// memory. No caller has received a reply that depends on such changes.
+// Close stops all studies and unlocks the state directory. It discards changes that are not yet
+// on disk. No client has received a reply that depends on them.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {

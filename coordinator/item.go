@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem returns an entry in the form for clients. A long body is left out, and is read from
-// the disk when it is sent.
+// newItem returns an entry in the form for clients. A long body is read from the disk only when
+// it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}
 	if body.Long() {

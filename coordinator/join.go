@@ -15,8 +15,8 @@ import (
 	"fedpvi/transport"
 )
 
-// certified is the validity period of a client's certificate, unless the certificate of the
-// authority ends earlier.
+// certified is the validity period of a client's certificate. It is shorter if the certificate
+// of the study's authority expires earlier.
 const certified = 90 * 24 * time.Hour
 
 // Join redeems an invitation. It returns the study document and the certificate for the client.
@@ -89,12 +89,10 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	return certificate, nil
 }
 
-// A keyring is a set of the public keys of a study's members. No two members of a roster may
-// share a key.
+// A keyring is the set of public keys of a study's members. No two members may share a key.
 type keyring map[string]bool
 
-// of returns the three keys in a roster entry, namely the identity, the TLS pin and the
-// recipient.
+// of returns the three keys in a roster entry: identity, TLS key and recipient of encryption.
 func (keyring) of(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -134,7 +132,7 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (
 	return certificate, nil
 }
 
-// asClient runs a command of a joined client in the loop. It refuses all other callers with the
+// asClient runs a command for a client that has joined. It refuses all other callers with the
 // same message.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
@@ -159,7 +157,8 @@ func (s *Study) knows(peer channel.Party) bool {
 	return ok
 }
 
-// Standing returns the number of entries in the transcript, and the coordinator's record of the calling client.
+// Standing returns the number of entries in the transcript, and the coordinator's record of the
+// calling client.
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -212,7 +211,7 @@ func (b *batch) approve(name identity.Name, c *client, envelope []byte) error {
 	return nil
 }
 
-// leave records that a client has left. The study continues if enough clients stay.
+// leave records that a client has left. If too few clients remain, it aborts the study.
 func (b *batch) leave(name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil

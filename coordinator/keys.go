@@ -36,8 +36,8 @@ type own struct {
 	tls      *channel.Key
 }
 
-// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, because
-// there is no study yet, it makes missing keys.
+// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, it
+// makes missing keys. The caller sets fresh if there is no study yet.
 func loadKeys(f files, fresh bool) (own, error) {
 	who, err := orCreate(f.identity(), fresh, identity.Load, identity.Create)
 	if err != nil {
@@ -56,7 +56,7 @@ func orCreate[K any](path string, fresh bool, load, create func(string) (K, erro
 	return load(path)
 }
 
-// destroy removes a key permanently. It succeeds if the file does not exist.
+// destroy removes the file of a key. It succeeds if the file does not exist.
 func destroy(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

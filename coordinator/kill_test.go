@@ -15,13 +15,13 @@ import (
 
 var errKilled = errors.New("killed")
 
-// A guillotine counts commits and changes of files, and simulates a kill at one of these steps,
-// either before or just after the step is on the disk. All later steps fail as well, unless once
-// is true.
+// A guillotine simulates a kill of the coordinator. It counts commits and changes of files, and
+// makes a chosen one fail, either before or after it has reached the disk. All later ones fail
+// too, unless once is true.
 type guillotine struct {
-	at    int // number of the step at which to kill; 0 for never
+	at    int // number of the commit or change that fails; 0 for none
 	after bool
-	once  bool // only this step fails, and the coordinator is not killed
+	once  bool // only this one fails, and the coordinator continues
 	seen  int
 	fell  bool
 
@@ -45,8 +45,7 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// Create counts as a step, like each write, sync, rename and removal of a file. A guillotine
-// also replaces the file system for long bodies.
+// Create counts as a change, like each write, sync, rename and removal of a file.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	var f durable.NewFile
@@ -84,14 +83,13 @@ func (f blade) Write(b []byte) (n int, err error) {
 
 func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
-// unavailable reports whether err means that a coordinator cannot continue.
+// unavailable reports whether err is the error of a coordinator that was killed.
 func unavailable(err error) bool {
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Reason == transport.Unavailable
 }
 
-// survive calls do until it succeeds. Whenever the coordinator cannot continue, survive restarts
-// it.
+// survive calls do until it succeeds. It restarts the coordinator after each simulated kill.
 func (h *house) survive(g *guillotine, do func() error) {
 	h.t.Helper()
 	for {
@@ -116,10 +114,10 @@ type playedStudy struct {
 	answers    int
 }
 
-// playKilled runs a whole study. The coordinator is killed at the step that g determines.
+// playKilled runs a whole study and kills the coordinator at the point that g determines.
 func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillotine) playedStudy {
 	at := g.at
-	g.at = 0 // steps before the first client do not count
+	g.at = 0 // commits before the first client joins do not count
 	o := store.Options{Commit: g.commit, Long: long}
 	o.Layer.Files = g
 	h := newHouse(t, Options{Store: o})
@@ -144,7 +142,7 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	}
 	entries := parties[0].entries
 	sum := sha256.New()
-	for _, i := range entries[1 : len(entries)-1] { // without the roster, because its keys differ between runs
+	for _, i := range entries[1 : len(entries)-1] { // without the roster, whose keys differ between runs
 		sum.Write(i.Body)
 	}
 	status, err := h.study.Status(t.Context())
@@ -167,10 +165,10 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	return out
 }
 
-// The test kills a coordinator at every commit, before or after the commit reached the disk. It
-// checks that the coordinator continues with the same round, and that the transcript equals the
-// transcript of an undisturbed run bit for bit. The test also makes a commit fail, or appear to
-// fail, while the coordinator keeps running.
+// The test kills a coordinator at every commit, before or after the commit reaches the disk. A
+// restarted coordinator must continue with the same round, and the transcript must equal that of
+// an undisturbed run bit for bit. The test also makes a commit fail, or appear to fail, while
+// the coordinator keeps running.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
@@ -185,7 +183,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 	}{
 		"synchronous": {planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""), rounds, 0},
 		"sequential":  {planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""), rounds, 0},
-		// In this case the store keeps bodies, states and answers in files.
+		// The store keeps bodies, states and answers in files.
 		"in files": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8},
 	} {
 		document, rounds := c.document, c.rounds

@@ -14,8 +14,9 @@ import (
 // maxBatch is the maximum number of commands in one transaction.
 const maxBatch = 256
 
-// A command is a function that the loop runs. The caller gets its error after the transaction of
-// its batch is on the disk. A command that returns an error must not have changed the state.
+// A command is a function that the study's loop runs for a caller. The caller gets its error
+// after the changes of the batch are on disk. A command that returns an error must not have
+// changed the state.
 type command struct {
 	do   func(*batch) error
 	done chan error
@@ -44,7 +45,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	}
 }
 
-// run is the study's loop. Only this loop changes the state.
+// run is the study's loop. Only this goroutine changes the state.
 func (s *Study) run(ctx context.Context) {
 	defer close(s.stopped)
 	timer := time.NewTimer(0)
@@ -64,7 +65,7 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather returns the first command and the commands that are waiting, at most maxBatch commands
+// gather returns the first command and the commands that are already waiting, at most maxBatch
 // in total.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
@@ -79,7 +80,7 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut runs commands, advances the study as far as possible, and writes all changes in one
+// carryOut runs commands, begins and ends rounds that are due, and writes all changes in one
 // transaction.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
@@ -112,8 +113,7 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its result. The result is the command's own error in errs or,
-// without one, err.
+// answer sends each command its result: its own error in errs, or err if it has none.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -140,16 +140,16 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store. The loop calls it when a write has failed, because the
-// state in memory then differs from the state on the disk.
+// restore reads the state from the store again. The loop calls it after a failed write, because
+// the state in memory then differs from the state on disk.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish makes new entries and the new state visible to callers that wait. The loop calls it
-// after the transaction is on the disk.
+// publish makes new entries and the new state visible to waiting callers. The loop calls it when
+// the transaction is on disk.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -191,9 +191,9 @@ type batch struct {
 	writes []func(store.Study) error
 	items  []numbered // new entries of the transcript
 	after  []func()   // functions to call after the transaction is on the disk
-	shows  bool       // the view has changed without a new entry
-	moved  bool       // the state of the phases has changed
-	failed error      // error of this machine, after which nothing of the batch is written
+	shows  bool       // whether something that callers can see has changed, without a new entry
+	moved  bool       // whether the state of the study's algorithm has changed
+	failed error      // error of this machine; if not nil, nothing of the batch is written
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }
@@ -203,7 +203,8 @@ type numbered struct {
 	item   transport.Item
 }
 
-// undo makes the whole batch fail with err, because the state in memory is no longer usable.
+// undo makes the whole batch fail with err, because a command has left an inconsistent state in
+// memory.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -213,8 +214,7 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say signs the next entry of the transcript and appends it. The function write writes the body
-// of the entry.
+// say signs the next entry of the transcript and appends it. The function write writes the body.
 func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
@@ -234,7 +234,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 	return nil
 }
 
-// append adds an entry to the transcript. The argument chain is the state of the transcript
+// append adds an entry to the transcript. The argument chain is the state of the hash chain
 // after the entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain

@@ -11,13 +11,12 @@ import (
 
 var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
-// An opener decrypts answers. It limits how many decrypted answers exist at the same time,
-// because each one uses memory until the garbage collector frees it.
+// An opener decrypts answers. It limits the number of decrypted answers in memory.
 type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study begins and after it is over
-	size   int           // size of the padded payload in bytes
-	tokens chan struct{} // holds one value for each further answer that may be opened now
+	size   int           // size in bytes of the decrypted and padded answer
+	tokens chan struct{} // contains one value for each answer that may now be decrypted
 }
 
 // load reads the key from a file. Answers are padded to size bytes.
@@ -38,7 +37,7 @@ func (o *opener) load(path string, size int) error {
 	return nil
 }
 
-// forget destroys the key in memory and removes the key's file.
+// forget erases the key in memory and removes its file.
 func (o *opener) forget(path string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +59,7 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until the caller may open an answer. The caller must call release after the
+// acquire waits until the caller may decrypt an answer. The caller must call release after the
 // answer was accepted or refused. Further calls of release do nothing.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
@@ -77,7 +76,7 @@ func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// open decrypts an answer that is in memory.
+// open decrypts an answer whose body is in memory.
 func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -87,7 +86,8 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt checks an answer in the store and returns its payload, which the caller can read chunk by chunk.
+// openAt checks an answer in the store. It returns the payload, which can be read chunk by
+// chunk.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -7,7 +7,7 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// Options configure a hub. The zero value is ready for use.
+// Options configure a [Hub]. The zero value is ready for use.
 type Options struct {
 	// Now is the clock. The default is time.Now.
 	Now func() time.Time
@@ -15,24 +15,23 @@ type Options struct {
 	Log *slog.Logger
 	// Events counts events. By default they are not counted.
 	Events Events
-	// Trace, unless nil, is called when the hub begins to open an answer ("open") or to write to
-	// the store ("transaction"). The function that Trace returns is called at the end, with "ok"
-	// or "failed".
+	// Trace, unless nil, is called when the hub begins to decrypt an answer ("open") or to write
+	// to the store ("transaction"). The returned function is called at the end, with "ok" or
+	// "failed".
 	Trace func(name string) (end func(outcome string))
-	// RoundDeadline is the time for which a round stays open for clients that have not answered.
+	// RoundDeadline is the time after which a round ends even if some clients have not answered.
 	// The default is ten minutes.
 	RoundDeadline time.Duration
-	// Store configures the store.
+	// Store configures the database and the files.
 	Store store.Options
 }
 
 const (
 	defaultDeadline = 10 * time.Minute
 	// presenceShare divides the round deadline. A client counts as present for a quarter of the
-	// deadline after its last call. A connected client calls several times in this period.
+	// deadline after its last call. A connected client calls more often than that.
 	presenceShare = 4
-	// openingBytes is the maximum total size in bytes of the answers that the coordinator has
-	// decrypted and not yet written to the disk.
+	// openingBytes is the maximum total size in bytes of the decrypted answers in memory.
 	openingBytes = 8 << 20
 )
 
@@ -55,7 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do. It calls Trace before, and the function that Trace returned after.
+// traced calls do between a call of Trace and a call of the function that Trace returns.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()
@@ -70,11 +69,12 @@ func (o Options) traced(name string, do func() error) error {
 // presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers returns the number of answers of the given size that the coordinator may decrypt at
-// the same time. An answer that arrived in pieces has only one chunk in memory.
+// openers returns the number of answers of the given size that may be decrypted at the same
+// time. An answer that arrived in pieces has only one chunk in memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
-// Events counts events. The arguments of its methods contain nothing from the contents of messages.
+// Events counts events for metrics. The arguments of its methods do not depend on the contents
+// of messages.
 type Events interface {
 	Began()                      // a study began
 	Ended()                      // a study ended with a posterior

@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence records when each client last called. The coordinator opens a round only if enough
-// clients are present.
+// A presence records when each client last called, because a round begins only if enough clients
+// are present.
 type presence struct {
 	now    func() time.Time
 	window time.Duration
@@ -20,7 +20,7 @@ type presence struct {
 
 type sighting struct {
 	last  time.Time
-	calls int // number of running calls
+	calls int // number of calls in progress
 }
 
 func newPresence(now func() time.Time, window time.Duration) *presence {

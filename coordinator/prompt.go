@@ -11,18 +11,18 @@ import (
 	"fedpvi/transport"
 )
 
-// A prompt is an answer whose body arrived with its offer. The goroutine of the client's call
-// checks and decrypts it, and then passes it to the loop. Many answers are thus decrypted at the
-// same time and while the disk is busy.
+// A prompt is an answer whose body arrived together with its offer. The goroutine of the
+// client's call checks and decrypts it, so that many answers are decrypted concurrently and
+// while the disk is busy. The study's loop then adds it to the sum.
 type prompt struct {
 	written
 	envelope []byte
-	model    Hash // model hash of the plan for which the answer was checked
+	model    Hash // hash of the model in the plan for which the answer was checked
 }
 
-// prompt returns an answer that arrived whole with its offer. It returns nil if the plan is not
-// open in the view or the signature is not valid. The loop then handles the offer and replies to
-// it.
+// prompt returns an answer whose body arrived together with its offer. It returns nil if the
+// plan is not open or the signature is not valid. The caller then passes the offer to the loop,
+// which replies with the reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -38,8 +38,8 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt decrypts an answer and passes it to the loop. It returns how many bytes of the body
-// the coordinator now has.
+// takePrompt decrypts an answer and passes it to the loop. It returns the number of bytes of the
+// body that the coordinator now has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -54,11 +54,11 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		defer release() // another answer can be opened while this one is written
+		defer release() // lets another answer be decrypted while this one is written
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:
-			return err // the answer was accepted, or the client continues after the stored pieces
+			return err // the answer was accepted, or the client must send the remaining pieces
 		case fault != nil:
 			return b.drop(peer.Name, &p.written, fault)
 		}
@@ -71,8 +71,8 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the checked answer if its plan is still open for the model for which the
-// answer was checked. Otherwise it returns nil.
+// checked returns the decrypted answer if its plan is still open for the same model. Otherwise
+// it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

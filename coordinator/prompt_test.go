@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// The test sends an answer with its offer. It checks that the answer is accepted at once, and
-// that it is stored like an answer that arrived in pieces.
+// The test sends the offer and the body of an answer in one call. The answer must be accepted at
+// once, and must be stored like an answer that arrived in pieces.
 func TestAnswerWithOffer(t *testing.T) {
 	s := newStand(t)
 	for range 2 {
@@ -24,8 +24,8 @@ func TestAnswerWithOffer(t *testing.T) {
 	}
 }
 
-// A piece of the answer arrives before the offer with the whole body. The test checks that the
-// client is told to continue after that piece.
+// A piece of an answer arrives, and then an offer with the whole body. The client must get the
+// reply to continue after that piece.
 func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
@@ -42,8 +42,8 @@ func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	}
 }
 
-// The test checks that a changed answer is refused and leaves nothing in the store, and that the
-// right answer is then accepted.
+// The test sends an offer with a changed body. It must be refused and leave nothing in the
+// store. The right answer must then be accepted.
 func TestChangedAnswerWithOfferIsRefused(t *testing.T) {
 	s := newStand(t)
 	before := s.content()

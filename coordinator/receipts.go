@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Each accepted answer has a receipt. A receipt can be computed from the envelope of the answer
-// on the disk, so only the receipts of the current batch are in memory.
+// The receipt of an accepted answer can be computed from the envelope of the answer on disk, so
+// only the receipts of the current batch are in memory.
 
 // receipt returns the hash of the envelope of the accepted answer with the key k. If there is no
 // such answer, found is false.
@@ -47,6 +47,6 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	return all, err
 }
 
-// view runs f on the study in the store. The changes of the current batch are not in the store
-// yet.
+// view runs f on the study in the store, which does not contain the changes of the current
+// batch.
 func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

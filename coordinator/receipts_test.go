@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The test checks that the coordinator finds the receipt of an answer while the round is open,
-// in the transaction that closes the round, and later.
+// The test checks that the coordinator finds the receipt of an answer: while the round is open,
+// in the transaction that ends the round, and later.
 func TestReceiptsAreFound(t *testing.T) {
 	s := newStand(t)
 	key := store.ReleaseKey{Ask: 1, Client: "north"}
@@ -42,7 +42,7 @@ func TestReceiptsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that the memory use of a study does not grow with its rounds.
+// The test checks that the memory use of a study does not grow with the number of rounds.
 func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	c := newCrowd(t, 3, wideText(4, 20))
 	var sizes []int
@@ -65,8 +65,8 @@ type place struct {
 	to reflect.Type
 }
 
-// reachable returns the number of elements of all maps, slices and strings that can be reached from v. It
-// follows each pointer once.
+// reachable returns the total number of elements of all maps, slices and strings that can be
+// reached from v. It follows each pointer once.
 func reachable(v reflect.Value, seen map[place]bool) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

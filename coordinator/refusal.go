@@ -16,15 +16,15 @@ func refuse(reason transport.Reason, format string, args ...any) error {
 var (
 	// errStopped is returned while the coordinator shuts down.
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
-	// errStore is returned when the disk has failed. The call has changed nothing.
+	// errStore is returned when the disk has failed, in which case the call has changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
-	// errPeer is returned both to an unknown caller and to a caller that may not call the
-	// method, so that callers cannot tell the two cases apart.
+	// errPeer is returned to an unknown caller and to a caller that may not call the method, so
+	// that callers cannot tell the two cases apart.
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}
 )
 
 // malformed returns a refusal of malformed bytes. Its text does not depend on the bytes. If err
-// means that another party signed the bytes, the reason is Denied instead of Malformed.
+// means that another party signed the bytes, the refusal has the reason Denied, else Malformed.
 func malformed(what string, err error) error {
 	if errors.Is(err, signed.ErrSender) {
 		return refuse(transport.Denied, "%s: %v", what, err)
@@ -32,7 +32,7 @@ func malformed(what string, err error) error {
 	return refuse(transport.Malformed, "%s: %v", what, err)
 }
 
-// count counts a refused call of a method if err is a refusal. It returns err.
+// count counts err for the metrics if it is a refusal of a call. It returns err.
 func (s *Study) count(method string, err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && !errors.Is(err, context.Canceled) {

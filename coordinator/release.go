@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Bounds of the size in bytes of a piece of a body. Only the last piece may be smaller than
+// Limits for the size in bytes of a piece of a body. Only the last piece may be smaller than
 // minPiece, because each piece costs a transaction and a key of the store.
 const (
 	maxPiece = 1 << 20
@@ -23,8 +23,8 @@ const (
 )
 
 // Offer receives the envelope of an answer. If whole contains the complete body, Offer accepts
-// the answer at once. Otherwise the client sends the body with Write. Offer returns how many
-// bytes of the body the coordinator has.
+// the answer at once. Otherwise the client sends the body with [Study.Write]. Offer returns the
+// number of bytes of the body that the coordinator has.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -50,8 +50,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns an answer whose body had arrived completely when the coordinator stopped, but
-// was not accepted yet. It returns nil if there is none.
+// whole returns an answer whose body had arrived completely when the coordinator was stopped,
+// and which was not yet accepted. If there is none, it returns nil.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.open[ask]
 	if q == nil || q.offers[name] == nil {
@@ -64,8 +64,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: store.ReleaseKey{Ask: ask, Client: string(name)}, release: o.release, offer: o, value: o.value}
 }
 
-// offer records the envelope of an answer. If checked is not nil, the envelope was already
-// verified. Otherwise offer verifies it.
+// offer records the envelope of an answer. If checked is nil, offer verifies the envelope.
+// Otherwise the caller has done so.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -127,8 +127,8 @@ func (q *question) missing(name identity.Name) bool {
 	return asked && !taken
 }
 
-// contradiction handles a second, different envelope from a client for the same plan. If the
-// client has signed it, contradiction keeps it as evidence.
+// contradiction handles a second, different envelope from a client for the same plan. If it has
+// a valid signature of the client, contradiction keeps it as evidence.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -171,21 +171,21 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte       // body, if it arrived in one piece and is not in the store
-	offer   *offer       // offer, if the body is in the store; replaced by a new offer when the bytes are dropped
-	value   *store.Value // body, if it is in a file
+	whole   []byte       // body that arrived in one piece and is not in the store; nil otherwise
+	offer   *offer       // offer of a body that is in the store; another one if the bytes were dropped meanwhile
+	value   *store.Value // body that is in a file; nil otherwise
 }
 
-// piece keeps a piece of a body. If the body is then complete, piece returns the answer, and
-// otherwise nil.
+// piece stores a piece of a body. If the body is then complete, piece returns the answer.
+// Otherwise it returns nil.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
 	ask, o := b.state.offered(name, envelope)
 	if o == nil {
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// The plan was closed meanwhile, or a write failed and the coordinator dropped an offer that was not yet on
-		// disk. The client makes the offer again, and the reply to the new offer shows the reason.
+		// The plan was closed, or a write failed and the offer was lost. The client offers the
+		// answer again, and the reply to the new offer states the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := store.ReleaseKey{Ask: ask, Client: string(name)}
@@ -206,7 +206,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case end-o.have < minPiece && end < size:
 		return nil, refuse(transport.Unavailable, "the piece has %d new bytes: only the last may have fewer than %d", end-o.have, minPiece)
 	}
-	piece, offset = piece[o.have-offset:], o.have // skip the bytes that another call has brought
+	piece, offset = piece[o.have-offset:], o.have // skip the bytes that have already arrived by another call
 	if !o.stored {
 		b.write(func(st store.Study) error { return st.PutOffer(key, o.envelope) })
 	}
@@ -221,10 +221,10 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 }
 
-// keepPiece keeps the next piece of a body. A long body goes to a file. If the coordinator stops
-// before the body is complete, the file is lost and the client must begin again.
+// keepPiece stores the next piece of a body. A long body goes to a file. If the coordinator
+// stops before the body is complete, the file is lost and the client must begin again.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
-	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // the first pieces are not in a file: an earlier version wrote them
+	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // an earlier version of the program wrote the first pieces, which are not in a file
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // the caller does not change piece before this write is on disk
 		return nil
 	}
@@ -240,7 +240,7 @@ func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []
 	return err
 }
 
-// discard removes the file of the body of an answer that was not accepted.
+// discard removes the file with the body of an answer that was not accepted.
 func (s *Study) discard(o *offer) {
 	if o.writer != nil {
 		o.writer.Discard()
@@ -250,7 +250,7 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the offer with the given envelope and the number of its open plan. If there is
+// offered returns the offer with the given envelope and the number of its plan. If there is
 // none, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
@@ -274,16 +274,16 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the call was cancelled, and the study continues
+		return err // the call was cancelled; this is not the end of the study
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
-		defer release() // another answer can be opened while this one is written
+		defer release() // lets another answer be decrypted while this one is written
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // the bytes may have been dropped when the plan was closed
+		case unread != nil: // the bytes may be missing because the plan was closed
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -293,7 +293,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted. It keeps the answer's envelope.
+// drop removes the body of an answer that cannot be accepted. The envelope stays.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -308,8 +308,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 }
 
 // awaits reports whether a checked answer must still be accepted. It returns false if another
-// call has accepted it meanwhile. It returns a refusal if the answer is too late or its bytes
-// were dropped.
+// call has accepted the answer. It returns a refusal if the answer is too late or its bytes were
+// dropped.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -327,8 +327,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take passes an answer to the current phase of the study and stores it. If no answer is missing
-// then, take signs the outcome.
+// take adds an answer to the sum and stores it. If all answers have then arrived, take signs the
+// outcome.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {

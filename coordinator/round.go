@@ -16,9 +16,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that the study can do now. It begins the study, closes and opens
-// rounds, and ends the study. An error of the study aborts the study. The returned error is an
-// error of this machine, such as a failed write.
+// advance does everything that is due: it begins the study, ends and begins rounds, and ends the
+// study. An error of the study aborts the study. The returned error is an error of this machine,
+// such as a failed write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -34,7 +34,7 @@ func (b *batch) advance() error {
 	return b.keepStage()
 }
 
-// complete reports whether all invited clients have joined and consented, or have left.
+// complete reports whether every invited client has joined and consented, or has left.
 func (b *batch) complete() bool {
 	for _, t := range b.state.tickets {
 		c := b.state.clients[t.Name]
@@ -45,8 +45,8 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin closes the roster and signs the first entry. If the study cannot run with the clients
-// that have consented, begin records the reason, and the study continues to wait.
+// begin fixes the roster and signs the first entry. If the study cannot run with the clients
+// that have consented, begin records the reason, and the study waits for more clients.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -96,7 +96,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play closes and opens plans until the study must wait for clients or is over.
+// play ends and begins rounds until the study must wait for clients or is over.
 func (b *batch) play() error {
 	st := b.state
 	if staying, least := len(st.staying()), b.study.fewest(st); staying < least {
@@ -119,8 +119,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// fewest returns U_min, the minimum number of answers of a round. It is min_clients in the study
-// document, and without min_clients the number of all members.
+// fewest returns U_min, the minimum number of answers of a round. It is min_clients of the study
+// document, or the number of all members if min_clients is not set.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -128,7 +128,7 @@ func (s *Study) fewest(st *state) int {
 	return len(st.members())
 }
 
-// closeIfDue closes a plan if its deadline has passed, or if no further answers can arrive.
+// closeIfDue ends a round if its deadline has passed, or if no further answers can arrive.
 func (b *batch) closeIfDue(ask uint64) error {
 	st, q := b.state, b.state.open[ask]
 	if len(q.taken) < len(q.asked) && st.gone == 0 && b.now.Before(q.deadline) {
@@ -159,7 +159,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // frees the sum and the outcome of this plan before the body of the next plan is made
+		debug.FreeOSMemory() // frees the memory of this plan's sum and outcome before the next plan is made
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 	b.then(q.discard(s))
@@ -218,7 +218,8 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end signs the last entry, which contains the posterior and the receipts of all answers.
+// end signs the last entry of the transcript. It contains the posterior and the receipts of all
+// answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter
@@ -250,7 +251,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fail logs err and aborts the study, which cannot continue.
+// fail logs err and aborts the study, which cannot continue after this error.
 func (b *batch) fail(err error) error {
 	b.study.log.Error("the study cannot continue and is aborted", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
@@ -284,9 +285,9 @@ func (b *batch) abort(by identity.Name, why string) error {
 	return nil
 }
 
-// keepStage writes the state of the phases to the store if this batch has changed it. An answer
-// to an open plan does not require a write. After a restart the coordinator adds the answer to
-// the sum again, from its stored body.
+// keepStage writes the state of the study's algorithm to the store if this batch has changed it.
+// It does not write it for each answer to an open plan. A restarted coordinator adds such
+// answers to the sum again.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -306,8 +307,8 @@ func (b *batch) keepStage() error {
 // name returns the coordinator's own name in the study.
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy returns the reason if err is a refusal by a phase of the study. Otherwise ok is
-// false.
+// refusedBy returns the reason why the study's algorithm has refused an answer. If err has
+// another cause, ok is false.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// TLS returns the TLS configuration for the coordinator's end of a study's connections.
+// TLS returns the TLS configuration of the coordinator for connections of a study's clients.
 func (s *Study) TLS() (*tls.Config, error) {
 	now := s.hub.options.Now
 	party := channel.Party{Study: s.hash, Role: identity.Coordinator, Name: s.name()}
@@ -48,7 +48,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen records that a message arrived from a client. Keepalive messages count too.
+// Seen records that a message, which may be a keepalive message, has arrived from a client.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study. Only the study's loop uses it. After every
-// transaction it equals the contents of the store.
+// A state is the mutable state of a study. Only the study's loop uses it. It equals the contents
+// of the store after every transaction.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
@@ -26,11 +26,11 @@ type state struct {
 	chain   transcript.Chain
 	server  *session.Server // nil before the study begins
 	open    map[uint64]*question
-	aborted *transcript.Abortion // set if the study was aborted, also before it began
-	since   time.Time            // when the study last made progress
+	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
+	since   time.Time            // time of the last progress
 	blocked blocked
 
-	roster []identity.Name // members of a study that has begun, sorted
+	roster []identity.Name // members of a study that has begun, sorted; nil before
 	gone   int             // number of clients that have left
 }
 
@@ -42,20 +42,20 @@ type client struct {
 	approved    bool
 	left        bool
 	reason      string // reason that the client gave for leaving
-	last        []byte // envelope of the client's last message that names a ledger entry
+	last        []byte // envelope of the client's last message, which names an entry of its ledger
 	lastSeq     uint64
 	answers     int // number of accepted answers
 }
 
 // A question is a plan that has no outcome yet.
 type question struct {
-	entry    uint64 // number of the entry that contains the plan
+	entry    uint64 // number of the transcript entry that contains the plan
 	model    Hash
 	asked    []pvi.ClientID // clients in the plan, in order
 	opened   time.Time
 	deadline time.Time
 	offers   map[identity.Name]*offer
-	taken    map[identity.Name]Hash // SHA-256 of the envelope of each accepted answer
+	taken    map[identity.Name]Hash // SHA-256 of the envelope of each accepted answer, by client
 }
 
 // An offer is an answer whose body has not arrived completely.
@@ -63,19 +63,19 @@ type offer struct {
 	envelope []byte
 	release  transcript.Release
 	have     int64
-	stored   bool // the envelope is in the store
+	stored   bool // whether the envelope is in the store
 
-	writer *store.Writer // writes a long body while it arrives
-	value  *store.Value  // a long body that has arrived completely
+	writer *store.Writer // writer of a long body that is arriving
+	value  *store.Value  // long body that has arrived completely
 }
 
-// blocked holds clients with which the study cannot begin, and the reason.
+// blocked contains the clients with which a study cannot begin, and the reason.
 type blocked struct {
 	clients []identity.Name
 	why     string
 }
 
-// begun reports whether the roster is closed.
+// begun reports whether the study has begun, so that its roster is fixed.
 func (st *state) begun() bool { return st.server != nil }
 
 // over reports whether the study has ended or was aborted.
@@ -196,8 +196,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return nil
 }
 
-// readChain checks the first and the last entry of the transcript. The other entries were
-// checked when they were written.
+// readChain reads and checks the first and the last entry of the transcript. The other entries
+// were checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
@@ -270,8 +270,8 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases passes the accepted answers to open plans to the phase again. The saved state of
-// the phases does not contain them.
+// readReleases adds the accepted answers to open plans to their sums again, because the saved
+// state does not contain them.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)

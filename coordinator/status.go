@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Phase is the stage that a study has reached.
+// A Phase is a stage of a study, such as running.
 type Phase string
 
 // Phases of a study.
@@ -44,7 +44,7 @@ type ClientStatus struct {
 	Key     string        `json:"key,omitempty"`    // short fingerprint of the client's key
 	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, left out
 	Seen    *time.Time    `json:"seen,omitempty"`   // when the client was last heard
-	Missed  *time.Time    `json:"missed,omitempty"` // when gossip last lost the client; for information only
+	Missed  *time.Time    `json:"missed,omitempty"` // when gossip last lost contact with the client; for display only
 	Until   *time.Time    `json:"until,omitempty"`  // when the invitation expires
 	Reason  string        `json:"reason,omitempty"`
 	Answers int           `json:"answers"`
@@ -106,8 +106,7 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits sets the fields of out that describe the event and the clients for which the study
-// waits.
+// waits sets the fields of out that tell for which event and for which clients the study waits.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -172,8 +171,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns when the client was last heard, and when gossip lost it. Each result is nil if
-// there is no such time.
+// sighted returns when the client was last heard, and when gossip last lost contact with it. A
+// time that does not exist is nil.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

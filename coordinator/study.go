@@ -26,8 +26,8 @@ type Study struct {
 	largest   int64 // maximum size of an answer's body in bytes
 	log       *slog.Logger
 	events    Events
-	presence  *presence        // decides whether a round can be opened
-	view      *membership.View // only shown in the status
+	presence  *presence        // decides whether a round can begin
+	view      *membership.View // reachable clients according to gossip; only for display
 	cache     *cache
 	gossip    atomic.Pointer[transport.Gossip] // nil without gossip
 
@@ -35,11 +35,11 @@ type Study struct {
 	stopped  chan struct{}
 	opener   opener
 	shown    atomic.Pointer[view]
-	aware    sync.Map // set of the clients that received the last entry, by name
+	aware    sync.Map // names of the clients that received the last entry, as a set
 
-	// Only the loop uses the following fields.
+	// The following fields are for the study's loop only.
 	st     *state
-	broken bool // the store could not be read, and st differs from it
+	broken bool // the store could not be read, so st may differ from it
 	failed bool // the last transaction failed
 }
 
@@ -91,7 +91,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	return s, s.reload()
 }
 
-// reload reads the state from the store.
+// reload reads the state from the store again.
 func (s *Study) reload() error {
 	s.broken = true
 	var st *state

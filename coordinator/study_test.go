@@ -68,8 +68,8 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// A derived entry tells clients to compute its body themselves. The test checks that only plans
-// are marked as derived, both in entries from the cache and in entries from the disk.
+// A derived entry has no body, because clients can compute it themselves. The test checks that
+// only plans are derived, both in entries from the cache and in entries from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))
@@ -118,7 +118,7 @@ func TestStudyEqualsOneProcess(t *testing.T) {
 			closing, err := transcript.ParseClosing(last.Body)
 			check(t, err)
 			if name == "asynchronous " {
-				return // here the order of entries depends on the order in which answers arrive
+				return // the order of entries depends on the order in which answers arrive
 			}
 			entries, result := inOneProcess(t, document, parties)
 			if !bytes.Equal(result, closing.Result) {

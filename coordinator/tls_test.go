@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// serving serves a study over TLS and returns the address.
+// serving serves a study over TLS and returns the address of the server.
 func serving(t *testing.T, h *house) string {
 	t.Helper()
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
@@ -63,8 +63,8 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// The test compares a study over TLS with the same study in one process. The entries and the
-// posterior must be equal.
+// The test runs a study over TLS and compares its entries and posterior with those of the same
+// study in one process. They must be equal.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h := newHouse(t, Options{RoundDeadline: time.Minute})

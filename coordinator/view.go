@@ -5,15 +5,15 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is an immutable copy of a part of the state, for calls that do not go through the loop.
+// A view is an immutable copy of a part of a study's state, for calls that do not use the loop.
 type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	ending  string                   // text for the operator, why no more entries follow
+	ending  string                   // reason for the operator why no more entries follow; empty while the study runs
 	members map[identity.Name]member // clients that have joined
 	chain   transcript.Chain
-	open    map[uint64]Hash // model hashes of the open plans, by number of the plan
+	open    map[uint64]Hash // hashes of the models of the open plans, by number of the plan
 	changed chan struct{}   // closed when a newer view exists
 }
 
@@ -24,7 +24,7 @@ type member struct {
 	reads bool // whether the client may read the transcript
 }
 
-// show makes a view of the current state, for calls that do not go through the loop.
+// show publishes a view of the current state, for calls that do not use the loop.
 func (s *Study) show() {
 	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {
@@ -35,7 +35,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && len(old.members) == len(s.st.clients) {
-		v.members = old.members // no client is ever removed, so this list is complete
+		v.members = old.members // complete, because clients are never removed
 	} else {
 		v.members = s.st.listed()
 	}
@@ -45,8 +45,8 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that have joined. Once the study has begun, only the clients in the
-// roster may read the transcript.
+// listed returns all clients that have joined, with their keys. Once the study has begun, only
+// the clients in the roster may read the transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
@@ -60,7 +60,7 @@ func (st *state) listed() map[identity.Name]member {
 	return all
 }
 
-// ending returns a text that tells the operator why a study that is over has no more entries.
+// ending returns a text for the operator that gives the reason why no more entries follow.
 func (st *state) ending() string {
 	if st.aborted != nil {
 		return "the study was aborted by " + string(st.aborted.By) + reason(*st.aborted)

@@ -55,8 +55,8 @@ synthetic.truth.v = -1.0
 	return p
 }
 
-// onGrid returns the moments of the posterior of two coefficients. It computes them from values
-// of the posterior on a grid.
+// onGrid computes the moments of the posterior of two coefficients from values of its density on
+// a grid.
 func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]float64, cov [3]float64) {
 	model := p.Federation.Protocol.Model()
 	var total float64
@@ -96,11 +96,11 @@ func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]fl
 	return mean, [3]float64{second[0]/total - mean[0]*mean[0], second[1]/total - mean[0]*mean[1], second[2]/total - mean[1]*mean[1]}
 }
 
-// The test compares the moments of the reference with quadrature, with simulation.reference =
-// "markov-chain". Two clients hold few records, so that the posterior is skewed. At least half
-// of the 16,000 links move, which is worth 5,000 independent draws. The standard error is .014
-// sds for a mean and 2 % for the variance of a near-normal posterior. The bounds are five and
-// four standard errors. The seed is fixed.
+// The test compares the moments from the Markov chain with quadrature on a grid. Two clients
+// hold few records, so that the posterior is skewed. At least half of the 16,000 proposals are
+// accepted, which is worth 5,000 independent draws. The standard error is .014 sds for a mean
+// and 2 % for the variance of a near-normal posterior. The bounds are five and four standard
+// errors. The seed is fixed.
 func TestChainFindsThePosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -2,9 +2,9 @@ package sim
 
 import "math"
 
-// Coverage returns the share of the true parameters inside the central 90 % of their marginals,
-// under the posterior and under the noise-aware posterior. The two are equal if the study has no
-// noise-aware posterior. The play must have a Truth.
+// Coverage returns the share of the true coefficients that lie in the central 90 % intervals of
+// their marginals. It returns the share for the posterior and for the noise-aware posterior. The
+// two are equal if the study has no noise-aware posterior. The play must have a Truth.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -26,8 +26,8 @@ func (p *Play) Coverage() (plain, aware float64, err error) {
 	return plain, p.covered(a.Mean, variance), nil
 }
 
-// NoiseAware returns the noise-aware posterior. It returns nil if the study requests none or if
-// another method found the posterior.
+// NoiseAware returns the noise-aware posterior. It returns nil if the study requests none, or if
+// [Play.Adopt] has replaced the posterior.
 func (p *Play) NoiseAware() (*NoiseAware, error) {
 	if p.adopted != nil {
 		return nil, nil
@@ -35,8 +35,8 @@ func (p *Play) NoiseAware() (*NoiseAware, error) {
 	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
-// covered returns the share of the true parameters inside the central 90 % of normal
-// distributions with the given moments.
+// covered returns the share of the true coefficients inside the central 90 % intervals of normal
+// distributions with the given means and variances.
 func (p *Play) covered(mean, variance []float64) float64 {
 	within := 0
 	for i, truth := range p.Truth {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// dataFolder returns the folder in which public data sets are searched.
+// dataFolder returns the folder that contains public data sets.
 func dataFolder() string {
 	if folder := os.Getenv("FEDPVI_DATA"); folder != "" {
 		return folder
@@ -20,8 +20,9 @@ func dataFolder() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// FindData returns the path of a study's file of records. It searches a relative path in the
-// folder of the study, and then in the folder FEDPVI_DATA, which is ../shared/data by default.
+// FindData returns the path of a file of records that a study names. It looks for a relative
+// path in the folder of the study, and then in the folder FEDPVI_DATA, which is ../shared/data
+// by default.
 func FindData(studyFile, data string) (string, error) {
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
@@ -39,12 +40,11 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// A cast holds the clients with their records. It also holds the records that are held out from
-// all clients for predictions.
+// A cast contains the clients with their records, and the held-out records.
 type cast struct {
 	holders []Holder
 	test    *shard.Records // held-out records; nil if there are none
-	report  shard.Report   // changes that were made to records while reading
+	report  shard.Report   // number of records that reading has changed, by kind of change
 }
 
 // newCast returns the clients and records of a study. If dataFile is not empty, it replaces the
@@ -150,8 +150,8 @@ func (c *cast) readTest(st *study.Study, studyFile string) error {
 	return err
 }
 
-// holdOut divides records into records for the clients and held-out records. The choice is
-// random, or follows the order of the files.
+// holdOut divides records into records for the clients and held-out records. It chooses the
+// held-out records at random, or takes the last ones, as the study says.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	n := records.Len()
 	out := int(math.Round(st.Simulation.Test * float64(n)))
@@ -166,7 +166,7 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 }
 
 // readFiles reads files of records into one table. If own is true, the user gave the paths, and
-// readFiles uses them unchanged. Otherwise the paths come from the study, and readFiles searches
+// readFiles uses them unchanged. Otherwise the study gave the paths, and readFiles looks for
 // them with [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records

@@ -18,8 +18,8 @@ type Dealt struct {
 }
 
 // Deal writes the records of a simulated study to a new folder. The folder contains a file for
-// each client, a file for the held-out records if there are any, and the study. Records are
-// partitioned as in a play with the same options.
+// each client, a file for the held-out records if there are any, and the study file. Deal
+// partitions the records like [NewPlay] does with the same options.
 func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 )
 
 // A defaultsCase is a data set with a study of experiments/defaults and a grid of settings. The
-// default rules are compared with the best settings of the grid.
+// test compares the program's default settings with the best settings of the grid.
 type defaultsCase struct {
 	name    string
 	seeds   int
 	typical float64 // mean norm of a record's regressors
 	steps   []float64
-	clips   []float64 // clips of the grid, as multiples of typical
-	travels []float64 // distances of the grid: step size times number of steps
+	clips   []float64 // clips of the grid, in units of typical
+	travels []float64 // step size times number of steps, for each setting of the grid
 }
 
 var defaultsCases = []defaultsCase{
@@ -32,10 +32,10 @@ var defaultsCases = []defaultsCase{
 	{"adult", 2, 3.12, []float64{100, 200}, []float64{0.5, 0.75, 1}, []float64{10, 20, 40}},
 }
 
-// The test checks that the default rules lose at most 1.5 % of accuracy on any data set, and 0.7
-// % on average. The comparison is with the best settings of a grid, chosen on the predicted
-// records. The variable DEFAULTS names the data sets to run; if it is empty, all are run. The
-// output is the table of docs/use/defaults.md.
+// The test checks that the default settings lose at most 1.5 % of accuracy on any data set, and
+// 0.7 % on average, against the best settings of a grid. The best settings are chosen on the
+// held-out records. The variable DEFAULTS names the data sets to run; if it is empty, all are
+// run. The test prints the table in docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")
@@ -59,7 +59,7 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// A defaultsGrid runs the studies of a case. It reads the files once.
+// A defaultsGrid runs the studies of a defaultsCase.
 type defaultsGrid struct {
 	defaultsCase
 	path string
@@ -76,8 +76,8 @@ func newDefaultsGrid(t *testing.T, c defaultsCase) *defaultsGrid {
 	return &defaultsGrid{c, path, all}
 }
 
-// best returns the best accuracy on the grid with its settings, and the best log likelihood on
-// the grid.
+// best returns the best accuracy on the grid, the best log likelihood on the grid, and the
+// settings with the best accuracy.
 func (g *defaultsGrid) best(t *testing.T, epsilon float64) (accuracy, log float64, at string) {
 	t.Helper()
 	log = math.Inf(-1)

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that ten clients at ε = 1 come near the fit of all records without privacy, in
-// few rounds. The bounds are about twice the gaps seen over several seeds.
+// The test checks that ten clients at ε = 1 predict nearly as well as a fit of all records
+// without privacy, after few rounds. The bounds are about twice the gaps seen over several
+// seeds.
 func TestPrivateAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -29,8 +30,8 @@ func TestPrivateAdult(t *testing.T) {
 	}
 }
 
-// The test checks that a federation of private gradient steps gives the same bits with any
-// number of goroutines.
+// The test checks that the result of a federation with private gradient steps is bit for bit the
+// same with any number of goroutines.
 func TestDescentWithAnyNumberOfWorkers(t *testing.T) {
 	source := []byte(`
 study = { version = 1, name = "workers" }
@@ -79,8 +80,8 @@ levels = ["no", "yes"]
 	}
 }
 
-// The test checks that a study with settings for private steps can run without privacy. The
-// default fit must replace these settings, and the user's other settings must stay in force.
+// The test runs a study with settings for private steps without privacy. The default solver must
+// replace the private steps, and the user's other settings must remain in effect.
 func TestPrivateStepsWithoutPromise(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "hostile.toml")

@@ -14,9 +14,9 @@ import (
 
 // UseDevices makes devices compute the private gradient steps of all clients. A device computes
 // the steps of all its clients in a round in one launch. UseDevices calls failed when a device
-// fails (see [solver.Accelerator]). The devices draw batches themselves, with the Feistel
-// network, which is only for simulations and protects nobody. The privacy cost of the study does
-// not change. The same seed gives other noise than on the processor.
+// fails (see [solver.Accelerator]). The devices draw the batches with a Feistel network, which
+// does not protect records and is only for simulations. The stated privacy cost of the study is
+// the same. With devices, the same seed gives other noise than without.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices holds the devices that the user allows. They are opened for the first study that can
+// Devices manages the devices that the user allows. It opens them for the first study that can
 // use them. Methods may be called concurrently.
 type Devices struct {
 	source device.Source
@@ -43,7 +43,7 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // joins the clients of all federations in common launches
+	gathering cuda.Gathering // joins the work of clients of all federations into common launches
 }
 
 // NewDevices returns the devices of a source. It passes messages for the user to the function
@@ -62,9 +62,9 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the steps of a federation if they can. The first client uses the
-// device with the number first. Use returns an error if the user demands devices and no device
-// can compute the steps.
+// Use makes the devices compute the private steps of a federation if they can. The first client
+// uses the device with index first. Use returns an error if the user requires a device and no
+// device can compute the steps.
 func (d *Devices) Use(f *Federation, first int) error {
 	if d.none() {
 		return nil
@@ -80,14 +80,14 @@ func (d *Devices) Use(f *Federation, first int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// none reports whether the user requests no devices.
+// none reports whether the user has turned off all devices.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task. If there are none, the processor computes the task. If why
-// is not nil, it is the reason why no device can compute the task. If the user demands devices,
-// For returns this reason as an error.
+// For returns the devices for a task, or none if the CPU must compute the task. If why is not
+// nil, it is the reason why no device can compute the task. If the user requires a device, For
+// returns this reason as an error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -118,8 +118,8 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device. It returns the error if the user demands devices.
-// Otherwise it returns nil, and the processor computes the task.
+// Failed handles the failure of a device. It returns err if the user requires a device.
+// Otherwise it returns nil, and the CPU computes the task.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err

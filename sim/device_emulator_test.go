@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// emulated is a device whose kernels are emulated on the processor.
+// emulated is a device whose kernels run on the CPU.
 type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }
@@ -31,8 +31,8 @@ func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments .
 	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test checks that the clients of a round share one launch on each device, with any number
-// of workers.
+// The test checks that each device computes the steps of all its clients in a round with one
+// launch, with any number of workers.
 func TestARoundIsOneLaunch(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		a, b := new(counted), new(counted)
@@ -45,8 +45,8 @@ func TestARoundIsOneLaunch(t *testing.T) {
 	}
 }
 
-// The test runs several federations at the same time. It checks that they share launches if
-// their rounds coincide, and that each finds the same posterior as alone.
+// The test runs several federations at the same time. It checks that they share launches when
+// their rounds coincide, and that each finds the same posterior as when it runs alone.
 func TestFederationsShareLaunches(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {
@@ -83,8 +83,9 @@ func TestFederationsShareLaunches(t *testing.T) {
 	}
 }
 
-// The test runs a federation on devices, with any number of workers. It compares the posterior,
-// up to rounding, with a federation whose devices fail so that the processor computes the steps.
+// The test runs a federation on devices with several numbers of workers. The posteriors must
+// agree up to rounding with a federation whose devices fail, so that the CPU computes the same
+// steps.
 func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)
@@ -97,7 +98,7 @@ func TestFederationOnDevices(t *testing.T) {
 	if !slices.Equal(one, two) {
 		t.Errorf("on one device %v, on two %v", one, two)
 	}
-	for i, x := range on(1, new(gone)) { // here the processor computes the same steps after the failure
+	for i, x := range on(1, new(gone)) { // all devices fail, so the CPU computes the steps
 		if off := (one[i] - x) / (1 + max(x, -x)); !(off < 1e-6 && off > -1e-6) {
 			t.Errorf("λ[%d] = %g, by the processor %g", i, one[i], x)
 		}

@@ -47,7 +47,7 @@ func (s *source) Take() ([]device.Device, error, error) {
 
 func (s *source) Demanded() bool { return s.demanded }
 
-// gone is a device that fails after it was opened.
+// gone is a device that opens but fails at the first launch.
 type gone struct{ closed int }
 
 var errGone = errors.New("it fell off the bus")
@@ -60,7 +60,8 @@ func (*gone) Read([]uint64, uint64) error                   { return errGone }
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (g *gone) Close() error                                { g.closed++; return nil }
 
-// playOn plays a study with devices. It also returns the messages for the user.
+// playOn runs a study with the given devices. It also returns the messages that the user would
+// see.
 func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(deviceStudy), overrides...)
@@ -85,8 +86,9 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 	return p, r, said, err
 }
 
-// The test makes a device fail. It checks that the processor computes the steps of every client
-// and round, with one message, and that the run ends instead if the user demands the device.
+// The test makes a device fail. It checks that the CPU then computes the steps of all clients
+// and rounds, with one message to the user, and that the run returns an error instead if the
+// user requires the device.
 func TestFailingDevice(t *testing.T) {
 	g := new(gone)
 	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
@@ -123,7 +125,8 @@ func mustPlay(t *testing.T) *Play {
 	return p
 }
 
-// The test checks that a study that no device can compute opens no device.
+// The test checks that the program does not open a device for a study that no device can
+// compute.
 func TestStudiesWithoutDevice(t *testing.T) {
 	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}
@@ -140,7 +143,8 @@ func TestStudiesWithoutDevice(t *testing.T) {
 	}
 }
 
-// The test checks that sites use devices in turn, beginning with the device of their worker.
+// The test checks that clients are assigned to devices in turn, beginning with the device whose
+// index the worker passes.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {

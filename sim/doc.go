@@ -1,4 +1,4 @@
-// Package sim runs a whole federation in one process. It contains the clients' sites and the
+// Package sim runs a whole federation in one process. It connects the clients' sites and the
 // coordinator's server of package pvi, which exchange messages in virtual time. All randomness
 // is seeded. The same study, seed and program give the same bits with any number of workers.
 //

@@ -23,8 +23,8 @@ type Federation struct {
 
 	seed     uint64
 	workers  int
-	streams  []*dpmech.Stream // stream of the noise of each site
-	mail     []pvi.Release    // last release of each site
+	streams  []*dpmech.Stream // stream of random numbers for the noise of each site
+	mail     []pvi.Release    // latest release of each site
 	post     post
 	verdicts map[pvi.Verdict]int
 
@@ -35,12 +35,12 @@ type Federation struct {
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the processor
 
-	gathering *cuda.Gathering // joins the visits of sites on devices; nil on the processor
+	gathering *cuda.Gathering // joins the work of several sites into one launch of a device; nil on the CPU
 }
 
-// New returns a federation of the given holders whose q is the prior. If the study requests a
-// standardisation, New runs the scale phase and uses the scale that it finds. At most workers
-// goroutines compute at a time. Their number does not change any result.
+// New returns a federation of the given holders whose posterior is the prior. If the study
+// requests a standardisation, New runs the scale phase and standardises the columns. At most
+// workers goroutines compute at a time. The number of goroutines does not change any result.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -83,8 +83,8 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 }
 
 // checkHolders returns an error if a holder has no records, unless the privacy unit is the
-// record. With this unit it is private whether a holder has records, and a holder without
-// records releases noise.
+// record. With this unit the number of a holder's records is private, so a holder without
+// records takes part and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	if st.Privacy.Unit == study.Record {
 		return nil
@@ -104,7 +104,7 @@ func checkHolders(st *study.Study, holders []Holder) error {
 }
 
 // Step runs the study until the next outcome, passes the outcome to all sites, and returns it.
-// It returns nil at the end of the study.
+// Step returns nil at the end of the study.
 func (f *Federation) Step() (*pvi.Outcome, error) {
 	for {
 		plan, ok := f.Server.Next()
@@ -135,7 +135,7 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	}
 }
 
-// propose makes the participants of the plan answer, and posts the answers.
+// propose makes the participants of a plan answer, and passes the answers to the post.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
@@ -162,7 +162,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the last release of site m. It is valid until the next Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do for n sites. It uses several goroutines if the work is large enough.
+// forSites calls do for each i in [0, n), once per site. It uses several goroutines if the work
+// is large enough.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -173,8 +174,8 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals calls do for n sites that answer a plan. With devices all calls run concurrently,
-// because each device computes the steps of its sites together.
+// forProposals calls do for each i in [0, n), once per site that answers a plan. With devices
+// all calls run concurrently, so that a device can compute the steps of its sites together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// experiment loads a study of the repository with the given settings.
+// experiment loads a study of the folder experiments with the given settings.
 func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
 	t.Helper()
 	path := filepath.Join("..", "experiments", filepath.FromSlash(name))
@@ -74,7 +74,7 @@ var schedules = map[string][]string{
 	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
 }
 
-// The test compares the federation without privacy with the pooled posterior, to 1e-9. It uses
+// The test checks that the federation without privacy finds the pooled posterior to 1e-9, with
 // every schedule and every partition.
 func TestNonPrivateIsPooled(t *testing.T) {
 	if testing.Short() {
@@ -97,8 +97,8 @@ func TestNonPrivateIsPooled(t *testing.T) {
 	}
 }
 
-// largestGap returns the largest relative difference of means and sds. The difference of a mean
-// near zero is in units of the sd.
+// largestGap returns the largest relative difference between the means and sds of the posterior
+// and of the reference. The difference of a mean near zero is in units of the sd.
 func largestGap(r *Result) float64 {
 	var gap float64
 	for i, m := range r.Posterior {
@@ -136,7 +136,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		{"privacy.unit=client"},
 		{"inference.schedule=asynchronous"},
 	} {
-		// With this number of clients and coefficients the goroutines share the work.
+		// There must be enough clients and coefficients for several goroutines to run.
 		settings = append(settings, "simulation.clients=80", "federation.min_clients=60")
 		st, path := experiment(t, "abalone/rings.toml", settings...)
 		var first []byte
@@ -182,7 +182,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// The test checks that the report of a private run states the privacy that the study requests.
+// The test checks that the report of a private run states the ε and δ that the study requests.
 func TestPrivacyOfARun(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
@@ -203,8 +203,9 @@ func TestPrivacyOfARun(t *testing.T) {
 	}
 }
 
-// The test compares claimed and true costs. Published factors cost μ = 7.24 where 2.00 is
-// claimed. Tied and exact factors cost as much as claimed (soundness notes, section 1).
+// The test compares the claimed cost of a study with the proven cost. Published factors cost μ =
+// 7.24 where the claim is 2.00. Tied and exact factors cost no more than claimed (soundness
+// notes, section 1).
 func TestClaimedAndTrue(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -228,8 +229,8 @@ func TestClaimedAndTrue(t *testing.T) {
 	}
 }
 
-// The test checks that the running ε ends at the ε of the result. For published factors this is
-// 77, and not the claimed 10.
+// The test checks that the ε after the last outcome is the ε of the result. For published
+// factors it is 77, and not the claimed 10.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -247,7 +248,7 @@ func TestRunningEpsilon(t *testing.T) {
 	}
 }
 
-// The test checks that a run without privacy prints no ε, in particular not zero.
+// The test checks that the report of a run without privacy contains no ε.
 func TestNoPromise(t *testing.T) {
 	st, path := experiment(t, "linear/one-parameter.toml", append(NonPrivate, "inference.rounds=3")...)
 	result, err := newPlay(t, st, path, 1).Run(context.Background(), func(s Status) error {
@@ -265,8 +266,9 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// The test compares the forecast with results. The sd of the precision over seeds must be the
-// forecast sd of the noise, and the clip must add little.
+// The test compares the forecast of the noise in a study with simulated results. The sd of the
+// precision over seeds must equal the forecast sd of the noise. The clip must have little
+// effect.
 func TestForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -282,7 +284,7 @@ func TestForecast(t *testing.T) {
 		{"published", "0.1", "constant"},
 	} {
 		const seeds = 120
-		// Changes stay below the clip, so only the noise matters.
+		// The changes of λ stay below the clip, so only the noise matters.
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
 		var forecast method.Forecast
@@ -294,8 +296,8 @@ func TestForecast(t *testing.T) {
 			}
 			run(t, play)
 			forecast = play.Federation.Protocol.Method().Forecast()
-			// The loop computes the remaining distance of λ after 40 damped rounds without
-			// noise.
+			// The loop computes the share of the distance to the fixed point that is left after
+			// 40 damped rounds without noise.
 			rest := 1.0
 			for r := range 40 {
 				rest *= 1 - st.Inference.Damping.At(r+1)
@@ -315,8 +317,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// The test checks that the forecast warns of a result with much noise relative to the signal,
-// and only then.
+// The test checks that the forecast contains a warning if the noise is large relative to the
+// signal, and no warning otherwise.
 func TestForecastDoubts(t *testing.T) {
 	changes := []string{"study.version=1", "inference.rounds=30"}
 	for _, c := range []struct {
@@ -354,7 +356,7 @@ func TestProtocolOfNoClients(t *testing.T) {
 }
 
 // The test checks that a holder may have no records if the privacy unit is the record. If the
-// unit is the client, New must return an error with the number of empty holders.
+// unit is the client, New must return an error that states the number of empty holders.
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
@@ -403,8 +405,8 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdates measures client updates per second on one core, in the case study with noise
-// at the level of the data set.
+// BenchmarkUpdates measures client updates per second on one core, in the case study, with a
+// noise level that protects whole clients.
 func BenchmarkUpdates(b *testing.B) {
 	st, path := experiment(b, "linear/one-parameter.toml")
 	b.ReportAllocs()

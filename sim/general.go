@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawGeneral draws the variables that a general model generates. These are the outcomes of a
-// neural network or the variables of a mixture.
+// drawGeneral draws the outcomes of a neural network or the variables of a mixture at θ, and
+// stores them in records.
 func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
 	if m.Study.Model.Family == study.Mixture {
 		drawMixture(m, records, theta, r)
@@ -31,16 +31,16 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 			records.Row(i)[outcome] = binaryValue(e, column, r.Float64() < mean)
 			continue
 		}
-		noise := math.Exp(theta[len(theta)-1]) // log of the noise sd, which the model declares last
+		noise := math.Exp(theta[len(theta)-1]) // the last parameter is the log of the noise sd
 		y := m.Study.Unscale(column, mean+noise*r.NormFloat64())
 		records.Row(i)[outcome] = min(max(y, column.Low), column.High)
 	}
 	return nil
 }
 
-// drawMixture draws the variables of every record. The parameters of the program are the
-// weights, and then for each variable the means and the logarithms of the sds. If one sd is
-// known, only the means follow.
+// drawMixture draws the variables of every record from the mixture. The vector theta contains
+// the weights, and then for each variable the means and the logarithms of the sds. A variable
+// with a known sd has only means.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components
 	values := make([]float64, len(m.Program().ConstrainedNames()))

@@ -12,14 +12,14 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients, so that a client's share of a prior that is not
+	// apart is a number of clients so large that a client's share of a prior that is not
 	// Gaussian vanishes.
 	apart = 1 << 40
 )
 
 // GradientNorms draws θ and records from the study's model. It returns the norms of the records'
-// gradients of the log likelihood at θ. They show how much a clip cuts if the model is true.
-// GradientNorms reads no other records.
+// gradients of the log likelihood at θ. With these norms the user can choose a clip without
+// reading private records.
 func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if st.Simulation.Synthetic == nil {
 		return nil, errors.New("gradients are measured on made-up records: there is no simulation.synthetic")

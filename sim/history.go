@@ -1,7 +1,7 @@
 package sim
 
-// A History keeps points of a run. It drops points so that its size does not grow with the
-// number of outcomes.
+// A History keeps some points of a run for plots. It drops points as the run grows, so that its
+// size stays bounded.
 type History struct {
 	Points []Point
 	stride int

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// hostileStudy is a regression on 120 records of three clients. Each test case has one unusual
-// setting or record.
+// hostileStudy is a study file of a regression with 120 records of three clients. Each test case
+// changes one setting or record to an unusual value.
 const hostileStudy = `
 study = { version = 1, name = "hostile" }
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z"] }
@@ -50,7 +50,7 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows plays a study on records that the function of returns.
+// playRows runs hostileStudy with the given overrides. The function of returns record number i.
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -78,7 +78,7 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 	return result, err
 }
 
-// checkSpent compares the cost in a result with the number of releases of the sites.
+// checkSpent checks that the ε in a result covers all releases of each site.
 func checkSpent(t *testing.T, play *Play, r *Result) {
 	t.Helper()
 	p := play.Federation.Protocol
@@ -117,8 +117,8 @@ func finiteResult(t *testing.T, r *Result) {
 
 func replaced(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// The test gives bad input to private gradient steps. It checks that the result is a clear
-// error, or a finite posterior with every release charged.
+// The test runs private gradient steps on bad input. Each case must end with a clear error, or
+// with a finite posterior whose cost includes every release.
 func TestPrivateStepsOnBadInput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// iterates accumulates the mean and the variance of q's means over the last outcomes of a study,
-// for [study.Iterates]. It reads only the outcomes, which every observer may read.
+// iterates accumulates the mean and the variance of the means of q over the last outcomes of a
+// study, for [study.Iterates]. It reads only outcomes, which are public.
 type iterates struct {
-	from    int // number of the first outcome that is used
+	from    int // number of the first outcome that counts
 	means   func(dst, natural []float64) error
 	n       float64
 	mean    []float64
-	squares []float64 // Σ (x − mean)² by Welford's recurrence
+	squares []float64 // Σ (x − mean)² for each coefficient, by Welford's recurrence
 	now     []float64
 }
 
@@ -38,7 +38,8 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add records the natural parameters of q after an outcome.
+// add adds the mean of the posterior after an outcome. The posterior has the given natural
+// parameters.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil
@@ -55,7 +56,7 @@ func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	return nil
 }
 
-// widen adds the variances of the iterates to the diagonal of a covariance.
+// widen adds the variances of the means to the diagonal of a covariance.
 func (it *iterates) widen(cov *mat.SymDense) {
 	for i, s := range it.squares {
 		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))

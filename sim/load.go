@@ -29,9 +29,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting returns the settings with which a study runs without privacy. It keeps a solver that
-// needs no privacy, and its step sizes. The number and size of private gradient steps have no
-// meaning without noise, so the default fit replaces them.
+// fitting returns the overrides with which a study runs without privacy. A solver that needs no
+// privacy keeps its settings. A private solver is replaced by the default solver, because the
+// number and size of its steps are chosen for the noise.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -42,7 +42,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
-		return overrides // the parser of the study reports the error
+		return overrides // ignores the error, which the parser of the study reports
 	}
 	solver, ok := doc.Root().Table("inference").String("solver")
 	if !ok || solver == string(study.ClippedAnalytical) {
@@ -51,8 +51,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys of private gradient steps that have another meaning for other
-// solvers.
+// descentAlone removes keys of private gradient steps that other solvers do not use in the same
+// meaning.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {

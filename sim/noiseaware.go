@@ -13,15 +13,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware is the noise-aware posterior in comparison with q. Only reports use it. Factors
-// and predictions use q.
+// A NoiseAware describes the noise-aware posterior and compares it with q. It appears only in
+// reports. Factors and predictions use q.
 type NoiseAware struct {
-	Method       string     `json:"method"` // value of inference.noise_aware
+	Method       string     `json:"method"` // value of the setting inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
 	Marginals    []Marginal `json:"marginals"` // marginals of the noise-aware posterior
 
-	// GradientNoise and CurvatureNoise are standard deviations of the noise of all clients
-	// together. They are for a sum of gradients, and for an element of a sum of curvatures.
+	// GradientNoise is the standard deviation of the noise in each element of the sum of all
+	// clients' gradients. CurvatureNoise is the same for the sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 
@@ -29,7 +29,7 @@ type NoiseAware struct {
 	Covariance [][]float64 `json:"covariance"` // covariance of θ
 }
 
-// Compared describes a coefficient of the posterior, without and with the privacy noise.
+// Compared contains the intervals of a coefficient under q and under the noise-aware posterior.
 type Compared struct {
 	Name       string   `json:"name"`
 	DataOnly   Interval `json:"data_only"`
@@ -46,18 +46,18 @@ type Interval struct {
 	Q95   float64 `json:"q95"`
 }
 
-// normal90 is the 95 % quantile of the standard normal distribution.
+// normal90 is the standard normal quantile of 0.95, the half-width of a 90 % interval.
 const normal90 = 1.644853626951472
 
-// interval returns the interval of a parameter whose coordinate is N(m, sd²), on the parameter's
-// own scale.
+// interval returns the intervals of a parameter with the posterior N(m, sd²) on the model's
+// scale, transformed to the parameter's own scale.
 func interval(p fit.Parameter, m, sd float64) Interval {
 	of := marginal(p, m, sd)
 	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound runs the last round of the study. It does nothing if the study has none or has
-// already run it.
+// lastRound runs the last round of the study. It does nothing if the study has no last round or
+// has already run it.
 func (f *Federation) lastRound() error {
 	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil

@@ -45,8 +45,8 @@ func playOut(t *testing.T, st *study.Study, seed uint64, workers int) (*Play, *R
 	return p, r
 }
 
-// The test checks that a run reports both posteriors, and that it is charged for the last round,
-// which does not move q.
+// The test checks that a run reports q and the noise-aware posterior. The last round must be
+// charged, and must not change q.
 func TestNoiseAwareResult(t *testing.T) {
 	clients := study.Override{Key: "simulation.clients", Value: "3"}
 	p, r := playOut(t, calibration(t, clients), 1, 1)
@@ -86,9 +86,9 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The test checks that the closed form widens the interval of every coefficient and moves no
-// mean. Nothing may be reported if the study requests no noise-aware posterior or is not
-// finished.
+// The test checks that the closed form makes the interval of every coefficient wider and does
+// not change any mean. No noise-aware posterior may be reported if the study requests none or is
+// not finished.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -112,7 +112,7 @@ func TestNoiseAwareForms(t *testing.T) {
 	}
 }
 
-// The test checks Truth, the θ that generated the records, against a fit of many records without
+// The test compares Truth, the θ that generated the records, with a fit of many records without
 // privacy. Truth must be nil if the records were not generated from a single θ.
 func TestTruth(t *testing.T) {
 	if testing.Short() {
@@ -128,7 +128,7 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// In this study the mean-field approximation makes sds smaller by less than half.
+		// The mean-field approximation makes the sds of this study too small, by less than half.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -139,7 +139,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// The test checks that covered counts the coordinates inside the central 90 %.
+// The test checks that covered counts the coefficients inside the central 90 % intervals.
 func TestCovered(t *testing.T) {
 	p := &Play{Truth: []float64{0, 1, 2, 3}}
 	got := p.covered([]float64{1.6, 1, 2 - 1.65, 3 - 3.28}, []float64{1, 1, 1, 4})
@@ -148,10 +148,9 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// The test checks, in ten data sets, that the one-step intervals of small studies contain the
-// truth far more often than the plain intervals. If the coverage of the one-step intervals was
-// 80 %, fewer than 30 of the 50 intervals would contain the truth with probability 10⁻³. The
-// seeds are fixed.
+// The test fits ten small data sets. The one-step intervals must contain the truth far more
+// often than the intervals of q. If their coverage was 80 %, fewer than 30 of the 50 intervals
+// would contain the truth with probability 10⁻³. The seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {
@@ -168,8 +167,8 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 }
 
-// The test compares the variance of the iterates with the variance of q's means over the last
-// half of the rounds. It must be added to the variance of the posterior.
+// The test recomputes the variance of q's means over the last half of the rounds. The posterior
+// of the result must contain this variance in addition to its own.
 func TestIterates(t *testing.T) {
 	st := calibration(t,
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},

@@ -23,7 +23,8 @@ func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int,
 	return min(max(y, column.Low), column.High)
 }
 
-// binaryValue returns a value of the column that is positive, or one that is not.
+// binaryValue returns a value of the column for which the event is true or false, as positive
+// says.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low
@@ -31,5 +32,5 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.High) == positive {
 		return column.High
 	}
-	return float64(e.Level) // the positive value is a level between the bounds
+	return float64(e.Level) // inside the column's bounds
 }

@@ -46,7 +46,7 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID returns a name for client m. Names in alphabetical order are in the order of the
+// clientID returns the name of client m. It pads the number with zeros, so that names sort like
 // numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
@@ -59,14 +59,15 @@ func balanced(n, clients int, seed uint64) [][]int {
 	return rows
 }
 
-// smallSize returns the number of records of a small client, ⌊(1−ρ)N/M⌋. Large clients have
-// (1+ρ)N/M records (Sharma 2019; Heikkilä et al. 2023).
+// smallSize returns the number of records of a small client, ⌊(1−ρ)N/M⌋, for N records, M
+// clients and the skew ρ. Large clients have (1+ρ)N/M records (Sharma 2019; Heikkilä et al.
+// 2023).
 func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
-// bySize deals records at random. The clients in the first half are small. The last clients also
-// get the records that rounding leaves over.
+// bySize deals records at random. The first half of the clients are small, as [smallSize]
+// defines. The last clients also get the records that are left after rounding.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -90,12 +91,12 @@ func spread(rows [][]int, order []int) {
 }
 
 // byLabel deals records so that the majority label has the share c + (1−c)κ in small clients,
-// limited to [0, 1]. Here c is the share of the majority label in all records. Large clients
-// divide the rest.
+// limited to [0, 1]. Here c is the share of the majority label in all records, and κ is the
+// skew. The large clients share the other records.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	var labels [2][]int // shuffled rows without the label, and shuffled rows with the label
+	var labels [2][]int // shuffled row numbers, first for outcome 0 and then for outcome 1
 	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
 		label := 0
 		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {
@@ -135,7 +136,8 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	return rows, nil
 }
 
-// byColumn deals all records of a level of the partition's column to the same client.
+// byColumn gives all records with the same level of the partition's column to the same client.
+// It also returns the levels.
 func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
 	column := st.ColumnIndex(st.Simulation.Partition.Column)
 	levels := st.Columns[column].Levels

@@ -45,7 +45,7 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 		st := partitionStudy(kind, clients, rapid.Float64Range(0, .99).Draw(t, "rho"), rapid.Float64Range(-4, 1).Draw(t, "kappa"))
 		holders, err := deal(st, labelled(n, .7), rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
-			return // there are fewer records with a label than the skew requires
+			return // the study has too few records with a label for this skew
 		}
 		seen := make([]int, n)
 		for _, h := range holders {
@@ -59,8 +59,8 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 	})
 }
 
-// The test compares label skew with the figures of the inference notes, section 1.5, for N =
-// 39,073 and M = 10.
+// The test compares the shares of labels with the figures of the inference notes, section 1.5,
+// for 39,073 records and 10 clients.
 func TestLabelSkew(t *testing.T) {
 	const n, clients, majority = 39_073, 10, .7607
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 
 // Options configure a Play.
 type Options struct {
-	StudyFile string // path of the study file, from which data files are searched
+	StudyFile string // path of the study file; relative paths of data files start in its folder
 	DataFile  string // file of records to use instead of the study's
 	Seed      uint64 // seed; the study's simulation.seed by default
 	Workers   int    // number of goroutines; 1 if 0
@@ -23,16 +23,16 @@ type Options struct {
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	Report     shard.Report // changes that reading and clamping to the found scale made to the records
+	Report     shard.Report // numbers of records that were changed by reading or by clamping to the standardised range
 
 	// Truth is the θ from which the records were generated, on the model's scale. It is nil if
 	// the records come from a file, if clients differ in θ, or if the study standardises its
 	// columns.
 	Truth   []float64
-	adopted []float64 // natural parameters that replace the federation's; nil for none
+	adopted []float64 // natural parameters of another method's posterior; nil for the federation's posterior
 
 	test *shard.Shard // held-out records; nil if there are none
-	last []float64    // natural parameters at the previous call of moved
+	last []float64    // natural parameters at the previous call of the method moved
 }
 
 // NewPlay reads or generates the records, deals them to clients, and sets up the federation.
@@ -70,7 +70,7 @@ type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
 	Of       int      // number of outcomes planned for the whole study
-	Change   float64  // distance by which the last outcome moved λ, relative to the distance of λ from the prior
+	Change   float64  // distance that the last outcome moved λ, relative to the distance of λ from the prior
 	Epsilon  *float64 // proven ε of a client so far; nil if the study has no privacy
 }
 
@@ -103,8 +103,8 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds predictions of held-out records by the posterior and by the reference to a
-// result.
+// predict adds the predictions of the held-out records to a result, by the posterior and by the
+// pooled fit.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
@@ -135,9 +135,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that returns the proven ε of a client's releases so far, against
-// the study's own observer. The function returns nil if the study has no privacy. It computes ε
-// only after a new release.
+// odometer returns a function that computes the proven ε of a client's releases so far, for an
+// observer who sees the public messages. The function returns nil if the study has no privacy.
+// It recomputes ε only after a new release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -191,8 +191,8 @@ func (p *Play) Posterior() []float64 {
 // found. They must be in the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the present state of the play to a history, unless the history does not keep this
-// point.
+// Observe adds the present state of the play to a history, unless [History.Wants] is false for
+// it.
 func (p *Play) Observe(h *History, s Status) error {
 	if !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -210,8 +210,8 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
-// ObserveLast adds the outcome of the last round to a history, if there was a last round. This
-// outcome leaves the posterior unchanged but costs privacy.
+// ObserveLast adds a point for the last round to a history, if there was a last round. The last
+// round leaves the posterior unchanged but costs privacy.
 func (p *Play) ObserveLast(h *History, r *Result) {
 	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
 		return
@@ -222,16 +222,15 @@ func (p *Play) ObserveLast(h *History, r *Result) {
 	h.Points = append(h.Points, last)
 }
 
-// Normals returns a generator of standard normal numbers, for draws from the posterior in the
-// given chain.
+// Normals returns a generator of standard normal numbers, which produces the given chain of
+// draws from the posterior.
 func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for the given number of clients, with made-up names.
-// If clients is 0, the number comes from the study's simulation. If the study requests a
-// standardisation, Protocol uses the public bounds instead of the scale that the standardisation
-// would find.
+// Protocol derives the protocol of a study for clients with made-up names. If clients is 0,
+// their number comes from the study's simulation. If the study requests a standardisation,
+// Protocol uses the public bounds of the columns instead of estimated scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

@@ -7,8 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post delivers answers from clients to the server, and decides the order in which they
-// arrive.
+// A post decides the order in which the answers of clients arrive at the server.
 type post interface {
 	send(client int)
 	// next returns the client whose answer arrives next. If no answer is on the way, ok is
@@ -16,9 +15,8 @@ type post interface {
 	next() (client int, ok bool)
 }
 
-// newPost returns the post for a schedule. In the asynchronous schedule every answer moves λ,
-// and answers arrive in the order of a virtual clock. In other schedules they arrive in the
-// order in which they were sent.
+// newPost returns the post for a schedule. In the asynchronous schedule answers arrive in the
+// order of a virtual clock. In other schedules they arrive in the order in which they were sent.
 func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	if schedule != study.Asynchronous {
 		return new(queue)
@@ -30,7 +28,7 @@ func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	return c
 }
 
-// A queue is a post that delivers answers in the order in which they were sent.
+// A queue is a post in which answers arrive in the order in which they were sent.
 type queue struct {
 	clients []int
 	read    int
@@ -49,11 +47,11 @@ func (q *queue) next() (int, bool) {
 	return client, true
 }
 
-// A clock is a post that delivers answers in virtual time. Clients have different speeds, and
-// answers take different times.
+// A clock is a post that gives every answer a random duration. Answers arrive in the order of
+// virtual time. Clients have different mean durations.
 type clock struct {
 	r     *rand.Rand
-	speed []float64 // mean time of an answer of each client
+	speed []float64 // mean duration of each client's answers
 	now   float64
 	onWay arrivals
 }

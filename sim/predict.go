@@ -14,19 +14,19 @@ import (
 type Predictions struct {
 	Records int `json:"records"`
 
-	// LogLikelihood is the mean log of the posterior predictive density in the outcome's own unit.
-	// For a discrete outcome it is the mean log of the posterior predictive probability.
+	// LogLikelihood is the mean over records of the log posterior predictive density, in the
+	// unit of the outcome. For a discrete outcome it is the mean log predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose most likely outcome was observed
-	Majority *float64 `json:"majority,omitempty"` // share of the most frequent outcome, which is the accuracy of a constant guess
+	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
 	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record gets a higher prediction than a negative one; ties count half
 	Brier    *float64 `json:"brier,omitempty"`    // mean square of predicted probability minus outcome
-	RMSE     *float64 `json:"rmse,omitempty"`     // root mean squared error of the expected outcome, in the outcome's own unit
+	RMSE     *float64 `json:"rmse,omitempty"`     // root mean squared difference between expected and observed outcome, in the unit of the outcome
 
 	// Calibration compares predictions with observations, in groups of about equal size sorted
-	// by prediction. For classes the prediction is the probability of the most likely class, and
-	// the observation is 1 if this class is right and 0 if not.
+	// by prediction. If the outcome is a class, the prediction is the probability of the most
+	// likely class, and the observation is 1 if the record has this class, else 0.
 	Calibration []Bin `json:"calibration,omitempty"`
 }
 
@@ -40,8 +40,8 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict predicts records from a posterior. It returns measures of the predictions, and the
-// prediction for each record.
+// predict predicts the records of a shard from a posterior. It returns measures of all
+// predictions, and the prediction for each record.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -185,7 +185,7 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			share := (b.Observed*size + 0.5) / (size + 1) // gives a positive error even for an observed share of zero
+			share := (b.Observed*size + 0.5) / (size + 1) // adds half a record, so that an observed share of zero has a positive error
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}
 		out = append(out, b)

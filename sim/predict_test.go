@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The test compares the area under the curve with the share of pairs in the right order, where
-// ties count half.
+// The test compares the area under the curve with its definition, the share of pairs of records
+// in the right order, where ties count half.
 func TestAreaUnderCurve(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
@@ -37,7 +37,8 @@ func TestAreaUnderCurve(t *testing.T) {
 	}
 }
 
-// The test checks that a calibration table contains every record once, sorted by the prediction.
+// The test checks that a calibration table counts every record once and is sorted by the
+// prediction.
 func TestCalibrate(t *testing.T) {
 	for _, n := range []int{1, 9, 25, 100, 1003} {
 		pairs := make([]pair, n)
@@ -57,8 +58,8 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// The test checks that held-out records are dealt to no client, and that they do not depend on
-// the partition of the other records.
+// The test checks that no client gets a held-out record. The held-out records must be the same
+// for every partition.
 func TestHoldOut(t *testing.T) {
 	st := partitionStudy("balanced", 4, 0, 0)
 	st.Simulation.Test = .25

@@ -7,24 +7,25 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Purposes of seeded streams. The streams for different purposes are independent.
+// Purposes name the seeded streams of random numbers. Streams for different purposes are
+// independent.
 const (
-	purposeNoise     = "noise"     // noise, by client and plan
+	purposeNoise     = "noise"     // noise of releases, by client and plan
 	purposeTest      = "test"      // choice of held-out records
 	purposePooled    = "pooled"    // draws for a fit of all records
-	purposePartition = "partition" // choice of a client for each record
+	purposePartition = "partition" // assignment of records to clients
 	purposeData      = "data"      // synthetic records, by client
 	purposeTruth     = "truth"     // true values of the coefficients
 	purposeSpeed     = "speed"     // duration of clients' answers
 	purposeDraws     = "draws"     // draws from the posterior
 	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the standardisation, by client and pass
-	purposeAside     = "aside"     // choice of the records for comparing rivals, by client
-	purposeScore     = "score"     // noise of the scores of rivals, by client
+	purposeAside     = "aside"     // choice of the records on which rival settings are compared, by client
+	purposeScore     = "score"     // noise of the scores of rival settings, by client
 )
 
-// variates returns a seeded generator of random numbers. They can be predicted, and protect
-// nobody.
+// variates returns a generator of random numbers for a purpose. The numbers follow from the
+// seed, so they do not protect records.
 func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 	return rand.New(seeded.Stream(seed, purpose, index...))
 }
@@ -32,7 +33,7 @@ func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 // shuffled returns the numbers 0..n-1 in random order.
 func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
 
-// noiseFor resets stream to the start of a client's noise for a plan.
+// noiseFor sets stream to the start of the noise of a client's answer to a plan.
 func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
 	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
 }

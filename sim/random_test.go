@@ -15,7 +15,7 @@ func TestPurposesDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	purposes := map[string]string{} // name of the constant with each value
+	purposes := map[string]string{} // name of the constant, by its value
 	ast.Inspect(source, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, "purpose") {

@@ -21,7 +21,7 @@ import (
 // otherwise the Gaussian that the study's approximation finds in its family.
 type Reference struct {
 	family  gaussian.Family
-	Natural []float64 // natural parameters in the layout of gaussian.Full if Exact, and otherwise in the layout of the study's family
+	Natural []float64 // natural parameters, in the layout of gaussian.Full if Exact is true, else of the study's family
 	Exact   bool
 	Method  string // description of the method for people
 }
@@ -30,7 +30,7 @@ type Reference struct {
 const ExactReference = "the exact posterior"
 
 // NewReference fits the pooled records of all shards. If the study requests a Markov chain,
-// NewReference runs the chain around that fit.
+// NewReference starts the chain at this fit and returns the moments of the chain.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	r, err := newPooled(p, shards)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -69,9 +69,9 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	return r, nil
 }
 
-// stochastic reports whether the pooled fit uses stochastic steps. It uses them if the
-// federation does and the model has no closed expectations, or if private steps are used for a
-// model with groups.
+// stochastic reports whether the pooled fit uses stochastic gradients. It uses them if the
+// federation does and the model has no closed expectations, or if the federation uses private
+// steps and the model has groups.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -82,16 +82,15 @@ func stochastic(p *pvi.Protocol) bool {
 	return false
 }
 
-// leastClimb is the minimum number of rounds of a pooled fit that is compared with private
-// steps.
+// leastClimb is the minimum number of rounds of the pooled fit if the study uses private steps.
 const leastClimb = 5
 
-// climb fits the pooled records like the study's solver would if one client had all records.
+// climb fits the pooled records with the study's solver, as if one client had all records.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
-		ascent = study.DefaultAscent // the study uses a private solver
-		if rounds < leastClimb {     // a private solver may use a single round
+		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
+		if rounds < leastClimb {     // too few rounds for a solver without privacy
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}
 	}
@@ -160,8 +159,8 @@ func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, erro
 	return r.family.KL(widen(family, natural), r.Natural)
 }
 
-// In returns the natural parameters of the reference in a family. For a diagonal family and an
-// exact reference these are the parameters of the mean-field posterior. It has the mean of the
+// In returns the natural parameters of the reference in a family. If the reference is exact and
+// the family is diagonal, they are those of the mean-field posterior, which has the mean of the
 // reference and the diagonal of its precision.
 func (r *Reference) In(family gaussian.Family) []float64 {
 	if !r.Exact {

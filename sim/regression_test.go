@@ -17,11 +17,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions holds a truth for each family. With it most outcomes are within the bounds of
-// their column.
+// regressions contains true coefficients for each family of regressions, for which most outcomes
+// are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
-	threshold      float64 // threshold of the label in a skewed partition; 0 for an even partition
+	threshold      float64 // outcomes above it are label 1 in a skewed partition; 0 for an even partition
 	truth          string
 }{
 	"linear":            {`family = "linear"` + "\n" + `noise_sd = "learned"`, numericOutcome, 0.1, `noise_sd = 0.3`},
@@ -99,10 +99,10 @@ func threshold(x float64) string {
 	return fmt.Sprintf("label_threshold = %g", x)
 }
 
-// long reports whether the user requests the long versions of tests.
+// long reports whether the tests run in their long versions.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle plays a study of made-up records. It returns the distance of the posterior from the
+// settle runs a study on made-up records. It returns the distance of the posterior from the
 // pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
@@ -144,8 +144,8 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// The test checks that natural-gradient steps also converge to pooled variational inference for
-// a diagonal q and for the sequential schedule. This is slower.
+// The test checks the slower cases: natural-gradient steps also converge to pooled variational
+// inference for a diagonal q and for the sequential schedule.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -163,9 +163,9 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// Three clients have records sorted by the outcome, so that each client has few of its values.
-// The test compares the posterior with the pooled fit. The partitions that a study can declare
-// are even for three clients.
+// The test compares the posterior with the pooled fit for three clients with records sorted by
+// the outcome, so that the outcomes of each client span a narrow range. The records are passed
+// directly because no partition of a study does this for three clients.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c, err := newCast(st, "", "", 3)
@@ -213,8 +213,8 @@ func TestThreeSortedClients(t *testing.T) {
 	}
 }
 
-// The test checks that one Newton step in each round converges to the pooled mode and its
-// curvature.
+// The test checks that one Newton step per round converges to the mode and curvature of the
+// pooled posterior.
 func TestLaplaceIsPooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -272,7 +272,8 @@ func TestRegressionsCover(t *testing.T) {
 	}
 }
 
-// reference returns the moments of the pooled fit of made-up records, and the truth.
+// reference returns the mean and covariance of the pooled fit of made-up records, and the true
+// coefficients.
 func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: seed})
@@ -289,7 +290,7 @@ func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov 
 }
 
 // The test checks that a hierarchical model and a mixture converge to the pooled fit, which must
-// be near the truth.
+// be near the true parameters.
 func TestLatentStructure(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: minutes")
@@ -309,9 +310,9 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// The test compares Adult without privacy, pooled and over ten clients, with the figures of the
-// experiment notes. They are about .8457 and −.3265 with public bounds, and .8517 with the
-// papers' moments.
+// The test compares accuracy and log likelihood on the Adult data, without privacy, for pooled
+// records and for ten clients, with the figures of the experiment notes. They are about .8457
+// and −.3265 with public bounds, and .8517 with the papers' moments.
 func TestAdult(t *testing.T) {
 	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
 	cases := map[string]struct {
@@ -363,13 +364,13 @@ func TestAbaloneMature(t *testing.T) {
 	if gap := largestGap(result); gap > 1e-6 {
 		t.Errorf("federated and pooled posterior differ by %.2g", gap)
 	}
-	if *result.Test.Accuracy < .74 { // about .758 in the mean over splits
+	if *result.Test.Accuracy < .74 { // the mean over splits is about .758
 		t.Errorf("accuracy %.4f", *result.Test.Accuracy)
 	}
 }
 
-// The gate for linear regression also protects a whole client in logistic regression. The test
-// checks that with many clients the noisy federation comes near the fit without privacy.
+// The test protects whole clients in a logistic regression. With many clients the noisy
+// posterior must be near the posterior without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -397,8 +398,8 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	}
 }
 
-// The test checks that a network learns the exclusive or of two signs, which is impossible for a
-// linear predictor.
+// The test checks that a neural network learns the exclusive or of the signs of two columns,
+// which no linear predictor can learn.
 func TestNetworkLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -410,7 +411,8 @@ func TestNetworkLearns(t *testing.T) {
 	}
 }
 
-// The test checks that solvers with random draws give the same bits with any number of workers.
+// The test checks that solvers with random draws give the same bits with any number of
+// goroutines.
 func TestWorkersChangeNoDraw(t *testing.T) {
 	var first []float64
 	for _, workers := range []int{1, 3} {

@@ -22,7 +22,7 @@ type Result struct {
 	Clients int    `json:"clients"`
 	Records int    `json:"records"` // number of records of all clients
 
-	Rounds   int `json:"rounds"`   // number of synchronous rounds, or of passes over all clients
+	Rounds   int `json:"rounds"`   // number of synchronous rounds, or of passes in which every client answers once
 	Outcomes int `json:"outcomes"` // number of outcomes; a pass has one for each client
 	Accepted int `json:"accepted"` // number of outcomes that moved λ
 	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
@@ -34,28 +34,28 @@ type Result struct {
 	Posterior  []Marginal `json:"posterior"`  // marginals of q
 	NonPrivate []Marginal `json:"nonprivate"` // posterior of the pooled records
 
-	// Reference describes in words how the pooled records were fitted.
+	// Reference describes in words how the posterior of the pooled records was computed.
 	Reference string `json:"reference"`
 
 	// KL is the KL divergence of q from the posterior of the pooled records without privacy, in
 	// nats.
 	KL float64 `json:"kl_to_nonprivate"`
 
-	// Test measures how well q predicts held-out records, and NonPrivateTest how well the fit of
-	// the pooled records does. Both are nil if no records were held out.
+	// Test measures how well q predicts held-out records, and NonPrivateTest how well the pooled
+	// fit predicts them. Both are nil if there are no held-out records.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
 
-	// Scale is the scale of the columns that the study standardises.
+	// Scale contains the mean and sd of each column that the study standardises.
 	Scale []scale.Column `json:"scale,omitempty"`
 
 	// Notes are warnings that must be shown wherever the posterior is shown.
 	Notes []string `json:"notes,omitempty"`
 
-	// ComputedOn names the devices that computed the private gradient steps. It is empty for the
-	// processor. The same seed gives other noise on devices than on the processor.
+	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
+	// CPU. The same seed gives other noise on devices than on the CPU.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
@@ -87,17 +87,17 @@ func (r *Result) Shown() []Marginal {
 	return r.Posterior
 }
 
-// Privacy is the cost of one client's releases.
+// Privacy is the privacy cost of one client's releases.
 type Privacy struct {
 	Unit     study.Unit `json:"unit"`
-	*Promise            // nil if the study has no privacy, because no number then bounds the loss
+	*Promise            // nil if the study has no privacy
 }
 
-// A Promise is the cost of one client's releases in a study with privacy. Every cost except Claimed
-// and True is a proven bound.
+// A Promise is the privacy cost of one client's releases in a study with privacy. Every cost
+// except Claimed and True is a proven bound.
 type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
-	Epsilon         float64              `json:"epsilon"` // ε against the study's own observer
+	Epsilon         float64              `json:"epsilon"` // ε for the observer that the study names
 	Delta           float64              `json:"delta"`
 	Mu              float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases together do not satisfy it
 	NoiseMultiplier float64              `json:"noise_multiplier"`
@@ -107,16 +107,16 @@ type Promise struct {
 	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are scores and curvatures at published points
 	Gradients       bool                 `json:"gradients,omitempty"`      // whether the releases are sums of gradients
 	Sites           bool                 `json:"sites,omitempty"`          // whether the releases are sums of sites
-	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature with separate noise
-	Parts           int                  `json:"parts,omitempty"`          // number of parts of a client's records
-	Statistics      int                  `json:"statistics,omitempty"`     // number of releases that are statistics for the start
-	ScaleReleases   int                  `json:"scale_releases,omitempty"` // number of earlier releases that find the scale; included in every cost
-	Selection       *Selection           `json:"selection,omitempty"`      // choice of the settings by the records; included in every cost
+	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature, each with its own noise
+	Parts           int                  `json:"parts,omitempty"`          // number of parts into which each client divides its records
+	Statistics      int                  `json:"statistics,omitempty"`     // number of releases of noisy statistics before the first step
+	ScaleReleases   int                  `json:"scale_releases,omitempty"` // number of releases in the scale phase; every cost includes them
+	Selection       *Selection           `json:"selection,omitempty"`      // choice of the settings by the private records; every cost includes it
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
 	// Sound is false if the claimed cost does not cover the releases, as for published factors
-	// where only sums are opened. Published names the part of the study that follows a
+	// if the coordinator opens only sums. Published names the part of the study that follows a
 	// publication. In such a study Claimed, True and Proven are different costs to an outsider.
 	// In other studies they are equal.
 	Sound     bool    `json:"sound"`
@@ -129,21 +129,21 @@ type Promise struct {
 // Selection describes a choice of settings by the private records.
 type Selection struct {
 	Candidates []string  `json:"candidates"` // descriptions of the candidates' settings
-	Chosen     int       `json:"chosen"`     // index of the chosen candidate
+	Chosen     int       `json:"chosen"`     // index of the chosen element of Candidates
 	Score      string    `json:"score"`
-	Totals     []float64 `json:"scores"`     // released noisy sums over records set aside, minus the mean of all candidates
+	Totals     []float64 `json:"scores"`     // noisy sum of the scores of each candidate, minus the mean over candidates
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	Releases   int       `json:"releases"` // number of a client's releases in all runs, without the scores
+	Releases   int       `json:"releases"` // number of a client's releases in the runs of all candidates; excludes the scores
 }
 
-// Outside is the cost to an outsider under the study's own adjacency.
+// Outside is the cost of a client's releases to an outsider, under the study's own adjacency.
 type Outside struct {
 	Epsilon float64 `json:"epsilon"`
 	Mu      float64 `json:"mu,omitempty"`
 }
 
-// Spent is the cost to one observer under one adjacency.
+// Spent is the cost of a client's releases to one observer, under one adjacency.
 type Spent struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
@@ -153,7 +153,7 @@ type Spent struct {
 }
 
 // marginals returns the marginal distribution of each parameter on its own scale. A parameter
-// whose coordinate is its logarithm has a log-normal distribution.
+// that is fitted on the log scale has a log-normal distribution.
 func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	natural := units.Marginals(mean, cov)
@@ -164,7 +164,8 @@ func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric)
 	return out
 }
 
-// marginal returns the marginal distribution of a parameter whose coordinate is N(m, sd²).
+// marginal returns the marginal distribution of a parameter that is N(m, sd²) on the model's
+// scale.
 func marginal(p fit.Parameter, m, sd float64) Marginal {
 	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - fit.Normal95*sd), Upper: p.Back(m + fit.Normal95*sd)}
 	if p.Log {
@@ -253,8 +254,8 @@ func (f *Federation) privacy() (Privacy, error) {
 	return Privacy{unit, promise}, err
 }
 
-// NewPromise returns the cost of the given number of releases of a client. The study must have
-// privacy.
+// NewPromise returns the privacy cost of the given number of releases of a client. The study
+// must have privacy.
 func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	target := p.Study().Privacy
 	costs, err := p.Costs(releases)

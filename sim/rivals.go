@@ -7,12 +7,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals compares runs of a study with different settings on the same records. Each client sets
-// some records aside, and the runs are compared on these records.
+// Rivals prepares runs of a study with different settings on the same records. Each client sets
+// some records aside, on which the runs are compared.
 type Rivals struct {
-	// Aside holds the records set aside by each client. A separate random draw decides for each
-	// record, independently of its content, so adding or removing a record does not affect any
-	// other record.
+	// Aside holds the records that each client has set aside. An independent random draw decides
+	// for each record, so adding or removing a record does not affect any other record.
 	Aside []*shard.Records
 
 	cast    *cast
@@ -43,17 +42,17 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride is the distance between the seeds of trials. It keeps them apart from each other
-// and from the seeds that a user would choose.
+// trialStride is the distance between the seeds of two trials. It is so large that these seeds
+// differ from the seeds that a user would choose.
 const trialStride = 1 << 40
 
-// NewPlay sets up the run of a trial. Each trial has its own noise. A second run of the same
-// trial is identical to the first.
+// NewPlay sets up a run of the study st, which differs from the original study in its settings.
+// Each trial number has its own noise. Two runs of the same trial are identical.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }
 
-// ScoreNoise returns the stream of the noise for a client's scores.
+// ScoreNoise returns the stream of random numbers for the noise of a client's scores.
 func (r *Rivals) ScoreNoise(client int) *dpmech.Stream {
 	return seeded.Stream(r.options.Seed, purposeScore, uint64(client))
 }

@@ -26,7 +26,7 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 		return first(r.cast.holders[0].Records), first(r.Aside[0])
 	}
 	kept, aside := sides(400)
-	if len(kept)+len(aside) != 400 || len(aside) < 80 || len(aside) > 160 { // within 4.4 standard deviations
+	if len(kept)+len(aside) != 400 || len(aside) < 80 || len(aside) > 160 { // within 4.4 standard deviations of the mean 120
 		t.Fatalf("%d kept, %d aside", len(kept), len(aside))
 	}
 	for _, records := range []int{401, 440} {

@@ -33,9 +33,9 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !doc.Root().Has("study") {
-			continue // this sweep runs studies that the test also reads directly
+			continue // a sweep over studies that this test reads directly
 		}
-		// With a given noise multiplier the slow calibration of the noise is not needed.
+		// The noise multiplier is given, because its calibration is slow.
 		st, err := study.Parse(path, source, givenNoise(doc.Root())...)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 	}
 }
 
-// increments returns the composition of all charges of a client in a study.
+// increments returns the composition of all charges of a client in a study, release by release.
 func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	for _, s := range p.Before() {
@@ -107,8 +107,8 @@ func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacenc
 	return sum, nil
 }
 
-// compareEvents compares two costs by a Rényi divergence. It is additive, fast to compute, and
-// different for any two different costs in this test.
+// compareEvents compares two events by their Rényi divergence of order 6. It is additive, fast
+// to compute, and different for any two different events in this test.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -125,8 +125,8 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged compares the charges of a client in a run with the study's statement, both as a
-// divergence and as the ε that a data holder reads.
+// charged compares the sum of a client's charges in a run with the cost of the whole study, both
+// as a Rényi divergence and as ε.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()
@@ -174,8 +174,8 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// The test checks that every cost in a client's review equals the cost of the protocol on the
-// public scale.
+// The test checks that every cost in the review that a client sees equals the cost of the study
+// on its public bounds.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

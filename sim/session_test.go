@@ -14,7 +14,7 @@ import (
 )
 
 // A byteHouse runs a study with the state machines of package session, which exchange only
-// bytes. At random it saves and restores a machine, or delays a client's answer.
+// bytes. It saves and restores machines, and delays clients' answers, at random.
 type byteHouse struct {
 	t       *testing.T
 	study   *study.Study
@@ -26,12 +26,12 @@ type byteHouse struct {
 	server *session.Server
 	sites  []*session.Site
 	said   []session.Entry
-	asked  []int // number of plans for each client
+	asked  []int // number of plans that each client has received
 	mail   [][]byte
-	spent  []session.Spent // cost of each answer of client 0
+	spent  []session.Spent // privacy cost of each answer of client 0
 }
 
-// rare determines how often a machine is restored. After each event the probability is 1/rare.
+// rare sets how often a machine is restored: with probability 1/rare after each event.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {
@@ -56,7 +56,7 @@ func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) 
 	return h
 }
 
-// say delivers an entry to all clients.
+// say delivers a transcript entry to all clients.
 func (h *byteHouse) say(e session.Entry) {
 	h.t.Helper()
 	e.Body = slices.Clone(e.Body)
@@ -127,7 +127,7 @@ func (h *byteHouse) answer(m int) {
 	h.restoreSite(m)
 }
 
-// play runs the study to its end. Answers arrive in the order of the federation's post.
+// play runs the study to its end. Answers arrive in the same order as in a [Federation].
 func (h *byteHouse) play() {
 	h.t.Helper()
 	inTurn, clock := new(queue), newPost(h.study.Inference.Schedule, h.seed, len(h.sites))
@@ -185,7 +185,8 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same runs a study with a Federation and with a byteHouse, and compares all entries.
+// same runs a study with a Federation and with a byteHouse, and checks that their transcripts
+// are equal.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
@@ -230,7 +231,7 @@ func same(t *testing.T, st *study.Study, path string) {
 	h.charged(f.Protocol)
 }
 
-// sameResult compares the posterior of every machine with the posterior of the federation.
+// sameResult checks that every machine has the same posterior as the federation.
 func (h *byteHouse) sameResult(f *Federation) {
 	h.t.Helper()
 	r, err := h.server.Result()
@@ -268,7 +269,7 @@ func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
-	// With a given noise multiplier, restored machines need not calibrate the noise again.
+	// A restored machine need not calibrate the noise again if the multiplier is given.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}

@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Standardisation is the result of the scale phase. This phase finds the scale of a study's
-// columns before the first round.
+// A Standardisation is the result of the scale phase, which estimates the mean and sd of a
+// study's columns before the first round.
 type Standardisation struct {
 	Outcomes []*scale.Outcome
 	Columns  []scale.Column
-	Beyond   map[string]int // number of values outside the scale, by column
+	Beyond   map[string]int // number of values outside the estimated scale, by column
 }
 
-// standardise runs the scale phase, and returns the study on the scale that the phase finds. If
-// the study requests no standardisation, it returns the study unchanged.
+// standardise runs the scale phase, and returns the study with the estimated scale of its
+// columns. If the study requests no standardisation, it returns the study unchanged.
 func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
@@ -83,7 +83,7 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 	return outcome, nil
 }
 
-// scaleNotes returns notes about the scale of the columns, for readers of the posterior.
+// scaleNotes returns notes for readers of the posterior about columns whose scale is uncertain.
 func scaleNotes(columns []scale.Column) []string {
 	texts := map[scale.Finding]string{
 		scale.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",

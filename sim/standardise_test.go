@@ -45,10 +45,10 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The test compares the scale that a study finds with the records within the bounds of the last
-// pass, up to the noise of that pass. For twelve numbers the bound is 6 sds, which a correct
-// program exceeds with probability 2·10⁻⁸ at a random seed. Every view must include the cost of
-// the scale, and the result must state the scale and the cost.
+// The test compares the scale that a study estimates with the moments of the records, clamped to
+// the bounds of the last pass. The differences must be within the noise of that pass. For twelve
+// numbers the bound is 6 sds, which a correct program exceeds with probability 2·10⁻⁸ at a
+// random seed. The cost to every observer must include the scale phase.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -68,7 +68,7 @@ func TestStandardisedRun(t *testing.T) {
 		for k, s := range r.Scale {
 			checkFound(t, play.Federation.Protocol, s, bounds[k], columnOf(st, holders, k))
 		}
-		// The test checks that each pass and each client has its own noise.
+		// Each pass and each client must have its own noise.
 		first, second := play.Federation.Scale.Outcomes[0].Sum, play.Federation.Scale.Outcomes[1].Sum
 		for i, n := range first {
 			if n == second[i] || i > 0 && n == first[i-1] {
@@ -78,8 +78,8 @@ func TestStandardisedRun(t *testing.T) {
 		if len(r.Privacy.Views) != c.views || r.Privacy.ScaleReleases != 3 || r.Privacy.Epsilon > st.Privacy.Epsilon {
 			t.Errorf("%v: privacy %+v", c.settings, r.Privacy)
 		}
-		// The cost μ² of the rounds alone must be less than the cost of every view by the cost
-		// of the passes.
+		// The cost to every observer, in μ², must be the sum of the costs of the rounds and of
+		// the passes.
 		p := play.Federation.Protocol
 		for _, v := range r.Privacy.Views {
 			for _, view := range p.Views() {
@@ -102,8 +102,8 @@ func TestStandardisedRun(t *testing.T) {
 	}
 }
 
-// lastPass repeats the passes of a standardisation. It returns the bounds of the last pass and
-// the partition of the records.
+// lastPass repeats the passes of a standardisation. It returns the bounds of the columns in the
+// last pass, and the clients with their records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
 	c, err := newCast(st, path, "", st.Simulation.Seed)
@@ -150,9 +150,9 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	return values
 }
 
-// checkFound compares the found mean and sd of a column with those of its values. The values are
-// clamped to the bounds of the last pass and mapped to [-1, 1]. If the records are protected,
-// the moments are over all records, and otherwise they are means over clients.
+// checkFound compares the estimated mean and sd of a column with those of its values. The values
+// are clamped to the bounds of the last pass and mapped to [-1, 1]. If the privacy unit is the
+// record, the moments are over all records, and otherwise they are means over clients.
 func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2
@@ -170,7 +170,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	m := p.Before()[0].Mechanism(p.Before()[0].Passes())
 	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(float64(len(values))) / count
 	z := (found.Mean - middle) / half
-	// The number of records is noisy too, and mean and mean square are divided by it.
+	// The estimates are divided by the number of records, which is noisy too.
 	sd := noise * math.Sqrt(1+max(mean*mean, square*square))
 	if math.Abs(z-mean) > 6*sd || found.SD > 0 && math.Abs(z*z+found.SD*found.SD/(half*half)-square) > 6*sd {
 		t.Errorf("found %+v between %+v: mean and mean square %g and %g on that scale are those of the records, %g and %g, but for noise of sd %g",
@@ -181,8 +181,8 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	}
 }
 
-// The test checks that without privacy the scale is exact and costs nothing, with any number of
-// workers.
+// The test checks that without privacy the estimated scale is exact and costs nothing, with any
+// number of goroutines.
 func TestStandardisedWithoutPrivacy(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 3} {
@@ -200,14 +200,14 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 			t.Error("three workers give another result than one")
 		}
 		first = bits
-		if play.Report.Beyond["bilirubin"] > 40 { // out of 40,000, at a distance of four sds
+		if play.Report.Beyond["bilirubin"] > 40 { // about 40,000 values; few are more than four sds from the mean
 			t.Errorf("%v values lie beyond mean ± 4 sd", play.Report.Beyond)
 		}
 	}
 }
 
-// The test checks that a note names the column and a remedy if noise hides the scale of a
-// column.
+// The test checks that a note names the column and a remedy if the noise is too large to
+// estimate the scale of a column.
 func TestScaleNotes(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml", "standardise.budget_share=0.00001", "simulation.synthetic.records_per_client=50")
 	r := run(t, newPlay(t, st, path, 1))
@@ -216,8 +216,8 @@ func TestScaleNotes(t *testing.T) {
 	}
 }
 
-// The test checks that a plan uses the public bounds until the scale is known, and that it has
-// the noise and the cost of the run.
+// The test checks that the plan of a study with a standardisation uses the public bounds, and
+// states the noise and the cost of the later run.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Whole clients release natural-gradient steps through the gate. The test checks that they
-// converge at a large ε to the pooled fit without privacy, and that they cost as much as the
-// formula gives.
+// The test protects whole clients that release natural-gradient steps. At a large ε the
+// posterior must be near the pooled fit without privacy, and the cost must equal its closed
+// formula.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)
@@ -46,8 +46,9 @@ func TestClientsByNaturalGradient(t *testing.T) {
 	}
 }
 
-// The test opens only sums of the gradients of two hundred clients. The result must be near the
-// fit of all records without privacy. The bounds are about twice the gaps seen over seeds.
+// The test runs a study of two hundred clients in which the coordinator opens only sums of
+// gradients. The result must be near the fit of all records without privacy. The bounds are
+// about twice the gaps seen over several seeds.
 func TestSummedAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -65,7 +66,8 @@ func TestSummedAdult(t *testing.T) {
 	}
 }
 
-// BenchmarkSummedAdult measures a hundred sums over Adult, for several numbers of clients.
+// BenchmarkSummedAdult measures a hundred rounds over the Adult data, for several numbers of
+// clients. In each round the coordinator opens a sum of gradients.
 func BenchmarkSummedAdult(b *testing.B) {
 	for _, clients := range []int{1, 200} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {

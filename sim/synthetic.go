@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise draws records from the model. θ is the study's truth, and parameters that the truth
-// omits are drawn from the prior. Regressors are drawn as the study declares them, and outcomes
-// from the likelihood.
+// synthesise generates clients' records from the model. The true coefficients come from the
+// study, or from the prior if the study does not give them. Regressors are drawn as the study
+// declares them, and outcomes from the likelihood.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
@@ -47,14 +47,15 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	return drawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// drawTruth returns θ. Parameters that the study does not give are drawn from the prior.
+// drawTruth returns the true coefficients. Those that the study does not give are drawn from the
+// prior.
 func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth
 	used := 0
 	var truth []float64
 	for _, p := range m.Parameters.All() {
-		// A draw is made for every parameter, even if the study gives its value. A given value
-		// thus does not change the draws of other parameters.
+		// A number is drawn for every coefficient, even if the study gives its value. Giving a
+		// value thus does not change the draws of other coefficients.
 		theta := p.Prior.Mean + p.Prior.SD*r.NormFloat64()
 		if value, ok := given[p.Name]; ok {
 			theta = value
@@ -109,7 +110,7 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 }
 
 // drawValue draws a value of a column from a uniform distribution, or from a normal distribution
-// if the study declares one. A normal value is drawn again until it is within the bounds.
+// if the study declares one. It repeats a normal draw until the value is within the bounds.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if c.Type != study.Numeric {
 		return float64(r.IntN(len(c.Levels)))
@@ -118,8 +119,8 @@ func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// The loop is bounded, because the distribution may have hardly any mass within the bounds.
-	// After the last try the value is the nearest bound.
+	// The number of tries is bounded, because the distribution may have hardly any mass within
+	// the bounds. After the last try the value is the nearest bound.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

@@ -9,9 +9,9 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// Many studies charge the remaining budget of a data set concurrently. The test checks that the
-// store accepts exactly the charges that fit into the budget, refuses all others with the same
-// error, and gives the same result after a restart.
+// Many studies charge the last part of a budget concurrently. The test checks that the store
+// accepts only charges that fit into the budget, refuses all others with the same error, and has
+// the same state after a restart.
 //
 //abuse:case A23 the charges that fit are accepted, all others get the same refusal
 func TestTheLastOfABudget(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Account is the state of a data set's budget, for display.
+// An Account describes a data set's budget, for display.
 type Account struct {
 	Dataset string    `json:"dataset"`
 	Budget  Budget    `json:"budget"`
@@ -19,13 +19,13 @@ type Account struct {
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon is the ε that the releases so far would have if they had been planned in advance.
-	// It is a point estimate at the budget's δ. Only the whole budget is guaranteed.
+	// Epsilon is the ε of all releases so far, computed as if they had been planned in advance.
+	// It is an estimate at the budget's δ. Only the whole budget is guaranteed.
 	Epsilon float64      `json:"epsilon_so_far"`
 	Studies []StudySpent `json:"studies"`
 }
 
-// StudySpent is the part of a budget that one study spent.
+// A StudySpent states how much of a budget one study has spent.
 type StudySpent struct {
 	Study   Hash      `json:"study"`
 	Answers int       `json:"answers"`
@@ -78,18 +78,18 @@ func (a *account) summary(dataset string) Account {
 	return out
 }
 
-// A Quote is the cost of a release before it is charged.
+// A Quote states the cost of a release before it is charged.
 type Quote struct {
 	Unit  string  `json:"counted_in"`
 	Cost  float64 `json:"cost"`
 	Left  float64 `json:"left"`  // remaining budget before the release
 	Total float64 `json:"total"` // whole budget
-	// The next two fields are the estimate [Account].Epsilon before and after the release.
+	// EpsilonBefore and EpsilonAfter are [Account].Epsilon before and after the release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
-// Quote returns the cost of a release on a data set, and charges nothing. It returns the same
+// Quote returns the cost of a release on a data set without charging it. It returns the same
 // *accountant.BudgetError as a charge would. The release must fit into the budget and into the
 // given promise, which may be stricter than the promise of the budget.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
@@ -111,7 +111,7 @@ func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Ev
 	return quote(strict, e)
 }
 
-// Quote returns the cost that a release would have for an unspent budget.
+// Quote returns the cost of a release for a budget from which nothing was spent.
 func (b Budget) Quote(e accountant.Event) (Quote, error) {
 	f, err := b.NewFilter()
 	if err != nil {
@@ -138,10 +138,9 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 	return s.chain.head()
 }
 
-// Contains reports whether the chain has an entry with this number and hash. It also returns
-// true if both are zero. Every answer that a client sends names a ledger entry. If the chain
-// lacks an entry that an earlier answer named, the ledger was restored from a backup, or another
-// copy of the ledger is in use.
+// Contains reports whether the ledger has an entry with this number and hash, or both are zero.
+// Every answer that a client sends names a ledger entry. If the ledger lacks an entry that an
+// earlier answer named, it was restored from a backup, or another copy of it is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +159,8 @@ func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	return sequence, ok
 }
 
-// ChargedTo returns the data set to which a file of records was first charged, and reports whether
-// the file was charged at all. A file must not be charged to two budgets.
+// ChargedTo returns the data set to which a file of records was first charged, and reports
+// whether the file was ever charged. A file must not be charged to two budgets.
 func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

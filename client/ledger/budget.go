@@ -7,10 +7,10 @@ import (
 	"fedpvi/accountant"
 )
 
-// Kinds of filters.
+// Kinds of filters, which decide whether a release fits into a budget.
 const (
-	Gaussian = "gaussian" // exact for Gaussian releases, and refuses all others
-	Renyi    = "renyi"    // admits all releases, and adds Rényi divergences of one fixed order
+	Gaussian = "gaussian" // exact for Gaussian releases; refuses all other releases
+	Renyi    = "renyi"    // adds Rényi divergences of one fixed order; accepts every kind of release
 )
 
 // Privacy units.
@@ -19,7 +19,7 @@ const (
 	Client = "client" // the whole data set
 )
 
-// A Budget is a privacy promise for a data set. It never changes.
+// A Budget is a limit (ε, δ) on the privacy loss of a data set. It never changes.
 type Budget struct {
 	Unit      string               `json:"unit"` // Record or Client
 	Adjacency accountant.Adjacency `json:"adjacency"`
@@ -29,9 +29,9 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // order of a Rényi filter; 0 for other filters
 }
 
-// NewBudget chooses the filter for a promise. The filter is Gaussian if every planned release is
-// Gaussian. Later studies on the data set must then be Gaussian too. Otherwise the filter is a
-// Rényi filter of the order 1 + 2·log(1/δ)/ε.
+// NewBudget returns a budget with the given limit. Its filter is Gaussian if every planned
+// release is Gaussian. Later studies on the data set must then be Gaussian too. Otherwise the
+// filter is a Rényi filter of the order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -45,8 +45,8 @@ func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Ta
 	return b, err
 }
 
-// AtOrder returns the budget with a Rényi filter of the given order. With order 0 it uses the
-// order 1 + 2·log(1/δ)/ε.
+// AtOrder returns a copy of the budget with a Rényi filter of the given order. Order 0 stands
+// for 1 + 2·log(1/δ)/ε.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon
@@ -55,12 +55,12 @@ func (b Budget) AtOrder(order float64) Budget {
 	return b
 }
 
-// Target returns the ε and δ of the promise.
+// Target returns the ε and δ of the budget.
 func (b Budget) Target() accountant.Target {
 	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }
 
-// NewFilter returns an unspent filter for the promise.
+// NewFilter returns a filter for the budget from which nothing was spent.
 func (b Budget) NewFilter() (*accountant.Filter, error) {
 	if b.Unit != Record && b.Unit != Client {
 		return nil, fmt.Errorf("unknown privacy unit %q: use %q or %q", b.Unit, Record, Client)

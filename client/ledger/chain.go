@@ -12,9 +12,9 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Fault is an error in an entry of a chain.
+// A Fault describes an invalid entry of a ledger.
 type Fault struct {
-	Sequence uint64 // number of the entry by its position; 0 for the whole chain
+	Sequence uint64 // position of the entry, from 1; 0 for the whole ledger
 	Problem  string
 }
 
@@ -26,16 +26,16 @@ func (f *Fault) Error() string {
 }
 
 // roundOff is the maximum accepted relative difference between a recorded cost and the
-// recomputed cost. Other machines and versions may round products and sums differently.
+// recomputed cost. Different machines and versions may round products and sums differently.
 const roundOff = 0x1p-40
 
-// A chain is the state of the ledger after its first entries were read.
+// A chain is the state of the ledger in memory, after some or all entries were read.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
 	accounts map[string]*account
 	answered map[answer]uint64 // number of the entry that charges the answer
-	names    map[Hash]string   // data set to which a file of records was first charged, by hash of the file
+	names    map[Hash]string   // data set to which each file of records was first charged, by hash of the file
 }
 
 // An answer identifies the answer to one plan of one study.
@@ -118,7 +118,8 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open checks an entry that creates a budget. It returns a function that applies the entry.
+// open checks an entry that creates a budget. It returns a function that applies the entry to
+// the chain.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
 		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
@@ -131,8 +132,8 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost in a charge is right and fits into the budget. It returns a
-// function that applies the charge.
+// charge checks that the cost in an entry is right and fits into the budget. It returns a
+// function that applies the entry to the chain.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
@@ -187,7 +188,7 @@ func (a *account) price(e accountant.Event) (price, error) {
 	return price{cost, after}, err
 }
 
-// agrees returns an error if the costs recorded in a charge differ from the computed ones.
+// agrees returns an error if the costs recorded in a charge differ from the computed costs.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -204,8 +205,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter for a stricter promise that contains the account's charges so far. It
-// returns an error if these charges exceed the stricter promise.
+// under returns a filter for a stricter limit that already contains the account's charges. It
+// returns an error if these charges exceed the stricter limit.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -13,17 +13,18 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change describes an update of a study's state, which one transaction writes.
+// A Change describes an update of a study's state in one transaction.
 type Change struct {
 	Study Hash
-	// Parts maps names to parts of the state. They are encrypted at rest. A nil part is removed.
+	// Parts maps the names of values to their new contents, which are encrypted on disk. A nil
+	// content removes the value.
 	Parts map[string][]byte
-	// Settled is the number of a plan whose outcome is known, or 0. The answer to this plan is
-	// removed from the outbox, because it need not be sent again.
+	// Settled is the number of a plan whose outcome is known, or 0. The stored answer to this
+	// plan is removed, because it need not be sent again.
 	Settled uint64
 }
 
-// A Release describes an answer that is to be charged.
+// A Release describes an answer and the event to charge for it.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -35,7 +36,7 @@ type Release struct {
 	Event    accountant.Event
 }
 
-// Save writes a change in a transaction of its own.
+// Save writes a change in its own transaction, without a charge.
 func (s *Store) Save(c Change) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *Store) Save(c Change) error {
 	})
 }
 
-// AddBudget creates the budget of a data set.
+// AddBudget adds an entry that creates the budget of a data set.
 func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	return s.update("budget", func(tx *bbolt.Tx) (func(), error) {
 		e := s.next(dataset, now)
@@ -55,8 +56,8 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges an answer that could not be computed after its noise was drawn. It stores no
-// message, and the plan counts as answered.
+// Lose charges an answer that could not be computed after its noise was drawn. No message is
+// stored, and the plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
@@ -65,9 +66,9 @@ func (s *Store) Lose(c Change, r Release, now time.Time) error {
 // message become durable together or not at all. Charge returns an [*accountant.BudgetError] if
 // the release does not fit into the budget, and a [*Refused] for a second answer to a plan.
 //
-// Charge calls wrap with the number and hash of the charge's entry. The message that wrap
-// returns must name that entry in its envelope. If the commit fails, the store accepts no
-// further changes, because only reopening the store shows whether the transaction happened.
+// Charge calls wrap with the number and hash of the new entry. The message that wrap returns
+// must name this entry in its envelope. If the commit fails, the store accepts no further
+// changes, because only reopening the store shows whether the transaction was written.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -82,8 +83,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay makes a charge and a change durable in one transaction. The function send saves the
-// message and returns the hash of its envelope.
+// pay writes a charge and a change in one transaction. The function send saves the message and
+// returns the hash of its envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -136,7 +137,7 @@ type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns an entry with the next number and the hash of the last entry. It sets the fields
+// next returns an entry with the next number, the hash of the last entry, and the other fields
 // that budgets and charges have in common.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
@@ -146,9 +147,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks it by the rules for reading a chain, and appends it to the chain on
-// disk. The function envelope returns the hash of the envelope that the entry pays for. The
-// returned function keep applies the entry to the state in memory.
+// put signs an entry, checks it like a reader would, and appends it to the ledger on disk. The
+// function envelope returns the hash of the message that the entry pays for. The returned
+// function keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	_, head, err := e.encode()
 	if err != nil {

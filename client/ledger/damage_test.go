@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// exported charges two answers and returns the lines of the exported ledger.
+// exported charges two answers and returns the lines of the ledger's export.
 func exported(t testing.TB, s *ledger.Store) [][]byte {
 	t.Helper()
 	for ask := uint64(1); ask <= 2; ask++ {
@@ -39,8 +39,8 @@ func TestAnExportIsVerified(t *testing.T) {
 	}
 }
 
-// The test changes bits of an export, and removes, adds and moves lines. It checks that Verify
-// refuses each changed export. Every third byte is tried.
+// The test changes bits of an export, and removes, adds and moves lines. It tries every third
+// byte. Verify must refuse each changed export.
 //
 //abuse:case A15 no bit, line or order of an export can be changed
 func TestChangedExportIsRefused(t *testing.T) {
@@ -75,8 +75,8 @@ func TestChangedExportIsRefused(t *testing.T) {
 	}
 }
 
-// The test forges a ledger whose data holder signs false costs. It checks that Verify recomputes
-// the costs and refuses the ledger.
+// The test forges an export that the data holder has signed with false costs. Verify must
+// recompute the costs and refuse the export.
 //
 //abuse:case A15 costs that differ from the costs of their events are refused
 func TestForgedLedgerIsRefused(t *testing.T) {
@@ -155,14 +155,14 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// exchange replaces the identity in dir by another one.
+// exchange replaces the data holder's identity in dir by another one.
 func exchange(t *testing.T, dir string) error {
 	s := newStore(t)
 	check(t, s.Close())
 	return os.Rename(filepath.Join(s.Dir(), ledger.IdentityFile), filepath.Join(dir, ledger.IdentityFile))
 }
 
-// The test changes numbers and names in a chain on disk, and checks that Open refuses the file.
+// The test changes numbers and names in the entries on disk. Open must refuse each changed file.
 //
 //abuse:case A15 every byte of the chain is checked at start
 func TestChangedFileIsNotOpened(t *testing.T) {
@@ -189,7 +189,7 @@ func TestChangedFileIsNotOpened(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
-// The test lets other users read the directory, the file or a key, and checks that Open refuses
+// The test makes the directory, the file or a key readable for other users. Open must refuse
 // each.
 //
 //abuse:case P06 files and directories open to others are refused

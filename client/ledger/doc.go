@@ -1,10 +1,10 @@
 // Package ledger records the privacy that a data holder has spent, in one file that survives
 // crashes.
 //
-// Every data set has a budget. The budget is a promise (ε, δ) for a privacy unit under an
-// adjacency. It never changes, and a filter of package accountant enforces it. The data holder
-// names the data set. A file of records that is exported again with another row therefore has
-// the same budget. Every charge names the file that was used.
+// Every data set has a budget, which is a limit (ε, δ) for a privacy unit under an adjacency. It
+// never changes, and a filter of package accountant enforces it. The data holder names the data
+// set. A file of records that is exported again with another row therefore has the same budget.
+// Every charge names the file that was used.
 //
 // A [Store] keeps budgets and charges as a chain of entries. Each entry contains the hash of the
 // previous entry, and the data holder signs each entry. One transaction writes a charge, the
@@ -13,8 +13,7 @@
 // transaction or no part of it, and the client sends the same bytes again. No charge is ever
 // removed.
 //
-// Open and every other reader of a chain recompute each cost from the event in the charge, and
-// refuse a chain whose recorded costs differ. A store that was restored from a backup passes
-// this check. Only a party that has seen a later entry can detect the backup. See
-// [Store.Contains].
+// Every reader of a ledger recomputes each cost from the event in the charge, and refuses a
+// ledger whose recorded costs differ. A ledger that was restored from a backup passes this
+// check. Only a party that has seen a later entry can detect the backup. See [Store.Contains].
 package ledger

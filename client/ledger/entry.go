@@ -11,19 +11,19 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Version is the version of the entry format.
+// Version is the version of the format of entries.
 const Version = 1
 
-// Domain is the signature domain of entries.
+// Domain is the domain in which the data holder signs entries.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the maximum length of a line of a chain in bytes. The largest event fits into it in
-// base64, together with the other fields.
+// maxLine is the maximum length in bytes of an entry's line. The largest event in base64 and the
+// other fields fit into it.
 const maxLine = 128 << 10
 
-// An Entry is one step of a chain, either a new budget or a charge. Each entry has exactly one
-// encoding, a line of JSON with the fields in this order. Its hash is the SHA-256 of the
-// encoding.
+// An Entry is one step of the ledger. It creates a budget or charges an answer. Each entry has
+// exactly one encoding, a line of JSON with the fields in this order. Its hash is the SHA-256 of
+// the encoding.
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // number of the entry, from 1
@@ -35,32 +35,32 @@ type Entry struct {
 	Charge   *Charge   `json:"charge,omitempty"`
 }
 
-// A Charge is the cost of one answer.
+// A Charge records the cost of one answer.
 type Charge struct {
 	Study    Hash   `json:"study"`    // hash of the study document
-	Protocol Hash   `json:"protocol"` // hash of the rules derived from the study
+	Protocol Hash   `json:"protocol"` // hash of the protocol, which is derived from the study
 	Roster   Hash   `json:"roster"`   // hash of the roster
 	Ask      uint64 `json:"ask"`      // number of the plan, from 1
-	View     string `json:"view"`     // name of the observer that the charge counts against
+	View     string `json:"view"`     // name of the observer against whom the cost is computed
 	Policy   Hash   `json:"policy"`   // hash of the policy file
 	Records  Hash   `json:"records"`  // keyed hash of the file of records; see NameRecords
 	Event    []byte `json:"event"`    // encoding by accountant.MarshalEvent
 
-	// Cost is the cost of the event, and Spent the total spending including Cost, both in the unit
-	// of the filter. For Gaussian filters SpentDivergence is the total max divergence between the
-	// releases and exact Gaussian releases.
+	// Cost is the cost of the event. Spent is the total spending, including Cost. Both are in
+	// the unit of the filter. For Gaussian filters SpentDivergence is the total max divergence
+	// between the releases and exact Gaussian releases.
 	Cost            float64 `json:"cost"`
 	Spent           float64 `json:"spent"`
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is a signed entry as it is stored. It consists of the entry, the hash of the envelope
-// that a charge pays for, and the data holder's signature over both hashes. The hash of the
+// A Stamp is a signed entry. It consists of the entry, the hash of the message's envelope that
+// the charge pays for, and the data holder's signature over both hashes. The hash of the
 // envelope is not part of the entry, because the envelope contains the hash of the entry.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // hash of the entry
-	Envelope Hash // hash of the envelope; zeros for a budget, and for noise that was drawn but not sent
+	Envelope Hash // hash of the envelope; zeros for a budget, and if no message was sent
 	line     []byte
 }
 

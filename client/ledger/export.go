@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// maxEntries is the maximum number of entries that Verify reads.
+// maxEntries is the maximum number of entries in an export that Verify accepts.
 const maxEntries = 1 << 22
 
 // A Title is the first line of an exported ledger. It names the owner, the number of entries and
@@ -25,7 +25,7 @@ type Title struct {
 	Time    time.Time          `json:"time"`
 }
 
-// titleDomain is the signature domain of titles.
+// titleDomain is the domain in which the data holder signs titles.
 const titleDomain identity.Domain = "fedpvi/v1/ledger-title"
 
 type titleLine struct {
@@ -34,8 +34,7 @@ type titleLine struct {
 }
 
 // Export writes the whole ledger as signed lines of JSON. The first line is a title, and each
-// further line is an entry. The lines describe budgets and charges, with cost, study and time. They
-// contain no records.
+// further line is an entry. The lines contain budgets and charges, and no records.
 func (s *Store) Export(w io.Writer, now time.Time) error {
 	out := bufio.NewWriter(w)
 	var lines [][]byte
@@ -65,7 +64,7 @@ func (s *Store) Export(w io.Writer, now time.Time) error {
 	return out.Flush()
 }
 
-// A Report describes a verified ledger.
+// A Report is the result of [Verify].
 type Report struct {
 	Title       Title                `json:"title"`
 	Fingerprint identity.Fingerprint `json:"fingerprint"` // fingerprint of the data holder
@@ -73,8 +72,8 @@ type Report struct {
 }
 
 // Verify reads an export, checks every signature and hash, and recomputes every cost. The error
-// is a [*Fault] that names the entry. The caller must compare the data holder's fingerprint in
-// the report with the expected one.
+// is a [*Fault] that names the invalid entry. The caller must compare the fingerprint in the
+// report with the known fingerprint of the data holder.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

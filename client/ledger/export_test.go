@@ -1,6 +1,6 @@
 package ledger
 
-// Interrupt makes the store call f with the name of each transaction boundary, such as "charge:
+// Interrupt makes the store call f before and after every commit, with a name such as "charge:
 // before the commit". If f returns an error, the transaction returns this error.
 func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 

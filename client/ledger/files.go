@@ -17,10 +17,10 @@ const (
 	dirMode  = 0o700
 	others   = 0o077
 
-	heldFile = "in-use.json" // describes to users which process has the store open
+	heldFile = "in-use.json" // names the process that has the store open, for error messages
 )
 
-// Damaged is the error for a damaged store. Nothing may be sent from it.
+// Damaged is the error for a damaged store. The client must not send any message from it.
 type Damaged struct {
 	Path    string
 	Problem string
@@ -66,8 +66,8 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// removeHolder removes the file that describes the process with the lock. It ignores errors
-// because that file is only used in error messages.
+// removeHolder removes the file that names the process with the lock. It ignores errors because
+// that file is only used in error messages.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
 
 // makeDirectory makes a directory that only its owner can read. If the directory exists,

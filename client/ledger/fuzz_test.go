@@ -10,9 +10,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFile changes bytes of the store's file. It checks that Open reports damage or returns the
-// state after one of the last two commits. The earlier state is possible because a restored copy
-// has it too.
+// FuzzFile changes bytes of the store's file. Open must report damage or return the state after
+// one of the last two commits. The earlier state is possible because the file contains it too.
 //
 //abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {

@@ -36,15 +36,14 @@ func fromHex(dst, text []byte) error {
 	return err
 }
 
-// recordsDomain is the signature domain for NameRecords, which uses a signature as a secret key.
-// The signature is never shown.
+// recordsDomain is the signature domain for [NameRecords], which uses a signature as a secret
+// key. The signature is never shown.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
 // NameRecords calls read with the file r and returns a keyed hash of the whole file. Equal files
-// have equal hashes. The hash reveals nothing about the file to a reader without the data
-// holder's key. A plain hash in an exported ledger would let a reader test guesses of the
-// records. The hash covers the bytes that read received, even if the file changes meanwhile, and
-// the bytes that read left unread.
+// have equal hashes. Only the holder of the private key can compute the hash. With a plain hash,
+// a reader of an exported ledger could test guesses of the records. The hash covers the bytes
+// that read received, even if the file changes meanwhile, and the bytes that read left unread.
 func NameRecords(holder *identity.Identity, r io.Reader, read func(io.Reader) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

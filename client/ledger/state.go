@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport"
 )
 
-// sealParts encrypts the parts of a change. It runs before the transaction begins.
+// sealParts encrypts the new values of a change, before its transaction begins.
 func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 	sealed := make(map[string][]byte, len(c.Parts))
 	for name, part := range c.Parts {
@@ -28,7 +28,7 @@ func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 
 func purpose(study Hash, name string) string { return "fedpvi client 1 " + study.String() + " " + name }
 
-// apply writes a change to the database. The parts of the change are already encrypted.
+// apply writes a change to the database. The new values in sealed are already encrypted.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
 		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	return err
 }
 
-// Part decrypts a part of the state of a study, and reports whether the part exists.
+// Part decrypts a value of a study's state, and reports whether the value exists.
 func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) {
 	var sealed []byte
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -101,7 +101,7 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the numbers of the plans of a study whose answers are stored, in increasing
+// Outbox returns the numbers of the plans whose answers are stored for a study, in increasing
 // order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64

@@ -25,16 +25,16 @@ const (
 	File         = "ledger.db"
 )
 
-// lockWait is the maximum time for which Open waits for the lock of the file.
+// lockWait is the maximum time for which [Open] waits for the lock of the file.
 const lockWait = time.Second
 
 // format is the name and version of the file's layout.
 const format = "fedpvi client ledger 1"
 
-// Names of the buckets of the file. The bucket meta holds the format and the data holder's
-// public key, and chain holds the lines of the chain by number. The bucket studies holds a
-// bucket for each study with the encrypted parts of its state. The bucket outbox holds the
-// charged messages of plans without an outcome.
+// Names of the buckets of the file. The bucket meta contains the format and the data holder's
+// public key, and chain contains the entries by number. The bucket studies contains a bucket for
+// each study with its encrypted state. The bucket outbox contains the charged messages of plans
+// whose outcome is unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -52,7 +52,7 @@ type Store struct {
 	dir      string
 	path     string // path of the file
 	holder   *identity.Identity
-	key      *seal.Key // encrypts the state at rest
+	key      *seal.Key // key that encrypts the states of studies on disk
 	db       *bbolt.DB
 	program  string
 	layer    durable.Layer
@@ -60,31 +60,30 @@ type Store struct {
 
 	mu     sync.Mutex
 	chain  *chain
-	broken error // if set, the reason why the store accepts no further changes
+	broken error // reason why the store accepts no further changes; nil if it accepts them
 }
 
-// Options configure Open.
+// Options configure [Open].
 type Options struct {
 	Program string    // name and version of the program, written into entries
 	Command string    // command line, shown to a process that finds the store in use
 	Now     time.Time // start time, shown to a process that finds the store in use
 	// Existing makes a missing store an error instead of creating it.
 	Existing bool
-	// Boundary, if set, is called before and after the commit of every transaction. If Boundary
-	// returns an error, the transaction returns that error. Tests use Boundary to simulate a crash
-	// before or after a commit.
+	// Boundary, if set, is called before and after every commit. If it returns an error, the
+	// transaction returns this error. Tests use it to simulate a crash.
 	Boundary func(point string) error
-	// Layer is inserted between the database and its file.
+	// Layer is inserted between the database and its file, for tests.
 	Layer durable.Layer
 }
 
 // ErrNothing is the error for a missing store.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory and checks the whole chain. It creates the directory, the
-// keys and the file if they do not exist, unless o.Existing is set. It returns a [*Held] if
-// another process has the store open, and a [*Damaged] if the store is damaged. Nothing may be
-// sent from a damaged store until a person has examined it.
+// Open opens the store in a directory and checks all entries. It creates the directory, the keys
+// and the file if they do not exist, unless o.Existing is set. It returns a [*Held] if another
+// process has the store open, and a [*Damaged] if the store is damaged. A damaged store must not
+// be used until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -145,8 +144,8 @@ func prepare(dir string) error {
 	return checkMode(path, info)
 }
 
-// load reads the keys and the chain, and checks the chain. For a new file it makes the keys and
-// initialises the file.
+// load reads the keys and the entries, and checks the entries. For a new file it makes the keys
+// and initialises the file.
 func (s *Store) load() error {
 	fresh, err := s.fresh()
 	if err == nil {
@@ -183,7 +182,7 @@ func (s *Store) loadKeys(fresh bool) (err error) {
 	return err
 }
 
-// keyOf loads a key. If the file is new and the key is missing, keyOf makes the key.
+// keyOf loads the key at path. If the file is new and the key is missing, it makes the key.
 func keyOf[K any](path string, fresh bool, create, load func(string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
@@ -216,7 +215,7 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 	return errors.Join(meta.Put(formatKey, []byte(format)), meta.Put(holderKey, public[:]))
 }
 
-// replay reads and checks every entry of the chain on disk.
+// replay reads and checks every entry on disk.
 func (s *Store) replay(tx *bbolt.Tx) error {
 	s.chain = newChain(s.holder.Public())
 	for _, name := range [][]byte{chainBucket, studiesBucket, outboxBucket} {

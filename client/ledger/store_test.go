@@ -55,7 +55,7 @@ func release(ask uint64) ledger.Release {
 	return ledger.Release{Dataset: "ward", Ask: ask, View: "anyone", Event: gaussian}
 }
 
-// says returns a message whose envelope contains the given number and hash of a ledger entry.
+// says returns a message whose envelope names the ledger entry with the given number and hash.
 func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
@@ -114,8 +114,8 @@ func TestChargeIsKept(t *testing.T) {
 	}
 }
 
-// The test compares the costs in the ledger with the accountant's costs. For Gaussian releases
-// they are Σμ².
+// The test compares the costs in the ledger with the accountant's costs, which are Σμ² for
+// Gaussian releases.
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -131,7 +131,7 @@ func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	}
 }
 
-// The test checks that a refused change leaves the ledger, the budget and the study's state
+// The test checks that a refused charge leaves the ledger, the budget and the study's state
 // unchanged.
 //
 //abuse:case A04 a second charge for a plan is refused
@@ -209,8 +209,8 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that a release must fit into the stricter one of two promises, the policy's
-// and the budget's.
+// The test checks that a release must satisfy both the limit of the policy and that of the
+// budget.
 func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -311,8 +311,8 @@ func TestStateIsEncrypted(t *testing.T) {
 	}
 }
 
-// The test checks that equal files have equal names, and that a name cannot be computed without
-// the data holder's key.
+// The test checks that equal files have equal keyed hashes, and that the hash cannot be computed
+// without the data holder's key.
 //
 //abuse:case A18 the ledger names files by a keyed hash
 func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
@@ -322,7 +322,7 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	name := func(s *ledger.Store, content string) ledger.Hash {
 		h, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(io.Reader) error { return nil })
 		check(t, err)
-		for part := range int64(len(content)) { // the hash must not depend on how many bytes the function reads
+		for part := range int64(len(content)) { // the hash must not depend on the number of bytes that the function reads
 			again, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(r io.Reader) error {
 				_, err := io.CopyN(io.Discard, r, part)
 				return err

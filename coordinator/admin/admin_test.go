@@ -95,8 +95,8 @@ func TestOrders(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The test checks that only the owner can use the socket, that Dial fails without a coordinator,
-// and that Listen replaces an old socket.
+// The test checks that only the owner can use the socket, that Dial returns an error if no
+// coordinator runs, and that Listen replaces a socket that an earlier process left.
 //
 //abuse:case P02 the socket is for the owner of the state directory
 func TestSocketIsForItsOwner(t *testing.T) {
@@ -109,7 +109,7 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	if _, err := Dial(t.Context(), t.TempDir()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("no coordinator is running: %v", err)
 	}
-	// This directory contains a socket that an earlier process left. Listen must replace it.
+	// This directory contains a socket of an earlier process. Listen must replace it.
 	left := t.TempDir()
 	for range 2 {
 		l, err := Listen(left)
@@ -118,8 +118,7 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	}
 }
 
-// The test checks that userOf returns the current user for a connection of this process to
-// itself.
+// The test connects this process to itself. userOf must return the current user.
 func TestUserOf(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	check(t, err)

@@ -1,7 +1,7 @@
-// Package admin carries out an operator's orders to a coordinator. If the coordinator is
-// running, the orders go over a socket in its state directory, which only the owner may use.
-// Otherwise [Local] carries them out on a state directory that the caller has opened. Both
-// [Remote] and [Local] implement [API].
+// Package admin carries out an operator's orders to a coordinator, such as adding a study. If
+// the coordinator is running, a [Remote] sends the orders over a socket in the state directory,
+// which only the owner may use. Otherwise [Local] carries them out in this process, on a state
+// directory that the caller has opened. Both implement [API].
 package admin
 
 import (
@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An API is the set of orders. The parameter study is the name of a study or the first digits of
-// its digest. An empty string selects the only study.
+// An API carries out the orders of an operator. The parameter study is the name of a study or
+// the first digits of its digest. An empty string selects the only study.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)
@@ -33,7 +33,7 @@ type API interface {
 	Bundle(ctx context.Context, study string, w io.Writer) error
 }
 
-// A Founding is the order to add a study.
+// A Founding is an order to add a study.
 type Founding struct {
 	File      string          `json:"file"` // file name for error messages
 	Document  []byte          `json:"document"`
@@ -43,7 +43,7 @@ type Founding struct {
 	Valid     time.Duration   `json:"valid"` // validity period of the invitations
 }
 
-// A Founded describes a study that was added.
+// A Founded describes a new study and the invitations of its clients.
 type Founded struct {
 	Study       string                `json:"study"`
 	Digest      string                `json:"digest"`
@@ -51,7 +51,7 @@ type Founded struct {
 	Invited     []coordinator.Invited `json:"invited"`
 }
 
-// An Invitation is the order to make invitations for clients.
+// An Invitation is an order to make invitations for clients.
 type Invitation struct {
 	Study   string          `json:"study"`
 	Clients []identity.Name `json:"clients"`

@@ -31,8 +31,8 @@ func (clerk) Posterior(context.Context, string) (*session.Posterior, error) {
 }
 func (clerk) Bundle(context.Context, string, io.Writer) error { return errNo }
 
-// FuzzOrders sends arbitrary bytes to the socket's handler. It checks that the handler does not
-// crash or use much memory.
+// FuzzOrders sends arbitrary bytes to the handler of the socket. The handler must not panic or
+// allocate much memory.
 func FuzzOrders(f *testing.F) {
 	for _, path := range []string{pathFound, pathInvite, pathStatus, pathBegin, pathAbort, pathPosterior, pathBundle, "/v1/../v1/abort", "/"} {
 		f.Add("POST", path, []byte(`{"study":"plane","clients":["north"],"valid":1,"document":"aGk=","reason":"why"}`))

@@ -18,7 +18,8 @@ import (
 // maxOrder is the maximum size of an order in bytes.
 const maxOrder = 8 << 20
 
-// Paths of the protocol on the socket. A request is JSON. The reply is JSON, or an error as text.
+// Paths of the requests on the socket. A request is JSON. The reply is JSON, or an error as
+// text.
 const (
 	pathFound     = "/v1/found"
 	pathInvite    = "/v1/invite"
@@ -36,8 +37,8 @@ type selector struct {
 
 type none struct{}
 
-// NewServer returns a server that carries out the orders of an API. The caller serves it on a
-// listener from Listen.
+// NewServer returns an HTTP server that carries out orders with api. The caller serves it on a
+// listener from [Listen].
 func NewServer(api API) *http.Server {
 	mux := http.NewServeMux()
 	answer(mux, pathFound, api.Found)
@@ -64,7 +65,8 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 }
 
-// started is a writer that records whether a reply has begun.
+// started is a writer that records whether a reply has begun, because an error can then no
+// longer be sent as text.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -103,7 +105,7 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 }
 
-// A Remote is the API of a running coordinator.
+// A Remote sends orders to a running coordinator in another process.
 type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)

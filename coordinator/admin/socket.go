@@ -12,7 +12,8 @@ import (
 
 const socketName = "admin.sock"
 
-// maxPath is the maximum length of the path of a unix socket in bytes, valid on every system.
+// maxPath is the maximum length in bytes of the path of a unix socket. Longer paths fail on some
+// systems.
 const maxPath = 100
 
 // ErrNoServer is returned if no coordinator runs on the state directory.
@@ -33,7 +34,7 @@ func socketPath(dir string) (path string, done func() error, err error) {
 }
 
 // Listen makes the socket in a state directory that the caller has locked. Only the owner can
-// use the socket. Listen replaces a socket that a killed coordinator left.
+// use the socket. Listen replaces a socket that an earlier process left.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {
@@ -47,7 +48,7 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may go through a directory that is closed by then
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may go through a temporary directory that no longer exists then
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -57,7 +58,7 @@ func Listen(dir string) (net.Listener, error) {
 // guarded is a listener that accepts connections only from the same user and from root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection from a permitted user. It closes all other connections.
+// Accept returns the next connection from the same user or from root. It closes all others.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()

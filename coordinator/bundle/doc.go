@@ -40,11 +40,11 @@ const (
 	maxEntries  = 1 << 24
 )
 
-// ErrForm is returned for a file that is not a complete bundle.
+// ErrForm is returned if a file is not a complete bundle.
 var ErrForm = errors.New("not a complete bundle: it was changed, cut or made by another program")
 
-// A Writer writes a bundle. Its methods must be called in their order in this file. After an
-// error, all later calls do nothing, and Close returns the error.
+// A Writer writes a bundle. Its methods must be called in the order in which this file defines
+// them. After an error, all later calls do nothing, and Close returns the error.
 type Writer struct {
 	w   io.Writer
 	sum hash.Hash
@@ -74,7 +74,7 @@ func (w *Writer) bytes(b []byte) {
 	w.raw(b)
 }
 
-// Consents writes the number of consents that follow.
+// Consents writes the number of consents. Consent must be called n times afterwards.
 func (w *Writer) Consents(n int) { w.number(uint64(n)) }
 
 // Consent writes the consent of a client.
@@ -83,7 +83,7 @@ func (w *Writer) Consent(client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Answers writes the number of answers that follow.
+// Answers writes the number of answers. Answer must be called n times afterwards.
 func (w *Writer) Answers(n int) { w.number(uint64(n)) }
 
 // Answer writes the envelope of a client's answer to plan number ask.
@@ -93,7 +93,7 @@ func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Entries writes the number of transcript entries that follow.
+// Entries writes the number of transcript entries. Entry must be called n times afterwards.
 func (w *Writer) Entries(n uint64) { w.number(n) }
 
 // Entry writes an entry of the transcript.
@@ -102,7 +102,7 @@ func (w *Writer) Entry(envelope, body []byte) {
 	w.bytes(body)
 }
 
-// Close writes the hash that ends the bundle.
+// Close writes the hash of the bundle at its end.
 func (w *Writer) Close() error {
 	if w.err == nil {
 		_, w.err = w.w.Write(w.sum.Sum(nil))
@@ -125,12 +125,12 @@ func newReader(r io.Reader) *reader {
 	return in
 }
 
-// grow is the size of the first buffer in bytes. A false length in a file costs no more memory
-// than that.
+// grow is the size in bytes of the first buffer for a byte string, so that a false length in a
+// file costs little memory.
 const grow = 32 << 10
 
-// take returns the next n bytes. Its buffer grows as bytes arrive, so take allocates at most 3n
-// bytes.
+// take returns the next n bytes of the bundle. Its buffer grows as bytes arrive, so that it
+// allocates at most three times the bytes that the file contains.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -164,7 +164,7 @@ func (r *reader) number(limit uint64) uint64 {
 
 func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
 
-// close checks the hash, and checks that no bytes follow it.
+// close checks the hash at the end of the bundle, and that no bytes follow it.
 func (r *reader) close() error {
 	if r.err != nil {
 		return r.err
@@ -183,7 +183,7 @@ type answerKey struct {
 	client string
 }
 
-// parts holds all parts of a bundle that come before the transcript.
+// parts contains the study document, the consents and the answers of a bundle.
 type parts struct {
 	document []byte
 	consents map[string][]byte

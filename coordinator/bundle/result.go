@@ -10,8 +10,8 @@ import (
 )
 
 // rounding is the accepted relative difference between moments that two machines compute from
-// the same λ. Some processors compute a product and a sum in one instruction with only one
-// rounding.
+// the same λ. It is needed because some CPUs round once for a product and a sum, and others
+// twice.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
@@ -36,8 +36,8 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// Apart from the moments, the published result must have the same encoding as own. So rest
-	// is the published result with the moments of own.
+	// The published result must have the same encoding as own, except for the moments. So the
+	// moments of rest are replaced by those of own before the comparison.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()
@@ -51,7 +51,7 @@ func same(own *session.Result, published []byte) error {
 	return nil
 }
 
-// moments returns the parts of a result that are computed from λ.
+// moments returns the numbers in a result that are computed from λ by floating-point arithmetic.
 func moments(r *session.Result) [][]float64 {
 	all := append([][]float64{r.Mean, r.SD}, r.Covariance...)
 	if a := r.NoiseAware; a != nil {

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Report summarizes a verified bundle.
+// A Report is the summary of a verified bundle.
 type Report struct {
 	Study       string               `json:"study"`
 	Digest      string               `json:"digest"`
@@ -25,11 +25,11 @@ type Report struct {
 	Entries     uint64               `json:"entries"`
 	Questions   int                  `json:"questions"` // number of plans that have an outcome
 	Answers     int                  `json:"answers"`
-	Ending      string               `json:"ending"` // "end", "abort", or "none" for a running study
+	Ending      string               `json:"ending"` // "end" for a posterior, "abort", or "none" for a running study
 	Result      *session.Result      `json:"-"`
 }
 
-// A Fault is an error in a bundle. It names the place of the error in the bundle.
+// A Fault is an error in a bundle, with the place where it occurs.
 type Fault struct {
 	Where string
 	Err   error
@@ -40,24 +40,27 @@ func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
 // Unwrap returns the error without its place in the bundle.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// A verifier replays a study from its bundle.
+// A verifier recomputes a study from its bundle.
 type verifier struct {
 	in       *reader
 	parts    parts
 	document *study.Study
 	chain    transcript.Chain
 	server   *session.Server
-	models   map[uint64]signed.Hash // models of the open plans, by number of the plan
+	models   map[uint64]signed.Hash // hashes of the models of the open plans, by number of the plan
 	receipts []transcript.Receipt   // receipts of the answers verified so far
 	report   Report
 }
 
-// Verify reads a bundle and checks all of it. It checks the signatures, the hashes that chain
-// the entries, that all plans and the posterior follow from the published sums, and that every
-// client consented. It also checks that each answer in a sum was signed by its client, and that
-// the number of the client's ledger entry grew with each answer. A [*Fault] gives the place of
-// an error. The coordinator's key comes from the bundle itself, so callers should compare
-// Report.Coordinator with the fingerprint in an invitation.
+// Verify reads a bundle and checks all its contents:
+//
+//   - all signatures, and the hashes that chain the entries of the transcript
+//   - that all plans and the posterior follow from the published sums
+//   - that every client consented, and signed each of its answers
+//   - that the ledger entry numbers of each client increase from answer to answer
+//
+// A [*Fault] describes an error and its place. The coordinator's key comes from the bundle
+// itself, so callers should compare Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
 	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
 	v.parts = v.in.parts()
@@ -135,7 +138,8 @@ func (v *verifier) begin(body []byte) error {
 	return nil
 }
 
-// roster checks that all clients in the roster consented, and creates the server for the replay.
+// roster checks that all clients in the roster consented. It creates the server that recomputes
+// the study.
 func (v *verifier) roster(e transcript.Entry) error {
 	var ids []pvi.ClientID
 	for _, p := range v.chain.Members().Entries {
@@ -167,7 +171,8 @@ func (v *verifier) plan(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// outcome replays an outcome and checks the envelopes of its answers.
+// outcome recomputes the study up to an outcome, and checks the envelopes of the answers that
+// the outcome contains.
 func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil {
@@ -223,9 +228,8 @@ func (v *verifier) end(body []byte) error {
 	return nil
 }
 
-// uncounted checks the envelope of each answer that no outcome contains. The plan of such an
-// answer must still be open. uncounted then checks that every client's ledger grew with each
-// answer.
+// uncounted checks the envelopes of answers to plans without an outcome. It then checks that the
+// ledger entry numbers of every client increase.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}
 	for _, r := range v.receipts {

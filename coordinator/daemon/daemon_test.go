@@ -38,7 +38,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A log collects log output. Its methods may be called concurrently.
+// A log collects log messages. Its methods may be called concurrently.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -113,8 +113,8 @@ func (r *running) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// guest adds a study with one client. It returns the client's invitation and a connection that
-// was opened with this invitation.
+// guest adds a study with one client. It returns the client's invitation, and a connection with
+// which the client can redeem it.
 func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	t.Helper()
 	orders, err := admin.Dial(t.Context(), r.dir)
@@ -133,9 +133,9 @@ func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	return c, founded.Invited[0].Text
 }
 
-// The test checks that a study can be joined at once if it is added while the daemon runs. It
-// also checks orders, health and metrics, that the metrics name no client, that the log contains
-// no invitation, and that the daemon stops when its context ends.
+// The test adds a study to a running daemon and checks that a client can join at once. It also
+// checks orders, health and metrics. The metrics must contain no client's name, and the log must
+// contain no invitation. The daemon must stop when its context ends.
 func TestServe(t *testing.T) {
 	notified := notifications(t)
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
@@ -171,7 +171,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// notifications returns a channel that receives the messages to the service manager.
+// notifications returns a channel that receives the daemon's messages to the service manager.
 func notifications(t *testing.T) <-chan string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "n")

@@ -12,9 +12,9 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics holds all numbers that a coordinator exports to a monitoring system. No metric depends
-// on the contents of messages, and no metric names a client. There are no durations. The
-// duration of a round would depend on the clients' computing times, which depend on their
+// metrics holds all numbers that a coordinator exports to a monitoring system. They do not
+// depend on the contents of messages and do not name clients. There are no durations, because
+// the duration of a round depends on the clients' computing times, which depend on their
 // records.
 type metrics struct {
 	registry *prometheus.Registry

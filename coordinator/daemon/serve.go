@@ -19,17 +19,17 @@ import (
 	"fedpvi/transport"
 )
 
-// Config configures Serve.
+// Config configures [Serve].
 type Config struct {
 	Dir           string // state directory
 	Listen        string // host:port on which clients connect
 	Metrics       string // host:port for metrics and health check; empty for none
 	Gossip        string // IP address and port for gossip; empty to disable it
 	RoundDeadline time.Duration
-	UntilDone     bool // stop when every study is over and its clients have seen the end
+	UntilDone     bool // whether to stop when every study is over and its clients have received the end
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
-	// Ready, if not nil, is called as soon as clients can connect. Its arguments are the
+	// Ready, unless nil, is called as soon as clients can connect. Its arguments are the
 	// addresses for clients and for metrics.
 	Ready func(clients, metrics net.Addr)
 }
@@ -37,7 +37,7 @@ type Config struct {
 // maxHeader is the maximum size in bytes of the header of a request for metrics.
 const maxHeader = 8 << 10
 
-// farewell is the time for which a stopping daemon waits for running calls.
+// farewell is the maximum time for which a stopping daemon waits for running calls.
 const farewell = 10 * time.Second
 
 // A server holds everything that a daemon must close.
@@ -52,9 +52,8 @@ type server struct {
 	failed  chan error
 }
 
-// glances is the time for which a starting coordinator waits for the lock on its state
-// directory. Commands such as watch lock the directory briefly to read it while no coordinator
-// runs.
+// glances is the maximum time for which a starting coordinator waits for the lock on its state
+// directory. Commands such as watch lock the directory briefly to read it.
 const glances = 10 * time.Second
 
 // Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. When
@@ -108,12 +107,12 @@ const (
 	// of a round.
 	longAnswer = 4 << 20
 	// oftener is the garbage collector's target percentage for studies with long answers. Go's
-	// default is 100. The live heap then consists of a few long slices, which the collector
-	// scans quickly.
+	// default of 100 would double the memory use. Frequent collections are cheap, because the
+	// live heap consists of a few long slices.
 	oftener = 15
 )
 
-// add makes a study available to its clients.
+// add makes the coordinator serve the clients of a study.
 func (s *server) add(study *coordinator.Study) {
 	if _, chosen := os.LookupEnv("GOGC"); !chosen && study.LargestBody() >= longAnswer {
 		debug.SetGCPercent(oftener)
@@ -171,7 +170,7 @@ func (s *server) listen(ctx context.Context) error {
 	return nil
 }
 
-// serve calls run in a goroutine. If run fails, the daemon stops.
+// serve calls run in a goroutine. If run returns an error, the daemon stops.
 func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {

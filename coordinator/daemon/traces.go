@@ -8,16 +8,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// This file defines everything that traces contain. A span covers one call or one local
-// operation. It has a name from the list below and an outcome, but no study, client, round,
-// address or size. A span never continues a trace that the caller began, because text that the
-// caller chose would then reach the monitoring system. Calls that wait for new entries have no
-// span, because its length would show how long other clients took.
+// This file defines the contents of traces. A span covers one call or one local operation. It
+// has a name from the list below and an outcome, but no study, client, round, address or size. A
+// span never continues a trace of the caller, because text that the caller chose would then
+// reach the monitoring system. Calls that wait for new entries have no span, because its length
+// would show how long other clients took.
 //
-// Traces still contain the times of events. A client sends an answer as soon as it has computed
-// it. Unlike metrics, traces therefore show roughly how long the computation took. An observer
-// of the network learns the same times. Only people who may learn these times should receive
-// traces.
+// Traces contain the times of events. A client sends an answer as soon as it has computed it, so
+// traces show roughly how long the computation took. An observer of the network learns the same
+// times. Only people who may learn these times should receive traces.
 
 // scope is the instrumentation scope of the spans.
 const scope = "fedpvi/coordinator"
@@ -31,8 +30,9 @@ var spans = []string{
 // outcome is the only attribute of a span. Its values are those of the metrics' outcome label.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns a function that begins a span with the given name. That function returns a
-// function that ends the span with the given outcome. traceTo returns nil if provider is nil.
+// traceTo returns a function that begins a span with the given name. This function returns
+// another function that ends the span with the given outcome. If provider is nil, traceTo
+// returns nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(how string)) {
 	if provider == nil {
 		return nil

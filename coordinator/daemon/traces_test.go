@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport"
 )
 
-// The test checks that a span contains only an outcome and a name from the list in traces.go.
+// The test checks that a span contains only an outcome and one of the permitted names.
 //
 //abuse:case A17 a trace has no client, study, size or address
 func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {

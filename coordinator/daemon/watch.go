@@ -9,12 +9,12 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience divides the round deadline. The daemon logs the clients that studies wait for ten
-// times in each deadline, and at least once a minute.
+// patience divides the round deadline. It gives the interval at which the daemon logs the
+// clients for which studies wait. The interval is at most a minute.
 const patience = 10
 
-// watch regularly logs the clients that studies wait for. With UntilDone, it closes the returned
-// channel when all studies are over and their clients have seen the end.
+// watch regularly logs the clients for which studies wait. With UntilDone, it closes the
+// returned channel when all studies are over and their clients have received the end.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -61,7 +61,7 @@ func (s *server) logWaits(ctx context.Context) {
 	}
 }
 
-// done reports whether every study is over and its clients have seen the end.
+// done reports whether every study is over and its clients have received the end.
 func (s *server) done() bool {
 	studies := s.hub.Studies()
 	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool {

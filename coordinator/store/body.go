@@ -19,7 +19,7 @@ import (
 )
 
 // The store keeps a long value in a file, and the file's size and hash in the database. The file
-// and its name are written and synced before the transaction that names the file. The file is
+// is written and synced before the transaction that names it in the database. The file is
 // removed after the transaction that removes the name. After a crash in between, the database
 // does not name the file, and Open removes it.
 //
@@ -34,7 +34,7 @@ const (
 	partOfNew = "new-"
 )
 
-// A Value is a byte string that a transaction can store.
+// A Value is a byte string that a transaction can store. A long value is already in a file.
 type Value struct {
 	Size  int64
 	Hash  Hash   // SHA-256 of the value
@@ -47,8 +47,8 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare returns a value with the bytes that the function write writes. A long value is put
-// into a file.
+// Prepare returns a value that consists of the bytes that write writes. It writes a long value
+// to a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -58,14 +58,14 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// A Writer makes a value from pieces. The caller must call Finish or Discard.
+// A Writer makes a [Value] from pieces. The caller must call Finish or Discard.
 type Writer struct {
 	store *Store
 	dir   string
 	sum   sha.Hash
 	size  int64
-	short []byte          // the value, as long as it is short
-	file  durable.NewFile // the file of a long value
+	short []byte          // bytes of the value while it is short
+	file  durable.NewFile // file with the bytes of a long value
 	path  string
 }
 
@@ -107,7 +107,7 @@ func (w *Writer) begin() error {
 	return err
 }
 
-// Finish returns the value. If the value is in a file, Finish first makes the file durable.
+// Finish returns the value. A long value is then in a file that survives a crash.
 func (w *Writer) Finish() (*Value, error) {
 	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
 	if w.file == nil {
@@ -117,7 +117,7 @@ func (w *Writer) Finish() (*Value, error) {
 	f := w.file
 	w.file = nil
 	if err := w.store.layer.Finish(f, w.path, filepath.Join(w.dir, v.name())); err != nil {
-		_ = w.store.layer.Remove(w.path) // an error does not matter: the file may have been renamed or removed
+		_ = w.store.layer.Remove(w.path) // the error is ignored because the file may have been renamed or removed
 		return nil, err
 	}
 	return v, nil
@@ -139,7 +139,7 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory and syncs its name. It syncs the name even if the directory
+// makeFolder makes a directory that survives a crash. It syncs the name even if the directory
 // exists, because an earlier process may have failed to do so.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
@@ -155,7 +155,7 @@ func (s *Store) makeFolder(dir string) error {
 	return err
 }
 
-// Discard removes the file of a value that the database does not name.
+// Discard removes the file of a value whose name is not in the database.
 func (s *Store) Discard(study Hash, v *Value) error {
 	if v == nil || !v.Long() {
 		return nil
@@ -183,7 +183,8 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep checks that every file that the database names exists. It removes all other files.
+// sweep removes all files whose names are not in the database. It returns an error if a file
+// that the database names is missing.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -233,15 +234,15 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// fileKey returns the database key for the name of a value's file. The entry under this key is
-// the size of the file in 8 bytes, followed by the hash of the file.
+// fileKey returns the database key under which the size (8 bytes) and the hash of a value's file
+// are stored.
 
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value under a key if it is in a file, and otherwise nil.
+// file returns the value under a key if the value is in a file. Otherwise it returns nil.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
-	if bucket == nil { // an earlier version made the study, and there is no such bucket
+	if bucket == nil { // a study of an earlier version has no such bucket
 		return nil
 	}
 	return readFile(bucket.Get(fileKey(part, key)))
@@ -294,9 +295,9 @@ func (s Study) drop(part string, key []byte) error {
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes names of files from the database. If exact is true, it removes the name
-// whose key equals prefix. Otherwise it removes every name whose key begins with prefix. The
-// files themselves are removed after the transaction.
+// dropFiles removes names of files from the database. If exact is true, it removes the name with
+// the key prefix. Otherwise it removes every name whose key begins with prefix. The files are
+// removed after the transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -360,7 +361,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	k, last := bucket.Cursor().Last() // last key of the bucket, used if no key follows the value's parts
+	k, last := bucket.Cursor().Last() // if no later key exists, the value's last part is the last of the bucket
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()
 	}
@@ -394,8 +395,8 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file, starting at the offset from. It also
-// works before the database names the file.
+// ReadFile fills b with the bytes of a value in a file, starting at the offset from. The name of
+// the file need not be in the database yet.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }

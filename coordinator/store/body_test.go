@@ -40,8 +40,8 @@ func stateOf(t *testing.T, st Study) []byte {
 }
 
 // The test writes and reads bodies and states of every length. A new state replaces the previous
-// one and its file. A value becomes visible only with the transaction that names it. If that
-// transaction never runs, the value's file is removed at the next start.
+// one and its file. A value becomes visible only with the transaction that stores it. If there
+// is no such transaction, the value's file is removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
@@ -58,7 +58,7 @@ func TestLongValues(t *testing.T) {
 	named := 0
 	for i, size := range sizes {
 		n, v := uint64(i+1), value(size)
-		check(t, second(s.Prepare(hash, write(value(size+longValue))))) // no transaction ever names this value
+		check(t, second(s.Prepare(hash, write(value(size+longValue))))) // no transaction ever stores this value
 		body, err := s.Prepare(hash, write(v))
 		check(t, err)
 		state, err := s.Prepare(hash, write(append([]byte("state "), v...)))
@@ -107,8 +107,8 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// The test checks that a file is removed after the transaction that drops its name, unless
-// another value has the same bytes.
+// The test checks that the file of a value is removed after the transaction that deletes the
+// value, unless another value has the same bytes.
 func TestFilesAreRemoved(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Long: 10})
 	create(t, s)
@@ -141,8 +141,8 @@ func TestFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// The test removes, cuts and changes files. It checks that this is reported as damage when the
-// store is opened or the file is read.
+// The test removes, truncates and changes files. The store must report the damage when it is
+// opened or when the file is read.
 //
 //abuse:case A15 a long body that is missing, cut or changed is refused
 func TestDamagedFiles(t *testing.T) {
@@ -217,7 +217,7 @@ func TestValueThatCannotBeWritten(t *testing.T) {
 
 var errDisk = errors.New("no space left on device")
 
-// brokenFiles is a file system in which one step fails. Removing a file never fails.
+// brokenFiles is a file system in which one operation fails. Removing a file never fails.
 type brokenFiles struct {
 	durable.System
 	steps, fails int
@@ -271,8 +271,8 @@ func (f *brokenFile) Sync() error {
 	return f.NewFile.Sync()
 }
 
-// The test checks that the first transaction that names a file raises the format version, so
-// that earlier programs refuse the store.
+// The test checks that the first transaction that stores a long value raises the format version,
+// so that earlier programs refuse the store.
 func TestLongValuesRaiseFormat(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -292,8 +292,7 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	}
 }
 
-// The test checks that the store reads values that programs before format 4 wrote, and that a
-// new state replaces a state from such a program.
+// The test reads values that an earlier format has stored, and replaces a state of that format.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
@@ -333,7 +332,7 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 			if !bytes.Equal(stateOf(t, st), old[1:]) || st.part(state).Stats().KeyN != 0 {
 				t.Error("the next state did not replace the old one")
 			}
-			check(t, st.part(bodies).Delete(partKey(number(1), pieceValue))) // remove a part in the middle
+			check(t, st.part(bodies).Delete(partKey(number(1), pieceValue))) // removes a part in the middle of a value
 			if _, b, err := st.Item(1); !errors.Is(err, ErrDamaged) {
 				t.Errorf("%d bytes of an entry with a missing part, %v", len(b), err)
 			}

@@ -7,10 +7,11 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// errUnreadable is returned if bbolt finds damage while it reads or writes the file.
+// errUnreadable is returned if bbolt panics because its file is damaged.
 var errUnreadable = fmt.Errorf("%w: it cannot be read", ErrDamaged)
 
-// readable runs f, which reads or writes the file, and returns errUnreadable if bbolt cannot continue.
+// readable runs f, which uses the database. If bbolt panics because of damage, readable returns
+// errUnreadable.
 func readable(f func() error) error {
 	err := durable.Guard(f)
 	if errors.Is(err, durable.ErrDamaged) && !errors.Is(err, ErrDamaged) {
@@ -19,7 +20,7 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable calls the function readable. After errUnreadable the store is not used any more,
+// readable is like the function readable. After errUnreadable the store is not used any more,
 // because bbolt has stopped in the middle of its work and may still hold its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)

@@ -22,7 +22,8 @@ func writeNote(tx *Tx) error {
 	return st.PutNote("x", 1)
 }
 
-// small makes a store with one study. It returns the store's directory and the bytes of its database file.
+// small makes a store with one study. It returns the store's directory and the bytes of its
+// database file.
 func small(t testing.TB) (dir string, good []byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -35,9 +36,8 @@ func small(t testing.TB) (dir string, good []byte) {
 	return dir, good
 }
 
-// The test changes a byte in the header of each page, or cuts the file. It checks that Open
-// refuses the file as damaged. If the changed byte belongs to an unused page, the store must
-// still have all its contents.
+// The test changes a byte in the header of each page, or truncates the file. Open must report
+// the damage, or the store must still have all its contents because the page is unused.
 //
 //abuse:case A15 a coordinator's file with a damaged page is refused
 func TestDamagedPageIsRefused(t *testing.T) {
@@ -70,14 +70,13 @@ func TestDamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-// The test damages a page or cuts the file while the store is open. It checks that every
-// transaction then returns ErrDamaged, and that the store can be closed. It also checks that
-// other panics are not caught.
+// The test damages a page or truncates the file while the store is open. Every later transaction
+// must return ErrDamaged, and Close must succeed. Panics with another cause must not be caught.
 func TestDamageWhileOpenIsReported(t *testing.T) {
 	dir, good := small(t)
 	said := 0
 	try := func(what string, damage func(path string) error) {
-		check(t, os.Remove(Path(dir))) // a new file, because the damaged file may still be open
+		check(t, os.Remove(Path(dir))) // makes a new file, because the damaged one may still be open
 		check(t, os.WriteFile(Path(dir), good, 0o600))
 		s, err := Open(dir, Options{})
 		check(t, err)
@@ -92,7 +91,7 @@ func TestDamageWhileOpenIsReported(t *testing.T) {
 		}
 	}
 	for at := 0; at < len(good); at += pageSize {
-		for _, field := range []int{0, 8, 10} { // offsets of number, kind and count; bbolt does not check the number of overflow pages
+		for _, field := range []int{0, 8, 10} { // offsets of page number, kind and element count, which bbolt checks
 			try("a page's head", func(path string) error {
 				f, err := os.OpenFile(path, os.O_RDWR, 0)
 				check(t, err)

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFile changes bytes of a file. It checks that the store refuses the file or reads it as far
-// as possible, and that the program does not crash.
+// FuzzFile changes bytes of a database file. The store must report damage or read the file
+// without a panic.
 //
 //abuse:case A15 a damaged coordinator's file is read or refused, without a crash
 func FuzzFile(f *testing.F) {
@@ -31,7 +31,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(pageSize*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(len(good)), []byte("more"))
-	f.Add(uint32(65614), []byte("0")) // an element of a page, for which bbolt allocated 4 GB
+	f.Add(uint32(65614), []byte("0")) // a changed page element, for which bbolt once allocated 4 GB
 	for page := range uint32(len(good) / pageSize) {
 		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets in the page's header and first elements
 			f.Add(page*pageSize+field, []byte{0x7f})
@@ -52,7 +52,7 @@ func FuzzFile(f *testing.F) {
 		}
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // write a new file, because the damaged one may still be open
+		check(t, os.Remove(path)) // makes a new file, because the damaged one may still be open
 		check(t, os.WriteFile(path, changed, 0o600))
 		memory.Beside(t, fixed, len(changed), read)
 	})

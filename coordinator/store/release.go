@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// errPieces is returned if pieces of an answer are missing.
+// errPieces is returned if pieces of an answer are missing from the database.
 var errPieces = fmt.Errorf("%w: pieces of an answer are missing", ErrDamaged)
 
 // A ReleaseKey identifies an answer by its plan and client.
@@ -34,13 +34,13 @@ func readNumber(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// PutOffer stores the envelope of an answer whose body has not arrived completely.
+// PutOffer stores the envelope of an answer whose body has not yet arrived completely.
 func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
 
 // pieceValue is the maximum size of the values in which pieces are stored. A page of bbolt holds
-// at least two values, and a new value rewrites the whole page.
+// at least two values, and each new value rewrites the whole page.
 const pieceValue = 32 << 10
 
 // PutPiece stores a piece of the body of an answer.
@@ -74,7 +74,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
 	at, piece := c.Seek(key(from))
-	if !bytes.Equal(at, key(from)) { // no piece begins here, so the bytes are inside the previous piece
+	if !bytes.Equal(at, key(from)) { // no piece begins at from, so the bytes are inside the previous piece
 		if at == nil {
 			at, piece = c.Last()
 		} else {
@@ -116,7 +116,7 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	return s.part(releases).Put(k.bytes(), envelope)
 }
 
-// Release returns the envelope of the accepted answer with the key k, or nil if there is no such answer.
+// Release returns the envelope of the accepted answer with the key k, or nil if there is none.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
 // DropBody deletes the body of one answer.
@@ -144,8 +144,8 @@ func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error
 	return s.each(releases, from, f)
 }
 
-// Offers calls f with the envelope of each answer whose body has not arrived completely, in order of plan,
-// then client.
+// Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
+// answers are in order of plan, then client.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, 0, f)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The test reads a body from any offset, however it was divided into pieces. It checks that
-// reading bytes that have not arrived returns an error.
+// The test reads a body from any offset, for several divisions into pieces. Reading bytes that
+// have not arrived must return an error.
 func TestReadAnswer(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -46,7 +46,7 @@ func TestReadAnswer(t *testing.T) {
 				t.Errorf("over a hole: %v", err)
 			}
 			if random.IntN(2) == 0 {
-				check(t, st.DropBody(c)) // so that no answer follows
+				check(t, st.DropBody(c)) // removes the following answer from the bucket
 			}
 			return st.DropBody(b)
 		})

@@ -18,12 +18,12 @@ import (
 
 const (
 	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // page size of new files; bbolt keeps a record of every page that it takes while the file is open
+	pageSize    = 16 << 10 // page size of new files; bbolt uses memory for every page while the file is open
 	defaultWait = time.Second
 	// Versions of the file format. A program refuses a file whose version it does not know.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // keeps long values in parts; a slot names the parts of the state
+	formatSlots = "3" // keeps long values in parts, and the key of the state's parts under another key
 	formatFiles = "4" // keeps long values in files
 )
 
@@ -42,13 +42,13 @@ type Store struct {
 	db      *bbolt.DB
 	layer   durable.Layer
 	commit  func(commit func() error) error
-	long    int64        // size in bytes above which values are kept in files
-	folders sync.Map     // directories whose names are durable
-	files   atomic.Int64 // number of files begun since Open
+	long    int64        // maximum size in bytes of a value in the database
+	folders sync.Map     // directories that were made durable
+	files   atomic.Int64 // number of files written since Open
 
 	mu      sync.Mutex
-	lost    error // the read error after which the file is not used any more
-	unsound bool  // a commit failed, here or in an earlier process, so the file may contain changes that are not on the disk
+	lost    error // read error after which the file is not used any more; nil for none
+	unsound bool  // a commit failed, in this or an earlier process, so the file may differ from the disk
 }
 
 // Options configure a store.
@@ -62,7 +62,7 @@ type Options struct {
 	// Wait is the time for which Open waits until another program unlocks the file. The default
 	// is one second.
 	Wait time.Duration
-	// Layer opens files and performs the operations on them.
+	// Layer performs the operations on files.
 	Layer durable.Layer
 }
 
@@ -119,7 +119,7 @@ func openFile(path string, o Options) (db *bbolt.DB, err error) {
 // Path returns the path of a state directory's database.
 func Path(dir string) string { return filepath.Join(dir, fileName) }
 
-// Exists reports whether a state directory has a store.
+// Exists reports whether a state directory contains a store.
 func Exists(dir string) bool {
 	_, err := os.Stat(Path(dir))
 	return err == nil
@@ -143,8 +143,8 @@ func makeDirectory(dir string) error {
 	return syncDirectory(filepath.Dir(dir))
 }
 
-// checkFile returns an error for a link, for a special file, and for a file that users other than its owner
-// may read.
+// checkFile returns an error for a link, for a special file, and for a file to which other users
+// have access.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -160,8 +160,7 @@ func checkFile(path string) error {
 	return nil
 }
 
-// syncDirectory makes the names in a directory durable. bbolt does not sync the directory of a
-// new file.
+// syncDirectory makes the name of a new file durable, because bbolt does not do so.
 func syncDirectory(dir string) error { return durable.System{}.SyncDir(dir) }
 
 func (s *Store) prepare() error {
@@ -185,7 +184,7 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the file's format version to the given one, if it is lower.
+// atLeast raises the format version of the file to the given version, unless it is higher.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -213,9 +212,9 @@ type Tx struct {
 	dropped []droppedFile
 }
 
-// Update runs f in a transaction. When Update returns nil, the transaction is on the disk. If f
-// returns an error, nothing changes. If the commit fails, the changes may or may not have been
-// made, and the next transaction sees which of the two happened.
+// Update runs f in a transaction. When Update returns nil, the changes are on disk. If f returns
+// an error, nothing changes. If the commit fails, the changes may or may not have been made, and
+// the next transaction sees which of the two happened.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -228,8 +227,8 @@ func (s *Store) Update(f func(*Tx) error) error {
 	return err
 }
 
-// inside runs f, which contains one transaction, after a call of sound. It returns ErrDamaged if
-// bbolt cannot continue.
+// inside runs f, which contains one transaction, after it has called sound. It returns
+// ErrDamaged if bbolt cannot continue.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -237,7 +236,8 @@ func (s *Store) inside(f func() error) error {
 	return s.readable(f)
 }
 
-// update runs f in a transaction and returns the files that the database no longer names.
+// update runs f in a transaction. It returns the files whose names were removed from the
+// database.
 func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	tx, err := s.db.Begin(true)
 	if err != nil {
@@ -257,8 +257,8 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	return t.dropped, nil
 }
 
-// sound makes sure that the contents of the file are on the disk. It returns an error if bbolt
-// cannot continue.
+// sound makes sure that the file is completely on disk after a failed commit. It returns an
+// error if the store cannot be used any more.
 func (s *Store) sound() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

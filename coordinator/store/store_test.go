@@ -35,7 +35,7 @@ func create(t testing.TB, s *Store) {
 	}))
 }
 
-// in runs f on the test's study in a transaction, and fails the test if the transaction fails.
+// in runs f on the test's study in a transaction. The test fails if the transaction fails.
 func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
 	check(t, s.Update(func(tx *Tx) error {
@@ -122,8 +122,9 @@ func TestFailedTransactionChangesNothing(t *testing.T) {
 	check(t, put(nil))
 }
 
-// A failed commit may have changed the file, and a power failure could undo the change. The test
-// checks that the store therefore writes the file again before it reads anything from it.
+// A failed commit may have changed the file in memory but not on disk, so that a power failure
+// could undo the change. The test checks that the store writes the file again before it reads
+// from it.
 func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
 	var fails bool
@@ -182,8 +183,8 @@ func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	return b, st.ReadAnswer(k, b, 0)
 }
 
-// The test checks that pieces form a body, that they are deleted when their plan is closed, and
-// that the envelopes of accepted answers stay.
+// The test checks that pieces form a body. The pieces must be deleted when their plan is closed,
+// and the envelopes of accepted answers must stay.
 func TestReleases(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -268,8 +269,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// The test checks that Open refuses a directory or file that is a link or that others may
-// access, because another user may control it. Open must create nothing at the target of a link.
+// Another user may control a link, or a directory that is open to others. Open must refuse such
+// directories and files, and must create nothing at the target of a link.
 //
 //abuse:case P06 linked or open to others: refused, and nothing is written at the target of a link
 func TestLinksAndOpenFilesAreRefused(t *testing.T) {

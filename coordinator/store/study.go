@@ -11,7 +11,7 @@ import (
 
 var studies = []byte("studies")
 
-// Names of the buckets that hold the parts of a study.
+// Names of the buckets of a study.
 const (
 	about     = "about"     // the Fixed properties and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
@@ -19,11 +19,11 @@ const (
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of messages that leave the study, by name
-	last      = "last"      // envelope of each client's last message that names a ledger entry, by name
+	last      = "last"      // envelope of each client's last message, which names an entry of its ledger, by client name
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
 	asks      = "asks"      // number of the entry that contains a plan, by plan
-	state     = "state"     // state of the phases
+	state     = "state"     // state of the study's algorithm
 	offers    = "offers"    // envelopes of incomplete answers, by plan and name
 	releases  = "releases"  // envelopes of accepted answers, by plan and name
 	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
@@ -139,8 +139,8 @@ func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed"
 // PutNote stores a value under a key, encoded as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes the value that PutNote has stored under a key. If there is none, Note does not
-// change value.
+// Note decodes into value what PutNote has stored under a key. If nothing is stored, value does
+// not change.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
 // Put stores a client's value for a part.
@@ -167,11 +167,11 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the state of the phases. A store of format 3 may keep the state under
-// another key. That key is then stored under stateSlot.
+// stateNow is the key of the saved state. A store of format 3 may keep the state under another
+// key. That key is then stored under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
-// PutState stores the state of the phases.
+// PutState stores the state of the study's algorithm in place of the earlier state.
 func (s Study) PutState(v *Value) error {
 	if err := s.dropPrefix(state, nil); err != nil { // also removes values of earlier formats
 		return err
@@ -179,7 +179,7 @@ func (s Study) PutState(v *Value) error {
 	return s.put(state, stateNow, v)
 }
 
-// State returns a copy of the state of the phases, or nil if the store has no state.
+// State returns a copy of the saved state, or nil if there is none.
 func (s Study) State() ([]byte, error) {
 	if slot := s.part(state).Get(stateSlot); slot != nil {
 		return s.whole(state, clone(slot))

@@ -2,8 +2,8 @@ package store
 
 import "io"
 
-// Append stores an entry of the transcript. If the entry contains a plan, ask is the number of
-// the plan, and otherwise 0.
+// Append stores entry number n of the transcript. If the entry contains a plan, ask is the
+// number of the plan. Otherwise ask is 0.
 func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
 	if err := s.part(envelopes).Put(number(n), envelope); err != nil {
 		return err
@@ -23,8 +23,8 @@ func (s Study) Item(n uint64) (envelope, body []byte, err error) {
 	return clone(s.part(envelopes).Get(key)), body, err
 }
 
-// Envelope returns a copy of an entry's envelope, and the size of its body. The envelope is nil if there is
-// no such entry.
+// Envelope returns a copy of an entry's envelope and the size of its body. If there is no such
+// entry, the envelope is nil.
 func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 	body, _ = s.length(bodies, number(n))
 	return clone(s.part(envelopes).Get(number(n))), body

@@ -8,30 +8,31 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// An Accounting holds the privacy cost of a run for each image. It also holds the cost that the
-// d3p paper states for the same noise, and the cost that is proved for it.
+// An Accounting holds the privacy cost of a run for each image. For comparison it also holds the
+// cost that the d3p paper states for the same noise, and a proved bound for that paper's
+// sampling.
 type Accounting struct {
-	Epsilon     float64 `json:"epsilon"` // upper bound on the ε of all steps
+	Epsilon     float64 `json:"epsilon"` // upper bound on the ε of the whole run
 	Delta       float64 `json:"delta"`
 	Adjacency   string  `json:"adjacency"`
 	Sampling    string  `json:"sampling"`
-	Numeric     string  `json:"numeric"`     // arithmetic with which the gradients are added
-	Sensitivity float64 `json:"sensitivity"` // clip plus a bound on the rounding
-	Sigma       float64 `json:"sigma"`       // standard deviation of the noise
+	Numeric     string  `json:"numeric"`     // name of the arithmetic that adds the gradients
+	Sensitivity float64 `json:"sensitivity"` // clip plus a bound on the rounding error
+	Sigma       float64 `json:"sigma"`       // standard deviation of the noise in a sum of gradients
 
-	// Published and PublishedReplace are values of ε that d3p states for batches of a fixed size
-	// drawn without replacement. Published is for the adjacency in its paper. PublishedReplace
-	// is from its function approximate_sigma.
+	// Published is the ε that the d3p paper states, and PublishedReplace is the ε that d3p's
+	// function approximate_sigma returns. Both are for batches of a fixed size drawn without
+	// replacement.
 	Published        float64 `json:"published"`
 	PublishedReplace float64 `json:"published_replace"`
 
-	// Proved is the proved ε for batches of a fixed size drawn without replacement, under
+	// Proved is an upper bound on ε for batches of a fixed size drawn without replacement, under
 	// add-remove adjacency.
 	Proved float64 `json:"published_proved"`
 }
 
-// mechanism returns the mechanism that releases sums of the images' gradients. Images have the
-// given number of pixels.
+// mechanism returns the mechanism that releases sums of the gradients of images with the given
+// number of pixels.
 func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	shape := vae.Shape{Pixels: pixels, Hidden: s.Hidden, Latent: s.Latent}
 	return dpmech.NewProductSum(dpmech.ProductConfig{

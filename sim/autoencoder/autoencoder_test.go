@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// tiny is an experiment of 200 images of 6 by 5 pixels.
+// tiny is the experiment file of a run with 200 images of 6 by 5 pixels.
 const tiny = `[autoencoder]
 version = 1
 name = "tiny"
@@ -139,16 +139,16 @@ func TestRun(t *testing.T) {
 	if err != nil || picture.Bounds().Dx() != 10*(5*3+2)+2 {
 		t.Errorf("the picture: %v", err)
 	}
-	// The saved file must describe the same experiment.
+	// The experiment file in the folder of results must describe the same experiment.
 	spec, err := Load(filepath.Join(out, "autoencoder.toml"), nil)
 	if err != nil || spec.Privacy == nil || *spec.Privacy != *run.Spec.Privacy {
 		t.Errorf("the saved file: %v", err)
 	}
 }
 
-// The test compares the cost of d3p's experiment with known values of ε. They are the value that
-// d3p claims, the value of d3p's function, and the proved value for its batches. Two other
-// accountants give 0.535, 1.012 and 1.983.
+// The test compares three values of ε for d3p's experiment with known values: the value in the
+// d3p paper, the value of d3p's function, and the proved value for batches of a fixed size. Two
+// independent accountants give 0.535, 1.012 and 1.983.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {
@@ -174,8 +174,8 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// The test checks that noise and rate depend on the public number of images, and not on the
-// number in the file.
+// The test checks that the noise and the sampling rate depend on the public number of images in
+// the experiment file, and not on the number of images in the data file.
 func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))

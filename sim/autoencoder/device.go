@@ -9,20 +9,21 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is the maximum number of steps in a plan. Progress is shown after each plan, so
-// plans must be short.
+// mostPlanned is the maximum number of steps that a device computes without an interruption. The
+// user sees progress only after these steps, so the number must be small.
 const mostPlanned = 512
 
-// onDevice holds a device and a function that plans its steps.
+// onDevice holds the device that computes the steps, and a function that draws the batches and
+// the noise of the next steps.
 type onDevice struct {
 	name   string
 	failed func(error) error
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use makes the first of the devices, if there is one, compute all steps. The processor draws
-// the batches exactly, so the privacy cost of the run is the same. The same seed gives other
-// draws than in a run on the processor.
+// Use makes the first of the devices, if there is one, compute all steps. The CPU still draws
+// the batches, so the privacy cost of the run is the same. With a device, the same seed gives
+// other random numbers than without.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -48,8 +49,8 @@ func (r *Run) Use(devices *sim.Devices) error {
 	return nil
 }
 
-// unfit returns an error if no device can compute the steps. The error does not depend on
-// private data.
+// unfit returns an error if no device can compute the steps of the run. It does not read the
+// images.
 func (r *Run) unfit() error {
 	if r.Spec.Privacy == nil {
 		return nil
@@ -61,7 +62,7 @@ func (r *Run) unfit() error {
 	return m.Plannable()
 }
 
-// planner returns a function that plans the given number of steps.
+// planner returns a function that draws the batches and the noise of the given number of steps.
 func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	s, records := r.Spec, len(r.train.Pixels)
 	streams, draws := seeded.Streams(r.seed, purposePlans), seeded.Stream(r.seed, purposePlans, 1)
@@ -88,8 +89,8 @@ func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	}, nil
 }
 
-// planned plans at most the given number of steps and computes them on the device. Once the
-// device has failed, the processor computes them. It returns the number of computed steps.
+// planned computes at most the given number of steps on the device and returns their number. If
+// the device fails, the CPU computes the steps.
 func (r *Run) planned(steps int) (int, error) {
 	plan, err := r.device.plan(steps)
 	if err != nil {

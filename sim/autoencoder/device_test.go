@@ -15,8 +15,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A card is an emulated device that can fail after some launches. It counts the memory that is
-// in use.
+// A card is an emulated device that fails after a given number of launches. It counts the bytes
+// of memory in use.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -34,7 +34,7 @@ func (c *card) Launch(kernel string, blocks, threads, shared int, arguments ...u
 	return c.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// A socket is a device.Source with one card.
+// A socket is a source of devices that contains one card.
 type socket struct {
 	*card
 	demanded bool
@@ -44,8 +44,8 @@ func (s socket) Take() ([]device.Device, error, error) { return []device.Device{
 func (s socket) Demanded() bool                        { return s.demanded }
 func (s socket) String() string                        { return "cuda:0" }
 
-// playOn runs the tiny experiment on a card. It returns the result and the messages for the
-// user.
+// playOn runs the tiny experiment on a card. It returns the result and the messages that the
+// user would see.
 func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []string, err error) {
 	t.Helper()
 	spec, err := Load(filepath.Join(folder(t), "tiny.toml"), settings)
@@ -66,9 +66,8 @@ func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []
 	return result, said, err
 }
 
-// The test checks that a device and the processor get the same results for the same plans. If
-// the device fails, the processor must compute the plans, or the run must end with an error if
-// the device was demanded.
+// The test checks that a device and the CPU compute the same results. If the device fails, the
+// CPU must continue, or the run must return an error if the user requires a device.
 func TestDevice(t *testing.T) {
 	whole := new(card)
 	for _, settings := range [][]string{nil, {NonPrivate}} {
@@ -83,8 +82,8 @@ func TestDevice(t *testing.T) {
 		if _, _, err := playOn(t, socket{card: tried}, append(settings, "training.epochs=1")...); err != nil {
 			t.Fatal(err)
 		}
-		// A plan is an epoch. The device fails in the second plan, or in the self-test before
-		// the first plan.
+		// A device computes an epoch at a time. The device fails in the second epoch, or in the
+		// self-test before the first epoch.
 		for _, fails := range []int{tried.launches + 7, 5} {
 			broken, said, err := playOn(t, socket{card: &card{fails: fails}}, settings...)
 			if err != nil {

@@ -19,12 +19,12 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of images in the idx format of LeCun's MNIST. It means
-// bytes in three dimensions.
+// idxImages is the first word of a file of images in the IDX format of the MNIST data. It stands
+// for bytes in three dimensions.
 const idxImages = 0x00000803
 
-// ReadImages reads the images in an idx file and returns an error for more than most images. A
-// name that ends in .gz means a compressed file.
+// ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. It
+// returns an error if the file contains more than most images.
 func ReadImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 		return nil, fmt.Errorf("has images of %d by %d pixels; at most %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
-	for i := range head.Count { // memory grows with the images read, because the count in the header may be false
+	for i := range head.Count { // not allocated in advance, because the count in the header may be false
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
 			return nil, fmt.Errorf("ends within image %d of %d: %w", i+1, head.Count, err)

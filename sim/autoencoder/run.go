@@ -25,13 +25,13 @@ type Result struct {
 	TestLoss float64     `json:"test_loss"`
 	Privacy  *Accounting `json:"privacy,omitempty"` // nil without privacy
 
-	// ComputedOn is the name of the device that computed the steps. It is empty for the
-	// processor. The same seed gives other draws on a device.
+	// ComputedOn is the name of the device that computed the steps, or empty for the CPU.
+	// Results for the same seed differ between a device and the CPU.
 	ComputedOn string `json:"computed_on,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 }
 
-// An Epoch holds the losses after an epoch.
+// An Epoch holds the training loss and the test loss after an epoch.
 type Epoch struct {
 	Epoch    int     `json:"epoch"`
 	TestLoss float64 `json:"test_loss"`

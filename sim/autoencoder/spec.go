@@ -17,7 +17,7 @@ const Version = 1
 type Spec struct {
 	Name, Title    string
 	Hidden, Latent int
-	Train, Test    string // paths of files of images
+	Train, Test    string // paths of the image files
 	Records        int    // public number of training images
 	Batch          int    // expected size of a batch
 	Epochs         int
@@ -153,7 +153,8 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// StepsPerEpoch returns the number of batches of the expected size that fit into the records.
+// StepsPerEpoch returns the number of steps in an epoch, the number of records divided by the
+// expected size of a batch, rounded down.
 func (s *Spec) StepsPerEpoch() int { return s.Records / s.Batch }
 
 // Steps returns the number of steps of the whole run.
@@ -162,9 +163,10 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 // Rate returns the probability that an image is in a batch.
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
-// together returns the number of images of a batch whose gradients are added together as floats.
-// It is the mean size plus six standard deviations plus twelve. Fewer than one in 10^9 batches
-// are larger. The gradients of further images are added one by one.
+// together returns the maximum number of images of a batch whose gradients are added in one
+// floating-point sum. It is the mean size of a batch plus six standard deviations plus twelve.
+// Fewer than one in 10^9 batches are larger. The gradients of further images are added one by
+// one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

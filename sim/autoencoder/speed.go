@@ -13,7 +13,8 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// Sizes of the network of [Examine]. It is d3p's autoencoder of MNIST, on made-up images.
+// Sizes of the network whose speed [Examine] measures. The network is d3p's autoencoder for
+// MNIST.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -25,8 +26,8 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed is a report of a machine's speed that also has the speed of an autoencoder's steps.
-// Its fields replace those of the same name in the report.
+// A Speed is a report of a machine's speed that includes training steps of an autoencoder. Its
+// fields replace the fields of the same name in the embedded report.
 type Speed struct {
 	*speed.Report
 	// Network describes the autoencoder in words.
@@ -75,7 +76,7 @@ func Examine() (*Speed, error) {
 	return s, nil
 }
 
-// Lines describes the report in words.
+// Lines returns the report as lines of text for people.
 func (s *Speed) Lines() []speed.Line {
 	all := append(s.Report.Lines(), speed.Line{
 		Check: "autoencoder", Found: fmt.Sprintf("all cores take %s private steps a second (%s)", speed.Count(s.Processor.Network), s.Network),
@@ -125,8 +126,8 @@ func processorRate() (float64, error) {
 	})
 }
 
-// deviceRate returns the number of steps per second on a device, with several steps in a plan.
-// The time includes the planning by the processor.
+// deviceRate returns the best measured number of steps per second on a device. The time includes
+// the work of the CPU that draws the batches.
 func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	run, most, err := newSpeedRun()
 	if err != nil {
@@ -156,8 +157,8 @@ func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	})
 }
 
-// newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the trainer
-// computes plans, and otherwise single steps.
+// newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the caller must
+// pass plans of several steps to the trainer.
 func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	src := dpmech.NewStream()
 	n, err := vae.NewNetwork(speedShape, src)

@@ -14,15 +14,15 @@ import (
 	"fedpvi/sim"
 )
 
-// A Cost is the privacy cost of a record in a baseline, as ε at the study's δ.
+// A Cost is the ε that a baseline method spends on each record, at the study's δ.
 type Cost struct {
 	Claimed float64
 	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline that the play's study names, on the records of the only client. The
+// Play runs the baseline method of the play's study on the records of its only client. The
 // result is a Gaussian with independent coordinates, which becomes the posterior of the play.
-// The seed determines noise and chains.
+// The seed determines the noise and the Markov chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	switch p.Federation.Protocol.Study().Simulation.Baseline {
 	case study.EP, study.SEP:
@@ -83,7 +83,7 @@ func newRecords(p *sim.Play) (*records, error) {
 	return r, err
 }
 
-// start returns the mean of the prior.
+// start returns the mean of the prior, where all methods begin.
 func (r *records) start() []float64 {
 	theta := make([]float64, r.program.Dim())
 	for i, p := range r.fit.Parameters.All() {
@@ -92,8 +92,7 @@ func (r *records) start() []float64 {
 	return theta
 }
 
-// costOf returns the cost of all steps of a mechanism. It uses the event of the mechanism that
-// ran.
+// costOf returns the privacy cost of all steps of the mechanism m.
 func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	profile, err := accountant.Account(m.Event())
 	if err != nil {
@@ -103,11 +102,11 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	return Cost{epsilon.Upper, epsilon.Upper}, err
 }
 
-// purpose is the name of the seeded streams of a baseline.
+// purpose is the name of the random streams that the baseline methods use.
 const purpose = "baseline"
 
-// normals returns a function that fills a slice with standard normal numbers. These can be
-// predicted and protect nobody.
+// normals returns a function that fills a slice with standard normal numbers. The numbers follow
+// from the seed, so they do not protect the records.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := newRand(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

@@ -11,7 +11,8 @@ import (
 	"fedpvi/sim"
 )
 
-// play sets up a logistic study with one coefficient, which is an intercept or the slope of x.
+// play sets up a logistic regression with one coefficient, which is an intercept or the slope of
+// x.
 func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
 	t.Helper()
 	text := fmt.Sprintf(`
@@ -56,8 +57,9 @@ synthetic.truth.x = 1.0
 	return p
 }
 
-// exact returns the mean and standard deviation of a tempered posterior by quadrature. In it the
-// likelihood has the power w, and the log likelihood of each record is at least −bound.
+// exact computes the mean and standard deviation of a tempered posterior by quadrature. The
+// tempered posterior raises the likelihood to the power w, after the log likelihood of each
+// record is bounded below by −bound.
 func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	s := p.Federation.Shards[0]
 	var total, first, second float64
@@ -92,10 +94,10 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// If the clip removes the effect of the records, the chain is an autoregression around the prior
-// with coefficient 1 − η/2. The test compares its variance with the variance that follows from a
-// step. The variance of a step is the larger one of η and η²/4 times the variance of the noisy
-// sums. 10,000 steps are worth at least 10,000·η/2/2 independent samples.
+// The clip is so small that the records have no effect, so the chain is an autoregression around
+// the prior with coefficient 1 − η/2. The test compares the variance of its states with the
+// exact variance. The variance of the noise in a step is the larger of η and η²/4 times the
+// variance of the noisy sums. 10,000 steps are worth at least 10,000·η/2/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so all noise is added
@@ -115,8 +117,8 @@ func TestLangevinVariance(t *testing.T) {
 	}
 }
 
-// The test checks that Langevin steps cost as much as the same number of steps of variational
-// inference.
+// The test checks that Langevin steps have the same privacy cost as the same number of steps of
+// variational inference.
 func TestLangevinCost(t *testing.T) {
 	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
 	cost, err := Play(p, 1)
@@ -128,9 +130,9 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// The weight is chosen so that an exact sample from the tempered posterior has a given pure ε.
-// The test computes the exact ε for a few values of θ, under both adjacencies. It must not
-// exceed the given ε and must be close to it.
+// The test computes the exact pure ε of a sample from the tempered posterior for two values of
+// θ, under both adjacencies. It must not exceed the ε for which the power was chosen, and must
+// be close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -177,7 +179,7 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
 }
 
-// The test checks that the last states of chains with different seeds are samples of the
+// The test runs chains with 40 seeds and checks that their last states are samples of the
 // tempered posterior. The mean of 40 samples has a standard error of .16 sds, and their sd has a
 // standard error of 11 %. The bounds are four standard errors.
 func TestOneSample(t *testing.T) {

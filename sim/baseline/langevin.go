@@ -17,10 +17,11 @@ import (
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
-// where G is the noisy sum of clipped gradients divided by the sampling rate, and e raises the
-// variance of the noise of G to η. The result is the mean and standard deviation of θ over the
-// last steps. Their share is the share of steps that the study averages. Because of the noise of
-// G, the samples are spread more widely than the posterior.
+// where G is the noisy sum of clipped gradients divided by the sampling rate. The term e is
+// normal noise that raises the variance of the noise to η, if the noise in η/2·G is smaller. The
+// function returns the mean and standard deviation of θ over the last steps. The study's
+// averaging share sets the number of these steps. Because of the noise in G, the samples spread
+// more widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -39,7 +40,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	query := func(batch []uint32, sum *dpmech.Accumulator) error {
 		rows = solver.AppendBatch(rows[:0], batch)
 		s.Sum = sum
-		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s) // the mechanism clips
+		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s) // infinite because the mechanism clips the gradients
 	}
 	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}
 	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // standard deviation of the noise in each element of G
@@ -66,7 +67,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	return mean, sd, cost, err
 }
 
-// mechanism returns the mechanism for sums of gradients in the study's private steps.
+// mechanism returns the mechanism that the study uses for private sums of gradients.
 func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	p := r.play.Federation.Protocol
 	descent := p.Method().(method.Stepped).Steps()
@@ -80,10 +81,10 @@ func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	})
 }
 
-// moments accumulates the moments of samples.
+// moments accumulates the mean and variance of vectors by Welford's recurrence.
 type moments struct {
 	n             float64
-	mean, squares []float64 // mean and sum of squared differences from it, by Welford's recurrence
+	mean, squares []float64 // mean, and sum of squared differences from the mean
 }
 
 func newMoments(d int) *moments {
@@ -107,5 +108,6 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD is used in place of a standard deviation of zero, on the model's scale.
+// pointSD replaces a standard deviation of zero, because q needs a finite precision. It is on
+// the model's scale.
 const pointSD = 1e-6

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	sitesHeld = 1 << 26 // maximum number of numbers in the factors of all records, half a gigabyte
-	sepPasses = 400     // number of passes with one factor for all records, for each coordinate that moves together with others
+	sitesHeld = 1 << 26 // maximum total length of the factors of all records, in float64s (half a gigabyte)
+	sepPasses = 400     // number of passes of stochastic expectation propagation for each coordinate
 )
 
-// epOptions are options for which expectation propagation converges even if the sites of records
-// conflict.
+// epOptions are options for which expectation propagation converges even if the factors of
+// records disagree strongly.
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
-// propagate runs expectation propagation without privacy, or its stochastic form. The fixed
-// point becomes the posterior of the play.
+// propagate runs expectation propagation or stochastic expectation propagation, without privacy.
+// The fixed point becomes the posterior of the play.
 func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
 	protocol := p.Federation.Protocol
@@ -51,9 +51,9 @@ func propagate(p *sim.Play) (Cost, error) {
 	return nothing, nil
 }
 
-// tie finds one common factor for all records. In a diagonal family the step of each coordinate
-// assumes that the other coordinates do not move. The damping corrects for coordinates that move
-// together.
+// tie runs stochastic expectation propagation, which finds one common factor for all records. In
+// a diagonal family the step of each coordinate ignores the other coordinates, so steps are
+// damped by the number of coordinates.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The test compares mean and sd by expectation propagation with the posterior of one
-// coefficient, to three digits. It uses a factor for every record, and one factor for all
-// records. The two differ by about one over the number of records.
+// The test compares the mean and sd by expectation propagation with the posterior of one
+// coefficient by quadrature, to three digits. It tests a separate factor for every record, and
+// one common factor for all records.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, name := range []string{"ep", "sep"} {
 		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)

@@ -32,13 +32,13 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	return min(1, epsilon/bound)
 }
 
-// links is the number of states of the Markov chain. A state is called a link.
+// links is the number of states of the Markov chain.
 const links = 5000
 
-// oneSample returns the last link of a long Metropolis chain for the tempered posterior. The
-// chain starts at the mean of the pooled fit, and its proposals use the curvature there. An
-// exact sample would be private. No privacy is proven for the last link, because the distance of
-// its distribution from the tempered posterior is unknown.
+// oneSample returns the last state of a long Metropolis chain for the tempered posterior. The
+// chain starts at the mean of the pooled fit, and its proposals use the curvature of the
+// posterior there. An exact sample would be private. No privacy is proven for the last state,
+// because the distance of its distribution from the tempered posterior is unknown.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()
@@ -57,7 +57,7 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	uniform := newRand(seeded.Stream(seed, purpose, 4))
 	density := r.tempered(w, target.Clip)
 	now := density(theta)
-	scale := 2.38 / math.Sqrt(float64(d)) // step size of Roberts, Gelman and Gilks 1997
+	scale := 2.38 / math.Sqrt(float64(d)) // optimal step size for d coordinates (Roberts, Gelman and Gilks 1997)
 	for range links {
 		normal(z.RawVector().Data)
 		if err := step.SolveVec(proposal, z); err != nil {
@@ -77,7 +77,8 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	return theta, sd, nil
 }
 
-// tempered returns the log density of the tempered posterior, up to a constant.
+// tempered returns the log density of the tempered posterior as a function of θ, up to a
+// constant.
 func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	each, slope := make([]float64, r.all.Rows()), make([]float64, r.program.Dim())
 	return func(theta []float64) float64 {
@@ -93,8 +94,8 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	}
 }
 
-// proposal returns an upper triangular U with UᵀU = P. P is the precision of the prior plus the
-// tempered curvature of the log likelihood at a point.
+// proposal returns an upper triangular U with UᵀU = P. The matrix P is the precision of the
+// prior minus w times the Hessian of the log likelihood at the given point.
 func (r *records) proposal(at []float64, w float64) (*mat.TriDense, error) {
 	packed := make([]float64, len(at)*(len(at)+1)/2)
 	if err := r.all.Hessian(packed, at, nil); err != nil {

@@ -7,8 +7,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Answer holds a question with all its values, and the bounds for them. The JSON names of the
-// fields are stable. A vacuous bound is null, and then Vacuous is true.
+// An Answer contains a question with all its values, and the resulting privacy bounds. The JSON
+// names of the fields are stable. A bound that guarantees nothing is null, and then Vacuous is
+// true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -32,24 +33,24 @@ type Answer struct {
 // Risk describes the success of an attacker. The attacker sees all releases and wants to know
 // from which of two adjacent inputs they came.
 type Risk struct {
-	Advantage     float64  `json:"advantage"`       // upper bound on the true-positive rate minus the false-positive rate
-	AdvantageLow  float64  `json:"advantage_lower"` // lower bound on the same difference, for the best attack
+	Advantage     float64  `json:"advantage"`       // upper bound on the true-positive rate minus the false-positive rate of any attack
+	AdvantageLow  float64  `json:"advantage_lower"` // lower bound on the true-positive rate minus the false-positive rate of the best attack
 	Accuracy      float64  `json:"accuracy"`        // upper bound on the accuracy, if both inputs are equally likely
 	AccuracyLow   float64  `json:"accuracy_lower"`
 	Rates         []Rate   `json:"true_positive_rates"`
 	Prior         float64  `json:"prior"`
-	Exception     float64  `json:"odds_exception"`  // probability that the bound by LogOddsFactor does not hold
-	LogOddsFactor *float64 `json:"log_odds_factor"` // log of the maximum factor by which the odds change
-	Odds          *float64 `json:"posterior_odds"`  // odds after the releases, from the prior probability Prior
+	Exception     float64  `json:"odds_exception"`  // probability that the odds change by more than LogOddsFactor
+	LogOddsFactor *float64 `json:"log_odds_factor"` // log of the maximum factor by which the releases change the odds
+	Odds          *float64 `json:"posterior_odds"`  // odds after the releases, for the prior probability Prior
 	Group         Group    `json:"group"`
 }
 
-// Rate is the maximum true-positive rate of an attack with the false-positive rate FPR.
+// Rate bounds the true-positive rate of an attack with the false-positive rate FPR.
 type Rate struct {
 	FPR       float64 `json:"fpr"`
 	TPR       float64 `json:"tpr_upper"`
 	TPRLow    float64 `json:"tpr_lower"`
-	Posterior float64 `json:"posterior"` // upper bound on the probability that a record was used, if the attack says so
+	Posterior float64 `json:"posterior"` // upper bound on the probability that a record was used if the attack decides that it was
 }
 
 // Group is the privacy guarantee for groups of records.
@@ -60,13 +61,14 @@ type Group struct {
 	Vacuous      bool     `json:"vacuous"`
 }
 
-// Compare holds bounds by other methods and under other adjacencies.
+// Compare contains values of ε by other accounting methods and under other adjacencies.
 type Compare struct {
 	Methods     []Compared `json:"methods"`
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is the ε by one method under one adjacency. If there is no bound, Reason says why.
+// Compared is the ε that one method gives under one adjacency. If the method gives no bound,
+// Reason says why.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -85,8 +87,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Ask answers a question. If it computes a value for a target (ε, δ), it also checks that the
-// accounted cost of this value meets the target.
+// Ask computes the missing value of a question and the privacy bounds. If the missing value is
+// not ε or δ, Ask also checks that the accounted cost meets the target (ε, δ).
 func Ask(q Question) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -127,7 +129,8 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets ε and δ of the answer. It returns the δ for the other bounds.
+// promise sets the guaranteed ε and δ of the answer. It returns this δ, at which the other
+// bounds are computed.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {

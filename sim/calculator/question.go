@@ -11,7 +11,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// A Sampling is a rule by which records are chosen for a step.
+// A Sampling is a rule that chooses the records of each step.
 type Sampling string
 
 const (
@@ -112,7 +112,8 @@ func (q Question) check() error {
 	return errors.Join(err, q.Adjacency.Check())
 }
 
-// event returns the accounting event of all releases.
+// event returns the accounting event of all releases, for the given noise multiplier, sampling
+// rate and number of steps.
 func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) (accountant.Event, error) {
 	repeated := func(e accountant.Event) (accountant.Event, error) {
 		return accountant.Repeated{Event: e, Times: steps}, nil

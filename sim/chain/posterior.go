@@ -13,19 +13,19 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Links is the number of states of the Markov chain of [Posterior]. A state is called a link.
+// Links is the number of states of the Markov chain that [Posterior] runs.
 const Links = 20000
 
 // leastAccepted is the minimum share of proposals that must be accepted. If proposals are
-// accepted with probability a, a link is worth a/(2 − a) independent draws. With the minimum
-// share the chain is worth about 1,000 independent draws.
+// accepted with probability a, a state of the chain is worth a/(2 − a) independent draws. With
+// the minimum share the whole chain is worth about 1,000 independent draws.
 const leastAccepted = 0.1
 
 // Posterior returns the mean and covariance of the posterior of θ given all records. The log
 // posterior must be concave at the given point, which should be near its maximum. The first
-// fifth of the links is dropped. For a nearly normal posterior the relative error of an sd is
-// about 1 %, from 1/√(2n) for n independent links. Posterior returns an error if hardly any
-// proposal is accepted, as with very many coefficients.
+// fifth of the states is dropped. For a nearly normal posterior the relative error of an sd is
+// about 1 %, from 1/√(2n) for n independent draws. Posterior returns an error if too few
+// proposals are accepted, as with very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {
@@ -69,7 +69,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 	return s.mean, s.covariance(), nil
 }
 
-// records holds the records of all shards in the form that package gpu evaluates.
+// records contains the records of all shards in the layout that package gpu evaluates.
 type records struct {
 	fit  *fit.Model
 	each []gpu.Evaluator
@@ -128,8 +128,8 @@ func (r *records) curvature(at []float64) ([]float64, error) {
 // chain.
 var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain is for models where it is")
 
-// Precision returns an upper triangular U with UᵀU = P. P is the precision of the prior minus a
-// weighted Hessian of the log likelihood, which is packed by rows.
+// Precision returns an upper triangular U with UᵀU = P. The matrix P is the precision of the
+// prior minus weight times the Hessian of the log likelihood. The Hessian is packed by rows.
 func Precision(m *fit.Model, hessian []float64, weight float64) (*mat.TriDense, error) {
 	d := m.Dim()
 	precision := mat.NewSymDense(d, nil)

@@ -7,16 +7,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// freedom is the number of degrees of freedom of the proposals' t distribution. Its tails are
-// heavier than the tails of a posterior with a normal prior, so that the chain converges at a
-// geometric rate (Mengersen and Tweedie, "Rates of convergence of the Hastings and Metropolis
-// algorithms", 1996, theorem 2.1).
+// freedom is the number of degrees of freedom of the t distribution that proposes states. Its
+// tails are heavier than the tails of a posterior with a normal prior, so that the chain
+// converges at a geometric rate (Mengersen and Tweedie, "Rates of convergence of the Hastings
+// and Metropolis algorithms", 1996, theorem 2.1).
 const freedom = 5
 
-// proposals are independent draws from a t distribution around a point.
+// proposals generates independent draws from a multivariate t distribution around a point.
 type proposals struct {
 	at     []float64
-	root   *mat.TriDense // upper triangular U, where UᵀU is the precision
+	root   *mat.TriDense // upper triangular U such that UᵀU is the precision
 	random *rand.Rand
 	z, x   *mat.VecDense
 }
@@ -25,8 +25,9 @@ func newProposals(at []float64, root *mat.TriDense, r *rand.Rand) *proposals {
 	return &proposals{at, root, r, mat.NewVecDense(len(at), nil), mat.NewVecDense(len(at), nil)}
 }
 
-// draw writes the proposal at + U⁻¹z·√(ν/χ²) to dst. Here z is standard normal, and χ² is a sum
-// of ν squares of standard normal numbers.
+// draw writes a proposal to dst. The proposal is at + U⁻¹z·√(ν/χ²), where z is standard normal,
+// ν is the number of degrees of freedom, and χ² is a sum of ν squares of standard normal
+// numbers.
 func (p *proposals) draw(dst []float64) {
 	var squares float64
 	for range freedom {
@@ -38,14 +39,14 @@ func (p *proposals) draw(dst []float64) {
 		p.z.SetVec(i, scale*p.random.NormFloat64())
 	}
 	if err := p.x.SolveVec(p.root, p.z); err != nil {
-		panic("chain: " + err.Error()) // unreachable, because the root comes from a factorisation
+		panic("chain: " + err.Error()) // unreachable, because root is a Cholesky factor
 	}
 	for i, centre := range p.at {
 		dst[i] = centre + p.x.AtVec(i)
 	}
 }
 
-// logDensity returns the log density of proposing θ, up to a constant.
+// logDensity returns the log density of the t distribution at θ, up to a constant.
 func (p *proposals) logDensity(theta []float64) float64 {
 	for i, centre := range p.at {
 		p.x.SetVec(i, theta[i]-centre)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// Audited writes a table of the audit's checks, and then the findings.
+// Audited writes a table of the checks of an audit, and then the findings.
 func Audited(w io.Writer, r *audit.Report) error {
 	rows := [][]string{{"case", "test", "", ""}}
 	for _, c := range r.Checks {
@@ -42,8 +42,8 @@ const (
 	auditPanel   = 190 // height of a panel in points
 )
 
-// AuditCurves plots the true-positive rate of each attack against the false-positive rate, with
-// the claimed bound.
+// AuditCurves plots the true-positive rate of each attack against its false-positive rate, with
+// the bound that the claimed privacy implies.
 func AuditCurves(r *audit.Report) (Figure, error) {
 	f := Figure{Columns: auditColumns}
 	for _, c := range r.Checks {

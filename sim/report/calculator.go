@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// Calculated writes the answer of the calculator. It consists of the bounds, their meaning in
-// words for an ethics committee, and caveats.
+// Calculated writes an answer of the calculator: a table of the bounds, their meaning in words
+// for an ethics committee, and warnings.
 func Calculated(w io.Writer, a *calculator.Answer) error {
 	solved := func(field, value string) string {
 		if a.Solved == field {
@@ -115,8 +115,8 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent formats a probability in percent, rounded up. The ~ before the percent sign becomes a
-// space.
+// percent formats a probability in percent, rounded up. The ~ before the percent sign marks a
+// space at which a line must not break.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
 // meaning returns the meaning of the bounds in words, for an ethics committee.
@@ -145,7 +145,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	return strings.ReplaceAll(wrap(b.String()), "~", " ") // the ~ has kept a number and its percent sign on one line
+	return strings.ReplaceAll(wrap(b.String()), "~", " ") // wrap has not broken lines at ~
 }
 
 func percentPlain(p float64) string { return number(100*p) + "~%" }
@@ -179,7 +179,7 @@ func notes(a *calculator.Answer) []string {
 	return notes
 }
 
-// compared writes bounds by other methods and costs under other adjacencies.
+// compared writes the values of ε by other methods and under other adjacencies.
 func compared(b *strings.Builder, a *calculator.Answer) error {
 	fmt.Fprintf(b, "\nε at δ = %s by every method\n\n", digits(*a.Delta, 4, true))
 	rows := [][]string{{"", "", "at most", "at least"}}

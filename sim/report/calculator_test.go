@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test checks that printed bounds are rounded to the safe side.
+// The test checks that upper bounds are printed rounded up and lower bounds rounded down.
 func TestDigitsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := math.Exp(rapid.Float64Range(-300, 300).Draw(t, "log"))

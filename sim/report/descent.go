@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedDescent is the JSON of the plan of private gradient steps.
+// plannedDescent describes private gradient steps in the JSON plan of a study.
 type plannedDescent struct {
 	Steps        int     `json:"steps"` // number of steps of a client in one round
 	SamplingRate float64 `json:"sampling_rate"`
@@ -30,14 +30,14 @@ func stepsOf(p *pvi.Protocol) *method.Steps {
 	return d
 }
 
-// sumsMoveQ reports whether opened sums of gradients move q.
+// sumsMoveQ reports whether the coordinator moves q by sums of the clients' gradients.
 func sumsMoveQ(p *pvi.Protocol) bool {
 	_, ok := p.Method().(*gradientsum.Method)
 	return ok
 }
 
-// descentRows returns the rows of a plan about private gradient steps. It returns nil if the
-// study has none.
+// descentRows returns the rows of the text plan that describe private gradient steps. It returns
+// nil if the study has none.
 func descentRows(p *pvi.Protocol) [][]string {
 	d, ok := method.StepsOf(p.Method())
 	if !ok {

@@ -29,8 +29,8 @@ bounds = [0, 1]
 
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// The test checks that a plan describes private steps, that an explanation describes the
-// release, and that a statement describes its cost.
+// The test checks the words for private steps: in the plan, in the explanation of a release, and
+// in the privacy statement.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string
@@ -61,7 +61,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 			false,
 		},
 		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
-		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false}, // no equivalent Gaussian: μ would be that of a part of the releases
+		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false}, // no μ is printed, because only a part of the releases is Gaussian
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
 			[]string{"40 records of 400 in every step, without replacement, and accounted as that"},
@@ -119,9 +119,9 @@ func TestPrivateStepsInWords(t *testing.T) {
 	}
 }
 
-// If releases have no equivalent Gaussian, the statement uses bounds by ε and δ. The test
-// applies these bounds to a Gaussian release with a known μ, and checks that they are above the
-// exact values.
+// If releases have no equivalent Gaussian mechanism, the statement bounds the attacker's success
+// by ε and δ. The test applies these bounds to a Gaussian mechanism with a known μ, and checks
+// that they are above the exact values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(descentStudy))
 	if err != nil {
@@ -147,7 +147,7 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 			t.Errorf("%s: nothing is said to be given away: %s", c.format, c.text)
 		}
 	}
-	// The loss N(μ²/2, μ²) must exceed ε + log 2 with a probability below 2δ.
+	// The privacy loss is N(μ²/2, μ²). It must exceed ε + log 2 with a probability below 2δ.
 	loss := (promise.Epsilon + math.Ln2 - promise.Mu*promise.Mu/2) / promise.Mu
 	if tail := math.Erfc(loss/math.Sqrt2) / 2; tail > 2*promise.Delta {
 		t.Errorf("a loss above ε + log 2 has probability %g, said to be at most %g", tail, 2*promise.Delta)

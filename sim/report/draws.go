@@ -14,16 +14,16 @@ import (
 	"fedpvi/sim"
 )
 
-// A shown is the posterior that a report shows. It is the noise-aware posterior if there is one,
-// and otherwise q.
+// A shown is the posterior that a report shows: the noise-aware posterior if there is one, and
+// otherwise q.
 type shown struct {
 	*sim.Result
 	family  gaussian.Family
 	natural []float64 // natural parameters in the family
 }
 
-// newShown returns the posterior that a report shows for a result. The q of the result is in the
-// given family.
+// newShown returns the posterior that a report shows for a result whose q is in the given
+// family.
 func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
 	a := r.NoiseAware
 	if a == nil {
@@ -34,7 +34,7 @@ func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
 	return s, full.FromMoments(s.natural, a.Mean, mat.NewSymDense(len(a.Mean), slices.Concat(a.Covariance...)))
 }
 
-// naturalCovariance returns the covariance of the coordinates in natural units.
+// naturalCovariance returns the covariance of the parameters in natural units.
 func (s *shown) naturalCovariance() ([][]float64, error) {
 	_, cov, err := s.family.Moments(s.natural)
 	if err != nil {

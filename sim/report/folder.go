@@ -19,8 +19,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the folder of a run. Until it is complete, it has a temporary name next to its
-// final path.
+// A Folder is the folder of results of a run. It has a temporary name next to its final path
+// until it is complete.
 type Folder struct {
 	path       string
 	work       string
@@ -54,14 +54,14 @@ func NewFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// entry is a line of the transcript, with the public data of an outcome.
+// entry is a line of the transcript. It contains the public data of an outcome.
 type entry struct {
 	Sequence     int            `json:"sequence"`
 	Plan         int            `json:"plan"`
 	Verdict      pvi.Verdict    `json:"verdict"`
 	Participants []pvi.ClientID `json:"participants"`
-	Sum          []int64        `json:"sum"`               // sum in lattice steps
-	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
+	Sum          []int64        `json:"sum"`               // opened sum in lattice steps
+	Lambda       []pvi.Wide     `json:"lambda"`            // natural parameters minus those of the prior after the round, on the lattice
 	Epsilon      *float64       `json:"epsilon,omitempty"` // proven ε of a client so far
 }
 
@@ -102,7 +102,7 @@ const (
 )
 
 // Finish writes all results of a play and renames the folder to its final path. The argument st
-// is the study as the user wrote it, and h is the history of its outcomes.
+// is the study as the user wrote it, and h contains the recorded points of the run.
 func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
 	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
@@ -186,7 +186,7 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	return nil
 }
 
-// figures draws the posterior and the history of the run.
+// figures writes figures of the posterior and of the progress of the run.
 func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, reference *sim.Reference) error {
 	intervals, err := Intervals(r)
 	if err != nil {
@@ -246,18 +246,18 @@ func WriteFigure(path string, figure Figure) error {
 	return nil
 }
 
-// posteriorFile is the content of posterior.json.
+// posteriorFile is the JSON content of posterior.json.
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
 	Posterior  []sim.Marginal  `json:"posterior"` // marginals of q
 	NonPrivate []sim.Marginal  `json:"nonprivate"`
 	Family     string          `json:"family"`
-	Natural    []float64       `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
+	Natural    []float64       `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
 	Covariance [][]float64     `json:"covariance"`
 
 	// NaturalCovariance is the covariance of the posterior that reports show, in natural units.
-	// It is for the logarithm of a parameter whose coordinate is its logarithm.
+	// If a parameter is fitted on the log scale, the covariance is that of its logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim"
 )
 
-// intervalLimit is the maximum number of coefficients in a figure.
+// intervalLimit is the maximum number of coefficients in a figure of intervals.
 const intervalLimit = 60
 
 // An intervalSet holds the intervals of one posterior in a figure.
@@ -23,7 +23,7 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns an intervalSet for each posterior that the figure compares.
+// intervalSets returns the intervals of the federated posterior and of the pooled posterior.
 func intervalSets(r *sim.Result) []intervalSet {
 	return []intervalSet{
 		{"federated", r.Shown(), Palette[0], draw.CircleGlyph{}},
@@ -31,9 +31,10 @@ func intervalSets(r *sim.Result) []intervalSet {
 	}
 }
 
-// Intervals draws the 95 % intervals of the posterior that reports show, beside the intervals of
+// Intervals draws the 95 % intervals of the posterior that reports show, and the intervals of
 // the pooled records without privacy. The intervals are on the model's scale, which all
-// coefficients share. Below the name of each coefficient are its numbers in natural units.
+// coefficients share. Below the name of each coefficient the figure prints the interval in
+// natural units.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.Posterior), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -71,8 +72,8 @@ func Intervals(r *sim.Result) (Figure, error) {
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, nil
 }
 
-// add draws the first n intervals. They are shifted a little above or below the row of their
-// coefficient.
+// add draws the first n intervals. It shifts them up or down, so that the intervals of two
+// posteriors for the same coefficient do not overlap.
 func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {

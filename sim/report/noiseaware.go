@@ -11,13 +11,13 @@ import (
 	"fedpvi/sim"
 )
 
-// plannedIntervals is the JSON of the plan of a noise-aware posterior.
+// plannedIntervals describes the noise-aware posterior in the JSON plan of a study.
 type plannedIntervals struct {
 	Method         study.NoiseAware `json:"method"`
-	GradientNoise  float64          `json:"gradient_noise_sd"` // standard deviation of the noise of all clients together
+	GradientNoise  float64          `json:"gradient_noise_sd"` // standard deviation of the noise in the sum of all clients' gradients
 	CurvatureNoise float64          `json:"curvature_noise_sd,omitempty"`
 	CurvatureClip  float64          `json:"curvature_clip,omitempty"`
-	Shares         []float64        `json:"shares,omitempty"` // shares of the privacy budget
+	Shares         []float64        `json:"shares,omitempty"` // shares of the privacy budget for each kind of release
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
@@ -36,8 +36,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the rows of a plan about the noise-aware posterior. It returns nil if the
-// study requests none.
+// intervalRows returns the rows of the text plan that describe the noise-aware posterior. It
+// returns nil if the study requests none.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil
@@ -60,7 +60,8 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 
-// noiseAwareCSV writes a table of the noise-aware posterior and q on the model's scale.
+// noiseAwareCSV writes a table that compares the noise-aware posterior with q, on the model's
+// scale.
 func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95", "q2.5", "q97.5", "data_only_q2.5", "data_only_q97.5"})

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsRows returns the rows of a plan about the parts of a client's records. It returns nil if
-// the study has no parts.
+// partsRows returns the rows of the text plan that describe how each client divides its records
+// into parts. It returns nil if clients do not divide them.
 func partsRows(p *pvi.Protocol) [][]string {
 	in := p.Study().Inference
 	if in.Partitions.Count == 0 {
@@ -32,7 +32,7 @@ func factorOfPart(in study.Inference) string {
 	return "a factor of its own, which holds no noise"
 }
 
-// clippedPart describes in words the vector whose norm is clipped to C.
+// clippedPart names the vector whose norm is clipped to C, in words.
 func clippedPart(p *pvi.Protocol) string {
 	text := "the contribution of a part of the records to a client's change of natural parameters"
 	if p.Study().Privacy.Centred {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Plan writes the plan of a study before it runs. The plan describes the model, the cost of the
-// privacy target, and the signal relative to the noise.
+// Plan writes the plan of a study as text before the study runs. It describes the model, the
+// privacy cost, and the size of the signal relative to the noise.
 func Plan(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	rows := [][]string{
@@ -40,7 +40,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	return planForeseen(w, p)
 }
 
-// schedule describes in words when each client answers, and how λ moves.
+// schedule describes in words when each client answers, and how its answer changes λ.
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
@@ -64,7 +64,7 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded describes in words how many rounds the model needs.
+// roundsNeeded describes in words how many rounds the model needs to converge.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
 	in := st.Inference
@@ -135,7 +135,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows returns the rows of a plan about the clients' releases and their noise.
+// releaseRows returns the rows of the text plan that describe the clients' releases and their
+// noise.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -187,7 +188,7 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// starts reports whether clients begin with noisy statistics of their records.
+// starts reports whether each client first releases noisy statistics of its records.
 func starts(m method.Stepped) bool {
 	_, ok := m.Start()
 	return ok

@@ -10,7 +10,7 @@ import (
 	"fedpvi/sim"
 )
 
-// planned is the plan of a study in the form of JSON. See [PlanJSON].
+// planned is the JSON form of a study's plan, which [PlanJSON] writes.
 type planned struct {
 	Study        string          `json:"study"`
 	Digest       string          `json:"digest"` // SHA-256 of the study document
@@ -27,7 +27,8 @@ type planned struct {
 	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // nil without privacy
 }
 
-// plannedPrivacy is the cost of a study, with the fields of a result.
+// plannedPrivacy is the part of the JSON plan about privacy. The embedded fields are the
+// guarantee that a result also states.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise

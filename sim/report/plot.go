@@ -51,8 +51,8 @@ var Dashes = [][]vg.Length{
 	{vg.Points(4), vg.Points(2), vg.Points(1), vg.Points(2), vg.Points(1), vg.Points(2)},
 }
 
-// A Figure is a picture with panels, which are arranged in one or several columns. Only panels
-// in the first column have a label on their vertical axis.
+// A Figure is a picture with one or several panels, arranged in columns. Only panels in the
+// first column have a label on their vertical axis.
 type Figure struct {
 	Panels        []*plot.Plot
 	Width, Height vg.Length // size of the whole picture
@@ -81,8 +81,8 @@ func NewPanel(title, x, y string) *plot.Plot {
 	return p
 }
 
-// bare is a plotter without padding around its glyphs. On a logarithmic axis gonum's default
-// padding is far too large.
+// bare is a plotter without padding around its glyphs, because gonum's default padding is far
+// too large on a logarithmic axis.
 type bare struct {
 	plot.Plotter
 	plot.DataRanger
@@ -95,14 +95,14 @@ func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	}
 }
 
-// ReserveLegend extends the vertical axis of a panel of the given height. There is then room
-// above all data for a legend with the given number of lines. It must be called after the scale
-// was chosen and all plotters were added.
+// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with
+// the given number of lines fits above all data. It must be called after the scale was chosen
+// and all plotters were added.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return
 	}
-	const around = 80 // height of title, ticks and labels in points
+	const around = 80 // height of title, ticks and labels together, in points
 	room := height.Points() - around
 	share := min(0.6, (12.5*float64(lines)+4)/max(room, 1))
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {
@@ -134,9 +134,8 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// draw draws the panels. It draws the labels of vertical axes itself. gonum would reserve room
-// as if the label was at the arithmetic mean of the axis, which on a logarithmic axis is near
-// its end.
+// draw draws the panels. It draws the labels of vertical axes itself, because gonum would
+// reserve too much space for them on a logarithmic axis.
 func (f Figure) draw(area draw.Canvas) {
 	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
@@ -171,7 +170,7 @@ func (f Figure) draw(area draw.Canvas) {
 	}
 }
 
-// rowHeight is the height of a panel of [Rounds], in points.
+// rowHeight is the height of each panel in the figure of [Rounds], in points.
 const rowHeight vg.Length = 200
 
 // Rounds plots the natural parameters, the divergence from the reference and the spent ε against
@@ -181,7 +180,8 @@ func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure
 	if err != nil {
 		return Figure{}, err
 	}
-	// A divergence that rounds to zero cannot be shown on a logarithmic axis, so it is left out.
+	// A divergence that rounds to zero cannot be shown on a logarithmic axis, so the loop drops
+	// it.
 	apart := new(sim.History)
 	for _, p := range h.Points {
 		if p.KL > 0 {
@@ -205,7 +205,8 @@ func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure
 	return Figure{Panels: panels, Width: vg.Points(480), Height: rowHeight * vg.Length(len(panels))}, nil
 }
 
-// epsilonPanel plots the ε of a client. Before the first outcome the plot is empty.
+// epsilonPanel plots the ε that a client has spent against the outcomes. Before the first
+// outcome the plot is empty.
 func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	epsilon, err := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 {
 		if p.Epsilon == nil {
@@ -220,12 +221,12 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// fewNatural is the maximum number of natural parameters for which each parameter has its own
-// colour and the figure shows the reference as a dashed line.
+// fewNatural is the maximum number of natural parameters that get a colour each. Up to this
+// number the figure also shows the reference as a dashed line.
 const fewNatural = 6
 
-// naturalNames returns the names of the natural parameters of q. If there are many parameters,
-// it returns the names of their kinds.
+// naturalNames returns a name for each natural parameter of q. If there are many parameters, it
+// returns one name for each kind, such as the precisions.
 func naturalNames(family gaussian.Family) []string {
 	var names []string
 	for i := range family.Dim() {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Predictions writes how well the posterior and the fit of the pooled records predict held-out
-// records. Without held-out records it writes nothing.
+// Predictions writes how well the posterior and the pooled fit predict held-out records. If
+// there are no held-out records, it writes nothing.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -65,7 +65,7 @@ func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 	return Table(w, "  ", 1, rows)
 }
 
-// calibrationAxes returns the axis labels for predicted and observed values.
+// calibrationAxes returns labels for the axes of predicted and observed values.
 func calibrationAxes(st *study.Study) (predicted, observed string) {
 	switch st.Model.Kind() {
 	case study.Binary:
@@ -76,7 +76,7 @@ func calibrationAxes(st *study.Study) (predicted, observed string) {
 	return "predicted " + st.Model.Outcome, "observed mean"
 }
 
-// predictionsCSV writes a row for every held-out record.
+// predictionsCSV writes a row with the prediction of each held-out record.
 func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 	out := csv.NewWriter(w)
 	header := []string{"outcome", "mean", "log_density"}

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows returns the rows of a plan about private expectation propagation.
+// propagationRows returns the rows of the text plan that describe private expectation
+// propagation.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
@@ -36,7 +37,8 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows returns rows that describe how q's mean moves if coefficients move together.
+// meanRows returns the rows of the text plan that describe the steps of q's mean, which allow
+// for correlated coefficients.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()
@@ -79,7 +81,8 @@ func startRows(p *pvi.Protocol) [][]string {
 	return nil
 }
 
-// contributionInWords describes the clipped contribution of a record in words.
+// contributionInWords describes in words the vector that a record contributes to a client's sum,
+// and its clip.
 func contributionInWords(p *pvi.Protocol) string {
 	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
 		return "a record's site, less an equal share of its client's factor"

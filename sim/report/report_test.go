@@ -24,7 +24,7 @@ import (
 	"fedpvi/sim"
 )
 
-// two returns a posterior of two coefficients with means 1 and −2 and unit variances.
+// two is a result with a posterior of two coefficients with means 1 and −2 and unit variances.
 var two = sim.Result{
 	Study: "two-slopes", Seed: 3, Family: "full", Natural: []float64{1, -2, 1, 0, 1},
 	Posterior:  []sim.Marginal{{Name: "x", Mean: 1, SD: 1, Lower: -1, Upper: 3}, {Name: "sex[m]:age", Mean: -2, SD: 1, Lower: -4, Upper: 0}},
@@ -71,7 +71,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// columns returns the columns of a file with n draws of the two coefficients of two.
+// columns reads a CmdStan file with n draws of two coefficients and returns its columns.
 func columns(t *testing.T, file io.Reader, n int) (column [4][]float64) {
 	t.Helper()
 	reader := csv.NewReader(file)
@@ -129,7 +129,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// The test checks that the same figure gives the same file.
+// The test checks that two figures from the same data are equal byte for byte.
 func TestFigures(t *testing.T) {
 	h := new(sim.History)
 	for i := range 30 {
@@ -206,7 +206,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// The test checks that a legend is above all data on every scale.
+// The test checks that a legend does not overlap any data, on a linear and on a logarithmic
+// axis.
 func TestReserveLegend(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		p := NewPanel("t", "x", "y")
@@ -223,8 +224,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// The test checks that a run without privacy has no panel of ε, that a divergence of zero does
-// not make the axis linear, and that the lines have a legend.
+// The test checks the panels of a run: a run without privacy has no panel of ε, a divergence of
+// zero does not make the axis linear, and the lines have a legend.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0
@@ -270,7 +271,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// The test checks that progress in a log has a line from time to time and one at the end.
+// The test checks that progress in a log has several lines, and a line for the finished task.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)
@@ -321,8 +322,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The test checks that the noise-aware posterior is drawn instead of q, and that its draws are
-// written.
+// The test checks that figures and draws show the noise-aware posterior instead of q.
 func TestNoiseAwareIsShown(t *testing.T) {
 	r := two
 	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.NonPrivate, Mean: []float64{3, 4}, Covariance: [][]float64{{2, 1}, {1, 5}}}

@@ -10,7 +10,7 @@ import (
 )
 
 // arsinhTicks labels an axis of arsinh values by the original values. The labels are zero and
-// powers of ten of either sign.
+// the powers of ten with either sign.
 type arsinhTicks struct{}
 
 func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
@@ -35,7 +35,8 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks of a linear axis, with powers of ten written as on other axes.
+// tidyTicks returns gonum's ticks of a linear axis, with large and small numbers in the form
+// 1e5.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -70,11 +71,11 @@ func logarithmic(axis *plot.Axis) {
 	if axis.Min <= 0 || math.IsInf(axis.Min, 0) || math.IsInf(axis.Max, 0) {
 		return
 	}
-	if axis.Max/axis.Min < 10 { // extended to whole decades, so that there are labels
+	if axis.Max/axis.Min < 10 { // extends the axis to whole decades, so that there are labels
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	if axis.Min == axis.Max { // at a single power of ten gonum's range would include 0
+	if axis.Min == axis.Max { // for a single power of ten gonum would extend the axis to 0
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
 	axis.Scale = plot.LogScale{}

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// foundNote returns a note that the standardisation found the bounds. It returns an empty string
-// if the bounds are in the study.
+// foundNote returns a note that the standardisation has estimated the bounds of the columns. It
+// returns an empty string if the study gives the bounds.
 func foundNote(st *study.Study) string {
 	if st.Standardisation == nil {
 		return ""
@@ -21,8 +21,8 @@ func foundNote(st *study.Study) string {
 	return ", as the standardisation found them"
 }
 
-// scaleTable writes a table of the scale that a standardisation found. Without a standardisation
-// it writes nothing.
+// scaleTable writes a table of the column scales that the standardisation estimated. It writes
+// nothing for a study without standardisation.
 func scaleTable(w io.Writer, columns []scale.Column) error {
 	if len(columns) == 0 {
 		return nil
@@ -39,8 +39,8 @@ func scaleTable(w io.Writer, columns []scale.Column) error {
 	return err
 }
 
-// planScale writes the releases and the cost of the scale phase. If the study has no scale
-// phase, it writes nothing.
+// planScale writes the releases and the cost of the scale phase, which precedes the first round.
+// If the study has no scale phase, it writes nothing.
 func planScale(w io.Writer, p *pvi.Protocol) error {
 	for _, s := range p.Before() {
 		return planPasses(w, p, s)
@@ -81,7 +81,7 @@ func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
 	return err
 }
 
-// released describes in words a release of the scale phase.
+// released describes in words the sums that a client releases in the scale phase.
 func released(s *scale.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:

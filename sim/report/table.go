@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Shorthands for package words, which formats texts about studies for all programs.
+// Shorthands for functions of package words, which formats texts for all programs.
 var (
 	number = words.Number
 	plural = words.Plural
@@ -20,8 +20,9 @@ func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	return words.Table(w, indent, left, rows)
 }
 
-// Reading writes which changes were made to records while reading. See [words.Reading].
+// Reading writes which records and values were changed while reading. See [words.Reading].
 func Reading(w io.Writer, r shard.Report) error { return words.Reading(w, r) }
 
-// Warning returns a warning that a study's rounds may be useless. See [words.Warning].
+// Warning returns a warning if the noise of a study would hide the posterior. See
+// [words.Warning].
 func Warning(p *pvi.Protocol) string { return words.Warning(p) }

@@ -14,9 +14,9 @@ import (
 	"fedpvi/sim"
 )
 
-// Posterior writes two tables of the posterior that reports show. The first is in natural units,
-// beside the posterior of the pooled records without privacy. The second is on the model's
-// scale, beside q if q is another posterior. For ratios see [words.Natural].
+// Posterior writes two tables. The first compares the reported posterior with the posterior of
+// the pooled records, in natural units. The second shows the reported posterior on the model's
+// scale, and also q if q is a different posterior. For ratios see [words.Natural].
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	fmt.Fprintf(w, "Posterior of %s from %s of %s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"))
 	names, natural, pooled := make([]string, len(r.Posterior)), make([]fit.Natural, len(r.Posterior)), make([]fit.Natural, len(r.Posterior))
@@ -63,7 +63,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// parameterName returns the word for the elements of θ.
+// parameterName returns the word for an element of θ, such as "coefficient".
 func parameterName(st *study.Study) string {
 	if st.Model.Conjugate() {
 		return "coefficient"
@@ -85,7 +85,7 @@ func rejections(r *sim.Result) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scaleNote describes in words one unit of a coefficient.
+// scaleNote describes in words the unit of a coefficient.
 func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
@@ -144,7 +144,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// recordStatement describes in words the releases of a study that protects records.
+// recordStatement describes in words the releases of a study whose privacy unit is the record.
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
@@ -192,9 +192,10 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// oddsInWords describes an observer's odds in words. If the releases together are equivalent to
-// a Gaussian release, its privacy loss is known. Otherwise a loss L exceeds ε + log 2 with
-// probability at most 2δ, because δ bounds the mean of the positive part of 1 − exp(ε − L).
+// oddsInWords describes in words how much the odds of an attacker can change. If the releases
+// together are equivalent to a Gaussian mechanism, the distribution of the privacy loss is
+// known. Otherwise the loss L exceeds ε + log 2 with probability at most 2δ, because δ bounds
+// the mean of the positive part of 1 − exp(ε − L).
 func oddsInWords(p sim.Privacy) string {
 	odds, probability := p.Epsilon+math.Ln2, 2*p.Delta
 	guess := (1 + accountant.AdvantageBound(p.Epsilon, p.Delta)) / 2
@@ -218,7 +219,7 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// summed returns a name for the summed contributions of records.
+// summed names in words the contributions of records that a client adds up.
 func summed(p sim.Privacy) string {
 	if p.Sites {
 		return "sites"
@@ -226,7 +227,7 @@ func summed(p sim.Privacy) string {
 	return "gradients"
 }
 
-// unsound returns a warning that the accounting of a published method does not hold.
+// unsound returns a warning that the claimed cost of a published method is too low.
 func unsound(p *sim.Promise) string {
 	if p.Published == method.PublishedSampling && p.Sites {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in an order that is drawn; claimed is what one record costs that is drawn anew in every step, ε = %s at δ = %g (Vinaroz and Park, 2022). Without credit for the order, for which there is no proof, the passes cost ε = %s, which is what the table states. Never use it on real data: sampling = \"poisson\" costs what it claims.",

@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// leastShown is the minimum false-positive rate in [TradeOff].
+// leastShown is the minimum false-positive rate that [TradeOff] plots.
 const leastShown = 1e-6
 
 // TradeOff plots an upper bound on the true-positive rate of attacks against the false-positive
@@ -80,7 +80,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	}
 	LogX(p)
 	LogY(p)
-	p.Legend.Top = false // the lower part is free, because values below the diagonal are not drawn
+	p.Legend.Top = false // below the diagonal there are no curves
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(400), Height: vg.Points(330)}, nil
 }

@@ -6,10 +6,10 @@ import (
 	"fedpvi/sim"
 )
 
-// addCoverage adds the shares of the true parameters inside the central 90 % of their marginals,
-// under the plain and the noise-aware posterior. The two shares are equal if the study requests
-// no noise-aware posterior. If the true parameters are unknown, as for records from files,
-// addCoverage adds nothing.
+// addCoverage adds the shares of the true coefficients that lie inside the central 90 %
+// intervals of q and of the noise-aware posterior. The two shares are equal if the study
+// requests no noise-aware posterior. If the true coefficients are unknown, as for records from
+// files, addCoverage adds nothing.
 func addCoverage(values map[string]float64, p *sim.Play) error {
 	if p.Truth == nil {
 		return nil
@@ -19,8 +19,8 @@ func addCoverage(values map[string]float64, p *sim.Play) error {
 	return err
 }
 
-// isShare reports whether a metric is a share of a small number of parameters. Means summarise
-// such a metric better than quantiles.
+// isShare reports whether a metric is a share of the coefficients. It takes few values, so a
+// mean summarises it better than quantiles.
 func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
 
 // standardError returns the standard error of the mean of independent values. It returns NaN for

@@ -8,23 +8,23 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Plot defines a plot of a sweep's results.
+// A Plot is the definition of a plot in a sweep file.
 type Plot struct {
 	File  string
 	Title string
 	X     string // horizontal axis: an axis of the grid, a metric, or "round" for the trace
 	Y     string // vertical axis: a metric
-	By    string // axis of the grid whose cases are separate series; may be empty
+	By    string // axis of the grid that has a separate series for each case; may be empty
 	Where map[string]string
 	LogX  bool
 	LogY  bool
 	Label [2]string // labels of the two axes
 
-	// Deviation draws means with one standard deviation to each side, instead of medians with
+	// Deviation makes the plot show means and standard deviations instead of medians and
 	// deciles.
 	Deviation bool
 
-	// Pooled also draws the result of the fit of the pooled records without privacy.
+	// Pooled makes the plot also show the result of the pooled records without privacy.
 	Pooled bool
 
 	Lines     []Line
@@ -40,11 +40,11 @@ type Line struct {
 // Published is a series of points from a publication.
 type Published struct {
 	Label string
-	X     []string // numbers, or names of cases on the horizontal axis
+	X     []string // numbers, or names of cases of the horizontal axis
 	Y     []float64
 }
 
-// round is the name of the horizontal axis in a plot of the trace.
+// round is the horizontal axis of a plot that shows metrics against the number of rounds.
 const round = "round"
 
 func (s *Spec) readPlots(root *document.Table) []Plot {
@@ -118,7 +118,7 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase reports an error if the axis has no case with this label.
+// checkCase reports an error if the axis has no case with the given label.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -128,7 +128,8 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	}
 }
 
-// readComparisons reads the horizontal lines and the published points of a plot.
+// readComparisons reads from a sweep file the horizontal lines and the published points of a
+// plot.
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
 		l.Require("label", "describe the line")
@@ -201,8 +202,8 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest describes the first part of the sweep that needs held-out records. It returns an
-// empty string if no part needs them.
+// needsTest names the first part of the sweep that needs held-out records. It returns an empty
+// string if no part needs them.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

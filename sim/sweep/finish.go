@@ -9,8 +9,8 @@ import (
 
 // A Point describes a point of the grid in an [Overview].
 type Point struct {
-	Cases   map[string]string  `json:"cases"`   // case of each axis
-	Summary map[string]float64 `json:"summary"` // values of the columns of summary.csv that are not empty
+	Cases   map[string]string  `json:"cases"`   // label of the case on each axis
+	Summary map[string]float64 `json:"summary"` // columns of summary.csv, without empty values
 }
 
 // An Overview is the summary of a sweep in the form of JSON.

@@ -17,7 +17,8 @@ var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_
 // held-out records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// Metrics in every row of a trace. The second list needs held-out records.
+// traceMetrics are the metrics in every row of a trace. Those in the second list need held-out
+// records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}
@@ -57,8 +58,7 @@ func measure(p *sim.Play) (map[string]float64, error) {
 	return values, err
 }
 
-// measurePosterior returns the metrics that compare the posterior with the reference, the
-// posterior of the pooled records.
+// measurePosterior returns the metrics that compare the posterior with the reference.
 func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	f := p.Federation
 	kl, err := p.KL()
@@ -74,8 +74,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The loop adds the squared error of the mean in units of the reference's sd, and the
-	// squared ratio of sds. The metrics are root mean squares over coefficients.
+	// The loop adds up the squared errors of the means in units of the reference's sd, and the
+	// squared ratios of sds. The metrics are root mean squares over coefficients.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds metrics of the predictions by the posterior and by the pooled fit. If no
-// records are held out, it adds nothing.
+// measureTest adds metrics of the predictions by the posterior and by the pooled fit. If there
+// are no held-out records, it adds nothing.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -125,8 +125,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the true cost of the rounds so far to an outsider. It returns NaN for a study
-// without privacy.
+// truth returns the ε of the rounds so far to an outsider, without the claims of a publication.
+// It returns NaN for a study without privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil
@@ -135,13 +135,13 @@ func truth(p *pvi.Protocol, round int) (float64, error) {
 	return truth.Epsilon, err
 }
 
-// A tracePoint describes a run after a round.
+// A tracePoint contains the metrics of a run after a round.
 type tracePoint struct {
 	round  int
-	values []float64 // values in the order of the trace metrics of the Spec
+	values []float64 // values in the order of [Spec.TraceMetrics]
 }
 
-// traceAt measures a run after a round.
+// traceAt computes the metrics of a run after a round.
 func (s *Spec) traceAt(p *sim.Play, round int) (tracePoint, error) {
 	kl, err := p.KL()
 	if err != nil {

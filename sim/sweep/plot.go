@@ -16,7 +16,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A figure is a plot while it is being made.
+// A figure is a plot under construction.
 type figure struct {
 	*plot.Plot
 	of      Plot
@@ -24,10 +24,10 @@ type figure struct {
 	keys    int // number of lines in the legend
 }
 
-// bandFrom is the number of points from which the spread of a series is drawn as a band.
+// bandFrom is the minimum number of points for which the spread of a series is drawn as a band.
 const bandFrom = 20
 
-// plot draws the plot p and writes p.File.svg and p.File.png.
+// plot draws the plot that p defines and writes it to p.File with the suffixes .svg and .png.
 func (r *Results) plot(p Plot) error {
 	all, names := r.collect(p)
 	f := &figure{of: p, nominal: names != nil}
@@ -67,13 +67,13 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	const plain, roomy, key = 320, 4, 13 // sizes in points; a legend of more than roomy lines makes the figure higher
+	const plain, roomy, key = 320, 4, 13 // sizes in points; each legend line above roomy adds the height key
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
 
-// legend explains in words the marks of a plot.
+// legend returns an explanation of the marks in a plot, in words.
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
@@ -93,14 +93,14 @@ func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	}
 }
 
-// key adds a line to the legend.
+// key adds an entry to the legend of the figure.
 func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.Legend.Add(label, thumbnail)
 	f.keys++
 }
 
-// addSpread draws the spread of a series. For a series of many points the spread is a band, and
-// otherwise it is drawn as whiskers.
+// addSpread draws the spread of a series, as a band if the series has many points and otherwise
+// as whiskers.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -133,7 +133,7 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the middle values of series i. If x is ordered, a line joins them.
+// addMiddle draws the median or mean of series i at each x. If x is ordered, a line joins them.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -203,7 +203,7 @@ func (r *Results) lines(p Plot) []Line {
 func (f *figure) addLines(lines []Line) error {
 	low, high := f.X.Min, f.X.Max
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return nil // the plot has no points, so no lines are drawn
+		return nil // a plot without points has no range to draw lines in
 	}
 	for i, l := range lines {
 		line, err := plotter.NewLine(plotter.XYs{{X: low, Y: l.Y}, {X: high, Y: l.Y}})

@@ -118,8 +118,8 @@ func table(t *testing.T, text string) map[string][]string {
 	return columns
 }
 
-// The test checks that the predictions in a sweep's results equal those of a single run, and
-// that they are absent if no records are held out.
+// The test checks that the predictions in a sweep's results equal those of a single run. They
+// must be absent if there are no held-out records.
 func TestPredictions(t *testing.T) {
 	path := writePredicted(t, predicted)
 	spec, err := sweep.Load(path)
@@ -150,7 +150,7 @@ func TestPredictions(t *testing.T) {
 				t.Errorf("run %s: %s is %g (%v), want %g", results["run"][i], metric, got, err, want)
 			}
 		}
-		last := 3*i + 2 // last of the rounds 1, 2 and 4
+		last := 3*i + 2 // index of the row of round 4; the rows of a run are rounds 1, 2 and 4
 		if trace["log_likelihood"][last] != results["log_likelihood"][i] || trace["accuracy"][last] != results["accuracy"][i] {
 			t.Errorf("run %s ends elsewhere than its trace", results["run"][i])
 		}
@@ -188,8 +188,8 @@ func play(t *testing.T, path, sd, seed string) *sim.Result {
 	return r
 }
 
-// checkSummary compares the mean and standard deviation of two runs with values that it computes
-// itself.
+// checkSummary compares the means and standard deviations in a summary of two runs with values
+// computed from the results.
 func checkSummary(t *testing.T, found map[string]string, results map[string][]string) {
 	t.Helper()
 	summary := table(t, found["summary.csv"])

@@ -20,25 +20,25 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep. The file results.csv has a row for every run. If the sweep
-// requests a trace, trace.csv has rows for the rounds of every run. The file sweep.json
-// identifies the sweep.
+// Results is the folder of a sweep. The file results.csv has a row for every run. The file
+// trace.csv exists if the sweep requests a trace, and has rows for the rounds of every run. The
+// file sweep.json identifies the sweep.
 type Results struct {
 	Folder string
-	Notice string // how an interrupted folder was repaired; empty if it was not
+	Notice string // description of the repair of an interrupted folder; empty if nothing was repaired
 
 	spec    *Spec
-	values  [][]float64 // metrics of each run in the order of the Spec; NaN for an empty field
+	values  [][]float64 // metrics of each run in the order of [Spec.Metrics]; NaN for an empty field
 	results *os.File
 	trace   *os.File
-	points  map[traceKey][]float64 // trace metrics for plots
+	points  map[traceKey][]float64 // metrics of the trace, for plots
 }
 
-// formatVersion is the version of the files in a sweep's folder, and of the meaning of their
-// numbers.
+// formatVersion changes when the layout of the files in a sweep's folder or the meaning of their
+// numbers changes.
 const formatVersion = 2
 
-// mark is the content of sweep.json.
+// mark is the content of sweep.json, which identifies a sweep.
 type mark struct {
 	Version int               `json:"version"`
 	Sweep   string            `json:"sweep"`
@@ -66,8 +66,8 @@ func OpenResults(folder string, s *Spec) (*Results, error) {
 	return r, nil
 }
 
-// mark checks that an existing folder belongs to this sweep. If the folder does not exist, mark
-// creates it.
+// mark checks that an existing folder belongs to this sweep. If the folder does not exist, it
+// creates the folder.
 func (r *Results) mark() error {
 	s := r.spec
 	path := filepath.Join(r.Folder, markFile)
@@ -126,7 +126,7 @@ func (r *Results) header() []string {
 	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
-// key returns the first fields of the rows of a run.
+// key returns the leading fields of the rows of a run, up to the seed.
 func (r *Results) key(index int) []string {
 	key := []string{strconv.Itoa(index + 1)}
 	for _, c := range r.spec.cases(index / r.spec.Seeds) {
@@ -140,9 +140,8 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a file of the folder and passes every complete row to read. The function read
-// returns false for the first row to drop, and open cuts off the file before this row. If the
-// file is new, open writes the header.
+// open opens a CSV file of the folder and passes every complete row to read. If read returns
+// false, open truncates the file before this row. If the file is new, open writes the header.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -210,8 +209,8 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// readTrace reads a row of trace.csv. It keeps the row if results.csv contains the run of this
-// row.
+// readTrace reads a row of trace.csv. It returns false if results.csv does not contain the run
+// of this row, so that the row is dropped.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	metrics := r.spec.TraceMetrics()
 	keys := len(r.key(0))
@@ -272,7 +271,7 @@ func (r *Results) add(index int, found row) error {
 	return nil
 }
 
-// flush syncs the rows that were written.
+// flush makes sure that all written rows are on disk.
 func (r *Results) flush() error {
 	err := r.results.Sync()
 	if r.trace != nil {
@@ -281,7 +280,8 @@ func (r *Results) flush() error {
 	return err
 }
 
-// writeRow writes a row in one write.
+// writeRow writes a row with a single call of Write, so that an interruption leaves few torn
+// rows.
 func writeRow(file *os.File, fields []string) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)

@@ -41,9 +41,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order. A run starts only if its number is less than window above the number
-	// of the oldest unfinished run. This bounds the number of finished rows that wait to be
-	// written.
+	// Runs start in order, but only if their number is less than window above the number of the
+	// oldest unfinished run. This bounds the number of finished rows that wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -80,7 +79,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 	cancel()
 	close(next)
 	go func() { wg.Wait(); close(out) }()
-	for range out { // waits until the other workers have ended
+	for range out { // wait until all workers have ended
 	}
 	if errors.Is(failure, context.Canceled) {
 		failure = context.Canceled
@@ -90,7 +89,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs the run with the given index. The argument worker is the number of the worker.
+// play performs the run with the given index. The argument worker is the number of the
+// goroutine, which selects a device.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)
@@ -128,7 +128,7 @@ func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	return row{values, trace}, addCoverage(values, p)
 }
 
-// playBaseline performs a run of a baseline, which has no rounds.
+// playBaseline performs a run of a baseline method, which has no rounds.
 func playBaseline(p *sim.Play, seed uint64) (row, error) {
 	cost, err := baseline.Play(p, seed)
 	if err != nil {

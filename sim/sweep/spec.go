@@ -22,21 +22,20 @@ type Spec struct {
 	Name   string
 	Title  string
 	Study  string // path of the study file
-	Seeds  int    // number of runs of each cell
-	First  int    // seed of the first run in a cell; later runs have the next seeds
+	Seeds  int    // number of runs of each grid cell
+	First  int    // seed of a cell's first run; the following runs have the next seeds
 	Trace  int    // number of rounds between rows of the trace; 0 for no trace
-	Tested bool   // whether some run holds out records, so that the results have columns of predictions
+	Tested bool   // whether the results have columns of predictions, because some run has held-out records
 	Axes   []Axis
 	Random []Random
 	Plots  []Plot
 	Digest string // SHA-256 of the sweep and the study
 
-	// Data holds the SHA-256 of every file of records that the sweep's studies name, by file
-	// name.
+	// Data holds the SHA-256 of every file of records that the studies name, by file name.
 	Data map[string]string
 
-	// Devices compute the private gradient steps of all runs that can use devices. The workers
-	// share them. If Devices is nil, the processor computes all steps.
+	// Devices compute the private gradient steps of all runs that can use devices. If Devices is
+	// nil, the CPU computes all steps.
 	Devices *sim.Devices
 
 	source []byte // content of the study file
@@ -45,13 +44,13 @@ type Spec struct {
 	tracePredictions bool
 }
 
-// An Axis is a dimension of the grid.
+// An Axis is a dimension of the grid of settings.
 type Axis struct {
 	Name  string // name of the column in the results
 	Cases []Case
 }
 
-// A Case is one setting, or one list of settings, on an axis.
+// A Case is one point of an axis. It consists of one or several settings.
 type Case struct {
 	Label     string
 	Overrides []study.Override
@@ -107,7 +106,8 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell, and records which data and metrics it needs.
+// checkCell reads the study of a grid cell. It records the data files and the metrics that the
+// study needs.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -192,12 +192,12 @@ func readOverrides(t *document.Table) []study.Override {
 	return overrides
 }
 
-// encode returns a decoded value in TOML.
+// encode returns a decoded TOML value as TOML text.
 func encode(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		if v == "" {
-			return "", nil // an empty text removes the key
+			return "", nil // no value; the override removes the key
 		}
 		return strconv.Quote(v), nil
 	case bool, int64:
@@ -230,7 +230,7 @@ func (s *Spec) readAxes(root *document.Table) {
 	}
 }
 
-// readValues reads an axis whose cases are values of one setting.
+// readValues reads an axis that gives the values of one setting.
 func readValues(t *document.Table, key string) Axis {
 	axis := Axis{Name: key}
 	if name, ok := t.String("name"); ok {
@@ -252,7 +252,7 @@ func readValues(t *document.Table, key string) Axis {
 	return axis
 }
 
-// readCases reads an axis whose cases consist of several settings.
+// readCases reads an axis on which every case has several settings.
 func readCases(t *document.Table) Axis {
 	t.Require("name", `write key = "privacy.clip" for an axis of one setting, or a name for one of cases`)
 	var axis Axis
@@ -294,7 +294,7 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case of every axis at a cell. The last axis varies fastest.
+// cases returns the case on every axis for a grid cell. The last axis varies fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {
@@ -313,13 +313,13 @@ func (s *Spec) describe(cell int) string {
 	return strings.Join(parts, ", ")
 }
 
-// study returns the study of a cell for a seed.
+// study returns the study of a grid cell for a seed.
 func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	overrides := slices.Clone(s.fixed)
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// The draws depend only on the seed, so all cells have the same values.
+	// The values depend only on the seed, so all cells use the same random values.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

@@ -40,7 +40,7 @@ func mean(values []float64) float64 {
 	return stat.Mean(values, nil)
 }
 
-// A statistic is a number that describes the runs of a cell.
+// A statistic is a number that summarises the runs of a grid cell.
 type statistic struct {
 	name string // name of the column in summary.csv
 	of   func(r *Results, cell int) float64
@@ -71,8 +71,8 @@ var posteriorStatistics = []statistic{
 	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
-// testStatistics are the statistics of cells whose runs hold out records. They are the mean and
-// the standard deviation of every test metric.
+// testStatistics are the statistics of cells with held-out records. They are the mean and the
+// standard deviation of every test metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
@@ -80,7 +80,7 @@ var testStatistics = func() (all []statistic) {
 	return all
 }()
 
-// over returns a statistic of the values of one metric.
+// over returns a statistic that applies the function of to the values of one metric.
 func over(name, metric string, of func(values []float64) float64) statistic {
 	return statistic{name, func(r *Results, cell int) float64 { return of(r.column(cell, metric)) }}
 }
@@ -102,7 +102,7 @@ func (r *Results) statistics() []statistic {
 	return posteriorStatistics
 }
 
-// describe returns all statistics of a cell by name.
+// describe returns all statistics of a grid cell by name.
 func (r *Results) describe(cell int) map[string]float64 {
 	found := map[string]float64{}
 	for _, s := range r.statistics() {
@@ -111,7 +111,7 @@ func (r *Results) describe(cell int) map[string]float64 {
 	return found
 }
 
-// A shown is a column of the table for people.
+// A shown is a column of the summary table for people.
 type shown struct {
 	head string
 	text func(found map[string]float64) string
@@ -154,9 +154,9 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns for the coverages, errors of means and ratios of sds in the plots
-// of the sweep. Coverages are shown with the standard errors of their means, and the other
-// metrics with standard deviations.
+// shownByPlots returns columns for the coverages, errors of means and ratios of sds that the
+// plots of the sweep show. A coverage has its standard error, and the other metrics have
+// standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},
@@ -230,7 +230,7 @@ func (r *Results) markdown(w io.Writer) error {
 
 func short(x float64) string { return formatted("%.3g", x) }
 
-// digits formats a number with four decimals. This is enough for an accuracy.
+// digits formats a number with four decimals.
 func digits(x float64) string { return formatted("%.4f", x) }
 
 // formatted formats a number in the given format. For NaN it returns a dash.

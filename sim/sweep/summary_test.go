@@ -32,8 +32,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// The test checks that whiskers at the same x are drawn apart, in the order of the series, and
-// nearer to their own x than to any other.
+// The test checks that whiskers of different series at the same x do not overlap, are in the
+// order of the series, and are nearer to their own x than to any other.
 func TestAside(t *testing.T) {
 	all := []series{{x: []float64{1, 5, 10}}, {x: []float64{1, 5, 10}}, {x: []float64{5, 10}}}
 	for _, c := range []struct{ nominal, log bool }{{false, false}, {false, true}, {true, false}} {

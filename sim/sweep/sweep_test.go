@@ -59,7 +59,7 @@ x = "factors"
 y = "true_epsilon"
 `
 
-// write writes a sweep and its study to a folder. It returns the path of the sweep.
+// write writes a sweep file and its study to a folder. It returns the path of the sweep file.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	study, err := os.ReadFile(filepath.Join("..", "..", "experiments", "linear", "one-parameter.toml"))
@@ -97,7 +97,7 @@ func open(t *testing.T, folder string, spec *sweep.Spec) *sweep.Results {
 
 func ignore(int) {}
 
-// complete runs a sweep to its end. It returns the contents of its files.
+// complete runs a sweep to its end. It returns the contents of its files by name.
 func complete(t *testing.T, folder string, spec *sweep.Spec, workers int) map[string]string {
 	t.Helper()
 	results := open(t, folder, spec)
@@ -152,7 +152,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// The seed varies fastest, then the last axis, then the axis before it.
+	// The order of runs: the seed varies fastest, then the last axis, then the axis before it.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
@@ -162,8 +162,8 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep with a later first seed has the same runs for the seeds in
-// common.
+// The test runs a sweep with two first seeds. Runs with the same seed must have the same
+// results.
 func TestFirstSeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -186,16 +186,16 @@ func TestFirstSeed(t *testing.T) {
 	}
 }
 
-// A sweep is stopped after any run, even in the middle of a row, and then resumed. The test
-// checks that its files equal the files of an undisturbed sweep.
+// The test stops a sweep after any run, even in the middle of a row, and resumes it. The files
+// must equal those of an undisturbed sweep.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
-	// With one worker the sweep stops at once. With two, the other worker may be ahead by a
-	// window of runs, which at first is less than the sweep.
+	// With one worker the sweep stops at once. With two workers the other worker may start more
+	// runs first, but fewer than the whole sweep has.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
 		if testing.Short() && c.workers == 1 {
-			continue // these cases use one thread and are slow under the race detector
+			continue // slow under the race detector, which these single-threaded cases do not need
 		}
 		folder := filepath.Join(t.TempDir(), "stopped")
 		results := open(t, folder, spec)
@@ -212,7 +212,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("stopped after %d runs: %v", c.stop, err)
 		}
 		results.Close()
-		// This simulates a process that was killed in the middle of a write.
+		// The torn last rows are those of a process that was killed during a write.
 		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
 			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -235,7 +235,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep does not change a folder with foreign contents.
+// The test checks that a sweep does not change a folder that contains other files.
 func TestFolderErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -282,7 +282,7 @@ func TestFolderErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep refuses a folder that was begun with other records.
+// The test checks that a sweep cannot continue in a folder whose runs used other records.
 func TestDataChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -314,7 +314,7 @@ func TestDataChanged(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep without privacy has no ε in any file, in particular not zero.
+// The test checks that no file of a sweep without privacy contains a value of ε.
 func TestNonPrivateHasNoEpsilon(t *testing.T) {
 	text := `
 [sweep]
@@ -354,8 +354,8 @@ y = "epsilon"
 	}
 }
 
-// standIns creates empty files in the places of public data sets. Checking a sweep computes
-// their hash but does not parse them.
+// standIns creates empty files in place of public data sets. A check of a sweep computes their
+// hash but does not parse them.
 func standIns(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

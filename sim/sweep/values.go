@@ -21,7 +21,7 @@ func parseField(field string) (float64, error) {
 	return strconv.ParseFloat(field, 64)
 }
 
-// traceKey identifies a point of the trace of a cell.
+// traceKey identifies a metric of the trace at a round of a grid cell's runs.
 type traceKey struct {
 	cell, round, metric int
 }

@@ -38,16 +38,16 @@ func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// Names of the candidates that are not drawn.
+// Names of the candidates that every search tries.
 const (
-	// Rule is the study with the program's default rule for every searched setting that has one.
+	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
-	// AsWritten is the study with the settings in its file. It is a candidate only if the study
-	// sets a searched key.
+	// AsWritten names the study with the settings in its file. It is a candidate only if the
+	// study sets a searched key.
 	AsWritten = "as written"
 )
 
-// A Candidate is a list of settings to try.
+// A Candidate is a list of settings that a search tries.
 type Candidate struct {
 	Name     string    `json:"name,omitempty"` // [Rule] or [AsWritten]; empty for a drawn candidate
 	Settings []Setting `json:"settings"`
@@ -74,18 +74,18 @@ func (c Candidate) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A space is the search space. It consists of multiples of the rule's values, on logarithmic
-// scales.
+// A space is the search space. Each coordinate is a multiple of a setting's default value, on a
+// logarithmic scale.
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings that leave keys to their rule, in the form key= without a value
-	clip  float64  // clip found on made-up records; 0 if the clip has a rule
+	start []string // settings in the form key=, which give the searched keys their default values
+	clip  float64  // clip measured on generated records; 0 if the clip has a default rule
 	named bool     // whether the study sets a searched key
 }
 
-// newSpace returns the search space of a study. It finds the keys that apply to the study, and
-// whether they have a default rule.
+// newSpace returns the search space of a study. It determines which keys have an effect in the
+// study, and which have a default rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -123,8 +123,8 @@ func newSpace(load loader) (*space, error) {
 // A loader reads the study with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// If a model has no rule for the clip, the clip is a quantile of the gradients of made-up
-// records under several θ. It is about as tight as the rule for log odds.
+// If a model has no default clip, the clip is a quantile of the norms of gradients of generated
+// records under several θ. It cuts about as many gradients as the default for log odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
@@ -155,13 +155,13 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 	return load(s.start...)
 }
 
-// searched returns the keys that the search may change. These are the keys that have an effect
+// searched returns the keys that the search may change, which are the keys that have an effect
 // in the study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)
 	_, summed := p.Method().(*gradientsum.Method)
-	if stepped && !summed { // otherwise only sums are opened, and a round has one step
+	if stepped && !summed { // if only sums are opened, a round has one step
 		keys = append(keys, keySteps)
 	}
 	if stepped {
@@ -174,12 +174,12 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates that the search tries. Half of the candidates have the sampling
-// rate of the rule.
+// rates are the sampling rates that the search tries. Half of the candidates have the default
+// sampling rate.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
-// candidate returns the candidate at a point u of the unit cube. The point has a coordinate for
-// each key.
+// candidate returns the candidate at a point u of the unit cube, with one coordinate for each
+// key.
 func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)
@@ -196,8 +196,8 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The searched quantity is the product of steps and step size, the distance that all
-			// steps together can move.
+			// The search varies the product of steps and step size, which is the distance that
+			// all steps together can move.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
 			rate := d.Rate
@@ -212,8 +212,8 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between returns a multiple of x between low·x and high·x. It is rounded to two digits, so that
-// a setting that a user pastes is exactly the one that was tried.
+// between maps u in [0, 1] to a multiple of x between low·x and high·x. It rounds to two digits,
+// so that the printed setting is exactly the one that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)

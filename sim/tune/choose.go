@@ -12,16 +12,16 @@ import (
 	"fedpvi/sim"
 )
 
-// Chosen is the result of a selection.
+// Chosen is the result of a [Selection].
 type Chosen struct {
 	Candidate int         // index of the chosen candidate
 	Play      *sim.Play   // run of the chosen candidate
-	Result    *sim.Result // result of the run, with the cost of the whole selection
+	Result    *sim.Result // result of the run; its cost includes the whole selection
 }
 
-// Run runs every candidate, scores all candidates and chooses one. Run then repeats the chosen
-// run bit for bit, and calls observe after its outcomes. The result has the cost of the whole
-// selection. Run calls done after every candidate.
+// Run runs every candidate, scores all candidates and chooses one. It then repeats the chosen
+// run bit for bit, and calls observe after each outcome. The result has the cost of the whole
+// selection. Run calls done after each run of a candidate.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	}
 	seen := func(p *sim.Play, status sim.Status) error {
 		if status.Epsilon != nil {
-			status.Epsilon = &spent // all releases of the selection precede this run
+			status.Epsilon = &spent // all releases of the selection come before the repeated run
 		}
 		return observe(p, status)
 	}
@@ -76,7 +76,7 @@ func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe
 	return p, r, err
 }
 
-// release returns a noisy score of every candidate, summed over all clients.
+// release returns the noisy score of every candidate, summed over all clients.
 func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float64, error) {
 	totals := make([]float64, len(results))
 	dst, sum := make([]int64, len(results)), make([]int64, len(results))
@@ -104,8 +104,8 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 }
 
 // vectors returns a vector for each record. It contains the record's scores under all
-// candidates, minus the mean of these scores. A vector depends only on its record and on the
-// releases of the runs.
+// candidates, minus their mean. A vector depends only on its record and on the results of the
+// runs, which are public.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	vectors := make([][]float64, records.Len())
 	for i := range vectors {
@@ -140,7 +140,7 @@ func centre(v []float64) {
 	}
 }
 
-// value returns the score of one record.
+// value returns the score of one record under the prediction p.
 func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	if s == LogLikelihood {
 		return math.Max(p.LogDensity, leastLog)
@@ -155,11 +155,12 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog is the minimum log density of a record. Without it, a density of zero would make the
-// record's vector infinite, and the gate would replace the vector by zero.
+// leastLog is the minimum log density that counts for a record. A log density of −∞ would give
+// an infinite vector, which the release mechanism would replace by zero.
 const leastLog = -1e6
 
-// charge replaces the cost in a result by the cost of the whole selection.
+// charge replaces the cost in a result by the cost of the whole selection. The argument best is
+// the index of the chosen candidate.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

@@ -14,15 +14,15 @@ import (
 type Row struct {
 	Candidate
 	Runs  int      `json:"runs"`
-	Score *float64 `json:"score,omitempty"` // mean over runs on records that were not used to choose candidates
+	Score *float64 `json:"score,omitempty"` // mean over runs on records that were not used to choose finalists
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is the mean difference from the rule's score. Each run is compared with a run of the
-	// rule on the same records.
+	// Gain is the mean difference between the candidate's score and the score of the default
+	// settings, on the same records.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
-	// Failed is the error text if there is no score, and otherwise empty.
+	// Failed is the error text of a failed candidate, and otherwise empty.
 	Failed string `json:"failed,omitempty"`
 
 	scores []float64
@@ -32,16 +32,16 @@ type Row struct {
 type Found struct {
 	Study  string `json:"study"`
 	Digest string `json:"digest"` // SHA-256 of the study document
-	Data   string `json:"data"`   // description of the records
-	Public bool   `json:"public"` // whether the records are files that the user asserts to be public
+	Data   string `json:"data"`   // description of the records that the search used
+	Public bool   `json:"public"` // whether the records are files that the user declares public
 	Score  Score  `json:"score"`
 	Seed   uint64 `json:"seed"`
 	Runs   int    `json:"runs"`
 	Tried  int    `json:"candidates"`
 	Failed int    `json:"failed"` // number of candidates that failed
 
-	Rows []Row `json:"rows"` // rows of the finalists and the rule, best first
-	Best int   `json:"best"` // index of the recommended row; the rule's unless another is better by more than chance
+	Rows []Row `json:"rows"` // rows of the best candidates and of the default settings, best first
+	Best int   `json:"best"` // index of the recommended row; the default settings unless another row is significantly better
 }
 
 // tally returns one row for each candidate, with the results of its trials.
@@ -72,7 +72,7 @@ func meanError(values []float64) (mean, err *float64) {
 	return &m, &e
 }
 
-// byScore compares rows for sorting by score, best first. Rows without a score come last.
+// byScore orders rows by score, best first. Rows without a score come last.
 func byScore(a, b Row) int {
 	switch {
 	case a.Score != nil && b.Score != nil:
@@ -85,8 +85,8 @@ func byScore(a, b Row) int {
 	return 0
 }
 
-// certain reports whether a candidate is better than the rule by a one-sided t-test at the level
-// 1/40.
+// certain reports whether a candidate is better than the default settings by a one-sided t-test
+// at the level 1/40.
 func (r *Row) certain() bool {
 	if r.Gain == nil {
 		return false
@@ -95,7 +95,8 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search.
+// found makes the result of a search. The rows in looked are from the first part of the runs,
+// with all candidates. The rows in compared are from the second part, with the finalists.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -15,13 +15,13 @@ import (
 	"fedpvi/sim"
 )
 
-// SelectionOptions define the candidates among which the private records choose.
+// SelectionOptions define the candidate settings of a [Selection].
 type SelectionOptions struct {
 	Study      string   // path of the study file
 	Settings   []string // settings key=value that replace values in the study
 	Data       string   // file of records that replaces the study's
-	Candidates []string // each a list of key=value pairs, separated by blanks; if empty, candidates are drawn around the rule
-	Draw       int      // number of candidates, including the rule, if they are drawn
+	Candidates []string // list of key=value pairs for each candidate, separated by blanks; if empty, candidates are drawn
+	Draw       int      // number of drawn candidates, including the default settings
 	Score      Score
 	Seed       uint64
 	Workers    int
@@ -34,9 +34,9 @@ const (
 	asideShare  = 0.2
 )
 
-// A Selection chooses between candidates by the private records of a federation. Anybody may
-// read the federation's messages, so every run and every score is a release. Their composition
-// meets the study's target, so the runs have more noise than a single run would need.
+// A Selection chooses between candidate settings by the private records of a federation. Anybody
+// may read the federation's messages, so every run and every score is a release. Their
+// composition meets the study's target, so each run has more noise than a single run would need.
 //
 // Every client sets some records aside and runs all candidates on its other records. For each
 // record set aside it computes a vector of the record's scores under all candidates, minus their
@@ -50,7 +50,8 @@ type Selection struct {
 	scores     *dpmech.GaussianSum
 }
 
-// NewSelection prepares a selection and calibrates its noise. It reads no records.
+// NewSelection chooses the candidates and calibrates the noise of all releases. It reads no
+// records.
 func NewSelection(o SelectionOptions) (*Selection, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
 	if err != nil {
@@ -69,7 +70,7 @@ func NewSelection(o SelectionOptions) (*Selection, error) {
 	return s, nil
 }
 
-// selectable returns an error for studies in which no privacy of a selection is proven.
+// selectable returns an error for a study whose selection would have no proven privacy.
 func selectable(st *study.Study) error {
 	switch {
 	case st.Privacy.Unit != study.Record:
@@ -84,11 +85,11 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study without any settings of the candidates.
+// Study returns the study without the settings of any candidate.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the candidates of the selection. These are the rule, and either the candidates
-// in the options or candidates drawn around the rule.
+// choose returns the candidates of the selection: the default settings, and either the
+// candidates in the options or drawn candidates.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -111,7 +112,8 @@ func (s *Selection) choose() ([]Candidate, error) {
 	return all, nil
 }
 
-// parse returns the candidate in a text of key=value pairs with searched keys.
+// parse converts a text of key=value pairs to a candidate. The keys must be among the searched
+// keys.
 func (s *space) parse(text string) (Candidate, error) {
 	c := Candidate{overrides: slices.Clone(s.start)}
 	for _, pair := range strings.Fields(text) {
@@ -135,8 +137,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds the noise with which all runs and scores together meet the target. It starts
-// with the same share of the runs' μ² for each run.
+// calibrate finds the noise multipliers with which all runs and scores together meet the target.
+// It starts with equal shares of μ² for all runs.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -167,7 +169,7 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive makes the protocols of all runs and the mechanism of the scores.
+// derive derives the protocols of all runs and the mechanism that releases the scores.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -194,8 +196,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the accounting event of all releases under an adjacency. It composes the
-// releases of every candidate's run with the release of the scores.
+// Event returns the accounting event of all releases under an adjacency: those of every
+// candidate's run, and the scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {
@@ -220,7 +222,7 @@ func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, e
 	}
 	bound, err := profile.Epsilon(s.base.Privacy.Delta)
 	if profile.Gaussian() {
-		mu = profile.Mu() // otherwise μ would be that of a part of the releases
+		mu = profile.Mu() // only if all releases together are Gaussian
 	}
 	return bound.Upper, mu, err
 }

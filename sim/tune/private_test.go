@@ -43,13 +43,13 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The test compares the charge with a composition of all steps of all runs and of the scores. It
-// computes this composition without the code that charges.
+// The test compares the charge of a selection with an independent composition of all steps of
+// all runs and of the scores.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
 	s := selection(t, SelectionOptions{Study: path, Seed: 1, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
-	steps := []float64{200, 10, 200} // number of steps in all rounds of each run
+	steps := []float64{200, 10, 200} // total number of steps in each candidate's run
 	squares := math.Pow(s.scores.NoiseMultiplier(), -2)
 	for k, p := range s.protocols {
 		squares += steps[k] / (p.Method().Noise().Multiplier * p.Method().Noise().Multiplier)
@@ -69,8 +69,8 @@ func TestSelectionIsCharged(t *testing.T) {
 	}
 }
 
-// The test checks that the cost of a selection counts runs with Poisson sampling as sampled
-// Gaussians.
+// The test checks that the cost of a selection includes the privacy amplification of runs with
+// Poisson sampling.
 func TestSelectionOfSampledRuns(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Candidates: []string{"inference.sampling_rate=0.2 inference.steps=20"}})
 	got, _, err := s.cost(accountant.AddRemove)
@@ -92,8 +92,8 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// The test checks that the better candidate is chosen at a large ε, at any position in the list.
-// At a tiny ε the noise must decide.
+// The test checks that a selection with a large ε chooses the better candidate, at any position
+// in the list. With a tiny ε the choice must be random.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -105,7 +105,8 @@ func TestSelectionChooses(t *testing.T) {
 			t.Errorf("seed %d: steps of nothing were chosen before others", seed)
 		}
 	}
-	// If both candidates are equally likely, all eight choices agree with probability 2⁻⁷.
+	// If both candidates are equally likely, all eight choices are the same with probability
+	// 2⁻⁷.
 	chosen := map[int]int{}
 	for seed := range uint64(8) {
 		chosen[choose(t, SelectionOptions{Study: path, Seed: seed, Settings: []string{"privacy.epsilon=0.01"}, Candidates: []string{"inference.step_size=1e-9"}}).Candidate]++
@@ -153,7 +154,7 @@ func TestScoresHaveNoise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, v := range vectors { // scores are 0 or 1, so nothing is clipped
+			for _, v := range vectors { // scores are 0 or 1, so the clip has no effect
 				for k, x := range v {
 					totals[k] -= x
 				}
@@ -170,8 +171,8 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
-// The test checks that removing a record moves the sum of scores by at most the clip, for any
-// scores.
+// The test checks that removing a record changes the sum of score vectors by at most the clip,
+// for any scores.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {
@@ -215,7 +216,8 @@ func TestScoreSensitivity(t *testing.T) {
 	}
 }
 
-// The test checks that scores of 0 and 1 are never clipped, so that the total is the accuracy.
+// The test checks that score vectors of 0 and 1 are never clipped, so that the total is the
+// number of correct predictions.
 func TestAccuracyIsNotClipped(t *testing.T) {
 	for n := 2; n < 9; n++ {
 		for bits := range 1 << n {

@@ -22,7 +22,7 @@ const (
 	Accuracy      Score = "accuracy"       // share of records whose most likely outcome was observed
 )
 
-// fits returns an error if the score is undefined for the study's outcome.
+// fits returns an error if the score cannot be computed for the study's outcome.
 func (s Score) fits(st *study.Study) error {
 	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
 		return fmt.Errorf("study %s: accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood", st.Name)
@@ -41,7 +41,7 @@ func (s Score) of(p *sim.Predictions) float64 {
 type Options struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
-	Public   []string // files of public records; if there are none, records are made up
+	Public   []string // files of public records; if there are none, the search generates records
 	Score    Score
 	Budget   int // number of runs, at least [LeastBudget]
 	Seed     uint64
@@ -51,10 +51,10 @@ type Options struct {
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// The share lookShare of the runs tries many candidates, each in the number looks of runs. The
-// other runs compare at most finalists of the best candidates with the rule, on other records or
-// other splits of the records. This second part is necessary because the best of many scores is
-// biased upwards.
+// The first part of the runs, with the share lookShare, tries many candidates, each with the
+// number looks of runs. The second part compares at most finalists of the best candidates with
+// the default settings, on other records or other splits. It is necessary because the best of
+// many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -67,10 +67,10 @@ type Search struct {
 	base       *study.Study
 	source     *source
 	candidates []Candidate
-	fixed      int // number of candidates at the start that are not drawn: the rule, and the study as written
+	fixed      int // number of candidates that are not drawn: the default settings, and the study as written
 
-	// calibrated returns the settings of each candidate with calibrated noise. The calibration
-	// runs only once.
+	// calibrated returns the settings of each candidate with the calibrated noise multiplier.
+	// Each calibration runs only once.
 	calibrated []func() ([]string, error)
 }
 
@@ -112,7 +112,7 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate returns a candidate's settings with the noise multiplier that meets the study's
+// calibrate returns a candidate's settings with a noise multiplier that meets the study's
 // target.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
@@ -126,13 +126,13 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)), nil
 }
 
-// load reads the study. Its records are replaced by the records of the search.
+// load reads the study with the given settings, and replaces its records by those of the search.
 func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
-// ruled returns the candidate that leaves every setting to its default rule. If the clip has no
-// rule, the candidate has the clip measured on made-up records.
+// ruled returns the candidate with the default value of every setting. If the clip has no
+// default, the candidate has the clip measured on generated records.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -141,8 +141,8 @@ func (s *space) ruled() Candidate {
 	return c
 }
 
-// fixed returns the candidates that are not drawn. These are the rule and, if it sets a searched
-// key, the study as written.
+// fixed returns the candidates that are not drawn: the default settings, and the study as
+// written if it sets a searched key.
 func (s *space) fixed() []Candidate {
 	all := []Candidate{s.ruled()}
 	if s.named {
@@ -155,7 +155,7 @@ func (s *space) fixed() []Candidate {
 	return all
 }
 
-// draw returns n candidates from a sequence that fills the search space evenly.
+// draw returns n candidates that fill the search space evenly.
 func (s *space) draw(n int, seed uint64) []Candidate {
 	r := rand.New(rand.NewPCG(seed, 0))
 	offset := make([]float64, len(s.keys))
@@ -169,16 +169,16 @@ func (s *space) draw(n int, seed uint64) []Candidate {
 	return all
 }
 
-// A trial is a run of a candidate.
+// A trial is a run of a candidate with a seed.
 type trial struct {
 	candidate int
 	seed      uint64
 	score     float64
-	err       error // error of the run; nil if there is a score
+	err       error // error of the run; nil if the run has a score
 }
 
 // Run runs the search and returns the result. After every run it calls done with the number of
-// finished runs and the number of all runs.
+// finished runs and the planned number of runs.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
@@ -208,7 +208,8 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns trials of all candidates. Every candidate gets the same seeds.
+// trials returns the given number of trials for each candidate. All candidates get the same
+// seeds.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {
@@ -219,8 +220,9 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials, and calls count after each trial. It returns an error if a trial of the rule
-// or of the study as written fails. Errors of drawn candidates are recorded in their trials.
+// play runs trials, and calls count after each of them. If a trial of the default settings or of
+// the study as written fails, play returns the error. Errors of drawn candidates are recorded in
+// their trials.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	next := make(chan *trial)
 	ended := make(chan *trial)

@@ -13,11 +13,11 @@ import (
 // testShare is the share of held-out records in a study that sets no share.
 const testShare = 0.2
 
-// A source provides the records of a search. Its settings replace all of the study's own
-// records. These include the held-out records, because they may be private too.
+// A source provides the records of a search. Its settings replace all records of the study. They
+// also replace the held-out records, because these may be private too.
 type source struct {
 	words    string
-	public   bool // whether the records are files that the user asserts to be public
+	public   bool // whether the records are files that the user declares public
 	settings []string
 }
 

@@ -36,7 +36,7 @@ func (f *Found) title() string {
 	return fmt.Sprintf("%s: %d candidates in %d runs, by the %s of records held out", f.Study, f.Tried, f.Runs, strings.ReplaceAll(string(f.Score), "-", " "))
 }
 
-// table returns a row for every finalist. It omits the settings of the rule.
+// table formats the results of the compared candidates, with a header row and one row for each.
 func (f *Found) table() [][]string {
 	header := []string{"settings", string(f.Score), "±", "above the rule", "±", "runs"}
 	rows := [][]string{header}

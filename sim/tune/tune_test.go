@@ -66,7 +66,8 @@ func search(t testing.TB, o Options) *Found {
 	return found
 }
 
-// The test checks that the result depends on the seed and not on the number of workers.
+// The test checks that the result of a search depends on the seed, but not on the number of
+// goroutines.
 func TestSearchIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	text := func(seed uint64, workers int) string {
@@ -85,8 +86,8 @@ func TestSearchIsDeterministic(t *testing.T) {
 	}
 }
 
-// The test checks that the search recommends the rule for a study with poor settings, compared
-// on the same records.
+// The test checks that the search recommends the default settings if the study's own settings
+// are poor.
 func TestSearchFindsBetterSettings(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Budget: 20, Settings: []string{"inference.step_size=1e-6", "privacy.epsilon=20"}})
 	worst := found.Rows[len(found.Rows)-1]
@@ -98,8 +99,7 @@ func TestSearchFindsBetterSettings(t *testing.T) {
 	}
 }
 
-// The test checks that a search reads none of the study's own records, including its held-out
-// records.
+// The test checks that a search does not read the study's own records or its held-out records.
 func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 	path := writeStudy(t, `data = "private.csv", test_data = "test.csv"`)
 	found := search(t, Options{Study: path, Seed: 1, Workers: 2})
@@ -152,9 +152,9 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Method().Noise().Clip
-	for key, limits := range map[string][4]float64{ // the minimum must be in the first two numbers, and the maximum in the last two
+	for key, limits := range map[string][4]float64{ // bounds of the smallest value (first two numbers) and of the largest value (last two)
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
-		keySteps:   {25, 32, 170, 200}, // a quarter to twice the rule's 100, except that two rounds make 200
+		keySteps:   {25, 32, 170, 200}, // a quarter to twice the default of 100, in two rounds
 		keyDamping: {0.07, 0.1, 0.9, 1},
 		keyRate:    {0.05, 0.05, 1, 1},
 	} {
@@ -165,7 +165,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// The test checks that a round has one step and no damping is searched if only sums are opened.
+// The test checks that candidates for a study in which only sums are opened have one step in
+// each round, and that the damping is not searched.
 func TestCandidatesOfOpenedSums(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Settings: []string{"federation.opens=sums", "inference.steps="}})
 	for _, r := range found.Rows {
@@ -177,8 +178,8 @@ func TestCandidatesOfOpenedSums(t *testing.T) {
 	}
 }
 
-// For a model without a rule for the clip, the search begins with a clip measured on made-up
-// records. The test checks that it cuts a fifth of their gradients.
+// The test checks that the search measures a clip on generated records if the model has no
+// default clip. The clip must cut a fifth of the gradients.
 func TestSearchMeasuresAClip(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	s, err := New(Options{Study: path, Score: LogLikelihood, Budget: LeastBudget, Seed: 1, Settings: []string{
