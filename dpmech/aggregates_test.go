@@ -16,9 +16,9 @@ var aggregates = dpmech.Config{
 	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 1, Terms: 10, Releases: 20, Adjacency: accountant.AddRemove, Aggregates: true,
 }
 
-// The test checks that the sensitivity for aggregates is 2C under every adjacency. Removing the
-// protected unit changes an aggregate into another vector, and two opposite vectors of norm C
-// are 2C apart.
+// The test checks the sensitivity of a sum of aggregates, which are vectors computed from many
+// records. It is 2C under every adjacency: removing one record can change an aggregate into any
+// other, and two opposite vectors of norm C are 2C apart.
 func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -34,7 +34,8 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	}
 }
 
-// The test checks that AddKeeping adds the same integers as Add, and stores a copy of them.
+// The test checks that AddKeeping adds the same integers to a sum as Add, and stores a copy of
+// them.
 func TestAddKeeping(t *testing.T) {
 	m := newSum(t, aggregates)
 	rapid.Check(t, func(t *rapid.T) {

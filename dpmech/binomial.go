@@ -23,33 +23,33 @@ import (
 // between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the
 // sums exactly, and reads only as many bits as it needs.
 type binomial struct {
-	first int         // outcome of the first entry
-	top   []uint64    // highest word of 2^256 times the distribution function
-	rest  [][3]uint64 // the three lower words, highest first
-	guide []uint32    // first entry to try, for every value of the highest bits of a draw
-	shift uint        // 64 − number of bits that index guide
+	first int         // outcome of entry 0
+	top   []uint64    // highest 64-bit word of 2^256 times the distribution function, for each outcome
+	rest  [][3]uint64 // the three lower words of each entry, highest first
+	guide []uint32    // for each value of the highest bits of a draw, the entry at which the search begins
+	shift uint        // 64 minus the number of bits that index guide
 }
 
 const (
 	binomialPrecision = 320
-	binomialLeast     = -288 // log₂ of the least weight that is kept
+	binomialLeast     = -288 // log₂ of the least weight that a table keeps
 )
 
-// A trial holds the parameters of a binomial. It is the key of the map of shared tables.
+// A trial contains the parameters of a binomial distribution. It is the key of the map of shared
+// tables.
 type trial struct {
 	n int
 	q float64
 }
 
-// binomials holds the small tables that were made most recently. Runs of a mechanism, and
-// clients with equally many records, share a table. A table never changes.
+// binomials holds the small tables that were made most recently. Clients with the same number of
+// records share a table, and so do runs of the same mechanism. A table never changes.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
 }
 
-// mostShared is the largest number of outcomes of a table that is shared. An outcome takes 32
-// bytes.
+// mostShared is the largest number of outcomes in a shared table. An outcome takes 32 bytes.
 const mostShared = 1 << 12
 
 // binomialOf returns the table of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
@@ -114,7 +114,7 @@ func binomialWeights(n int, q float64) (first int, weights []*big.Float) {
 	return start - len(below), weights
 }
 
-// binomialStep returns w·a/b·ratio.
+// binomialStep returns w·a/b·ratio, rounded to the precision of the weights.
 func binomialStep(w *big.Float, a, b int, ratio *big.Float) *big.Float {
 	next := newFloat().Mul(w, ratio)
 	next.Mul(next, newFloat().SetInt64(int64(a)))
@@ -146,7 +146,7 @@ func (b *binomial) accumulate(weights []*big.Float) {
 	}
 }
 
-// index fills the guide. For each value of the highest bits of a draw, the guide has the entry
+// index fills the guide. For each value of the highest bits of a draw, guide contains the entry
 // at which the search for the outcome begins.
 func (b *binomial) index() {
 	width := uint(bits.Len(uint(len(b.top)))) + 1

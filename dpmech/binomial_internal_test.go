@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The test checks that a shared table belongs to its n and q whatever other tables were made in
-// between, and that a large table is not shared.
+// The test checks that binomialOf returns the right table after other tables were made, and that
+// it does not share a large table.
 func TestSharedBinomials(t *testing.T) {
 	for range 2 {
 		for n := range keptTables {

@@ -33,8 +33,8 @@ func scaled(numerator *big.Int, bits uint) *big.Int {
 	return s.Rsh(s, bits)
 }
 
-// The test compares the whole table with exact rational arithmetic. The statistical
-// distance, half of the sum of all differences, is below 2^-200.
+// The test compares a whole table with exact rational arithmetic. The statistical distance,
+// which is half of the sum of all absolute differences, must be below 2^-200.
 func TestBinomialIsExact(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10, 60, 200} {
 		for _, q := range []float64{0x1p-60, 1e-9, 0.005, 0.1, 0.5, 0.7, 1 - 0x1p-53} {
@@ -84,7 +84,7 @@ func TestLargeBinomialIsExact(t *testing.T) {
 }
 
 // The test checks that a draw gives the first outcome whose distribution function is above the
-// draw, even if only the last bit decides.
+// draw, even if the two differ only in the last bit.
 func TestBinomialDecidesByEveryBit(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -138,13 +138,12 @@ func TestBinomialFrequencies(t *testing.T) {
 				sum += float64(k)
 			}
 			if some := float64(n) * q * draws; some < 100 {
-				continue // The sample has too few draws above zero.
+				continue // too few of the draws are expected to be above zero
 			}
 			if p := chiSquare(observed, expected); p < rejectBelow {
 				t.Errorf("n = %d, q = %g: χ² rejects the binomial draws, p = %.2g", n, q, p)
 			}
-			// The mean comes from the formula n·q, so that the table is not checked against
-			// itself.
+			// The mean is n·q by formula, so that the reference does not come from the table.
 			mean, sd := float64(n)*q, math.Sqrt(float64(n)*q*(1-q)/draws)
 			if math.Abs(sum/draws-mean) > 5*sd {
 				t.Errorf("n = %d, q = %g: mean %g, want %g ± %.2g", n, q, sum/draws, mean, 5*sd)

@@ -8,10 +8,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// sigmaBits determines the lattice step. The lattice is so fine that σ of a noise share lies in
-// [2^(sigmaBits-1), 2^sigmaBits] lattice steps. For σ ≥ 2^20 the guarantee of the discrete
-// Gaussian differs from that of the continuous Gaussian by far less than any δ in use (see
-// [accountant.DiscreteGaussian]).
+// sigmaBits sets the lattice step: σ of a noise share lies in [2^(sigmaBits-1), 2^sigmaBits]
+// lattice steps. For σ ≥ 2^20 the guarantee of the discrete Gaussian differs from that of the
+// continuous Gaussian by far less than any δ in use (see [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
 // maxClipOverShare is the largest ratio of the clip to the σ of one noise share. Samples are
@@ -33,12 +32,12 @@ type Config struct {
 	NoiseMultiplier float64
 
 	// Shares is the number of independent noise shares whose sum has NoiseMultiplier. It is 1 if
-	// a release carries all of its noise. If at least U_min releases are summed and up to t of
-	// them come from colluders, who know their own noise, it is U_min − t.
+	// one release contains all of the noise. If at least U_min releases are summed and up to t
+	// of them come from colluders, who know their own noise, it is U_min − t.
 	Shares int
 
-	Terms    int // largest number of vectors in one release
-	Releases int // largest number of releases that are summed before anyone can read the total
+	Terms    int // maximum number of vectors in one release
+	Releases int // maximum number of releases that are summed before anyone can read the total
 
 	Adjacency accountant.Adjacency
 

@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. It has fast bounds in units of
-// 2^-unitBits, and slower bounds of any precision.
+// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at gives fast
+// bounds in units of 2^-unitBits, and the method within gives bounds of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num²
 	*exponentials
 }
 
-// unitBits is the number of fractional bits of a height. A word can then hold heights up to 2.
+// unitBits is the number of fractional bits in bounds on f. A 64-bit word can then hold heights
+// up to 2.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
@@ -31,7 +32,7 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials holds powers of e and inverse factorials times 2^unitBits, rounded down.
+// exponentials contains powers of e and inverse factorials, times 2^unitBits, rounded down.
 type exponentials struct {
 	whole     [45]uint64 // e^−n for n = 0, 1, ...
 	sixteenth [16]uint64 // e^(−n/16)
@@ -56,7 +57,7 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 	return e
 })
 
-// slack bounds the error of curve.at, in units.
+// slack bounds the error of [curve.at], in units of 2^-unitBits.
 //
 // The exponent is truncated by less than 2^-64, and e^-t, t < 1/16, is replaced by a polynomial
 // of degree 10 whose remainder is below (1/16)^11/11! < 2^-69. Both errors together are less
@@ -71,9 +72,9 @@ const slack = 10
 func (c *curve) at(x uint64) (low, high uint64) {
 	whole, fraction := c.exponent(x)
 	if whole >= uint64(len(c.whole)) {
-		return 0, slack // e^-45 is below 2^-64.
+		return 0, slack // because e^-45 is below 2^-64
 	}
-	t := fraction << 4 >> 4 // remainder of the fraction below 1/16, in units of 2^-64
+	t := fraction << 4 >> 4 // part of the fraction below 1/16, in units of 2^-64
 	sum := c.inverse[len(c.inverse)-1]
 	for n := len(c.inverse) - 2; n >= 0; n-- {
 		product, _ := bits.Mul64(t, sum)

@@ -8,7 +8,7 @@ import (
 )
 
 // RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
-// Picks batches has the same probability, independently of other records and other epochs. It is
+// Picks batches has the same probability, independently for each record and each epoch. It is
 // accounted as [accountant.RandomAllocation]. A client that stops before the end of an epoch is
 // charged for the whole epoch.
 type RandomAllocation struct {
@@ -48,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // steps of record 0, then of record 1, ...
+	choices []uint32 // steps of record 0, then of record 1, and so on
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -86,10 +86,10 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// Permutation shuffles the records once an epoch and cuts them into Batches batches. Every order
-// has the same probability. If the number of records is not a multiple of Batches, the first
-// batches have one record more than the others. It is accounted as [accountant.Permutation],
-// which ignores the shuffling and has no bound under add-remove.
+// Permutation shuffles the records at the start of each epoch and divides them into Batches
+// batches. Every order has the same probability. If the number of records is not a multiple of
+// Batches, the first batches have one record more than the others. It is accounted as
+// [accountant.Permutation], which ignores the shuffling and has no bound under add-remove.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records
 }
@@ -140,9 +140,9 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 // An epoch holds the batches of several steps that are drawn together.
 type epoch struct {
 	records int
-	step    int      // next step of the epoch, from 0
+	step    int      // next step within the epoch, from 0
 	order   []uint32 // records, sorted by batch
-	ends    []int    // ends of the batches in order, as indices
+	ends    []int    // end of each batch, as an index into order
 }
 
 func newEpoch(records, steps, size int) epoch {

@@ -14,7 +14,7 @@ func ExampleGaussianSum() {
 		Dim:             2,
 		Clip:            1,
 		NoiseMultiplier: 4,
-		Shares:          1, // The release carries all of its noise.
+		Shares:          1, // one release contains all of the noise
 		Terms:           2, // number of vectors in a release
 		Releases:        1, // number of releases in a sum
 		Adjacency:       accountant.AddRemove,
@@ -100,14 +100,14 @@ func ExampleSampledSum() {
 	// ε ≤ 0.718 at δ = 1e-5
 }
 
-// In this example two clients add noise shares, so that only the sum of their releases meets the
-// target. Each client draws its noise before it reads its data.
+// In this example two clients add noise shares. Only the sum of their releases has the full
+// noise. Each client draws its noise before it reads its data.
 func ExampleGaussianSum_ReleaseOne() {
 	mechanism, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim:             1,
 		Clip:            1,
 		NoiseMultiplier: 2,
-		Shares:          2, // Two shares together reach the noise multiplier.
+		Shares:          2, // two shares together have the noise multiplier
 		Terms:           1,
 		Releases:        2,
 		Adjacency:       accountant.ReplaceOne,
@@ -127,8 +127,7 @@ func ExampleGaussianSum_ReleaseOne() {
 	}
 	fmt.Printf("noisy sum %.3f\n", mechanism.Lattice().Float(total))
 
-	// An observer of the sum faces two noise shares, and an observer of a single release faces
-	// one.
+	// The noise in the sum consists of two shares, and that in a single release of one share.
 	for _, shares := range []int{2, 1} {
 		profile, err := accountant.Account(mechanism.EventFor(shares, accountant.ReplaceOne))
 		if err != nil {

@@ -4,7 +4,7 @@ import "math/big"
 
 // This file gives the external tests access to internals.
 
-// A Binomial is the sampler of batch sizes.
+// A Binomial gives tests access to the sampler of batch sizes.
 type Binomial struct{ *binomial }
 
 func NewBinomial(n int, q float64) Binomial { return Binomial{newBinomial(n, q)} }
@@ -45,21 +45,21 @@ func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	return dst
 }
 
-// FeistelKey returns the number of key words for a number of records.
+// FeistelKey returns the number of key words that the network needs for a number of records.
 func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns the height at which the highest layer should end, and the excess of the
-// area of a layer over that of the highest layer.
+// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end,
+// and the difference between the area of a layer and that of the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1
 	return t.height[last], t.edge[1]*(t.height[2]-t.height[1]) - t.edge[last]*(1-t.height[last])
 }
 
-// Indices returns a function that draws at most size indices below n from words.
+// Indices returns a function that draws indices below n, at most size of them, from words.
 func Indices(n int) func(size int, words ...uint64) []uint32 {
 	s, err := newSelector(n, Exact)
 	if err != nil {
@@ -76,10 +76,10 @@ func Indices(n int) func(size int, words ...uint64) []uint32 {
 	}
 }
 
-// Sliced is the sampler of the noise of a [ProductSum].
+// Sliced gives tests access to the sampler for the noise of a [ProductSum].
 type Sliced struct{ *slicedGaussian }
 
 func NewSliced(sigma uint64) Sliced { return Sliced{newSliced(sigma)} }
 
-// SlicePlaces is the number of integers in a slice.
+// SlicePlaces is the number of integers in a slice of the Sliced sampler.
 const SlicePlaces = 1 << placeBits

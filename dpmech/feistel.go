@@ -11,9 +11,9 @@ import "math/bits"
 // left half. The round function is the multiply-shift hash of Dietzfelbinger ("Universal hashing
 // and k-wise independent random variables via integer arithmetic without primes", 1996), which
 // is pairwise independent over its keys. A bijective mixing of the 32 bits follows, which
-// preserves pairwise independence and makes the function nonlinear. With ten rounds, or twelve
-// for few records, on eight bits or more, none of our tests finds a bias. There is no proof that
-// this number of rounds is enough.
+// preserves pairwise independence and makes the function nonlinear. For numbers of at least
+// eight bits, none of our tests finds a bias with ten rounds, or with twelve for few records.
+// There is no proof that this number of rounds is enough.
 type feistel struct {
 	records     uint32
 	left, right uint // number of bits of each half
@@ -31,10 +31,10 @@ const (
 	maxFeistelRounds = 12 // number of rounds for fewer than feistelFew records
 	feistelFew       = 1 << 8
 
-	// feistelLeast is the least number of bits. Narrow networks are far from uniform
-	// permutations, even with ideal round functions: for four of eight records, the
-	// distribution of the batch after twelve rounds has an error of 6 % on three bits,
-	// and of 0.2 % on four bits.
+	// feistelLeast is the least number of bits of a permutation. With fewer bits, even ideal
+	// round functions give a biased permutation: for a batch of four of eight records, the
+	// distribution after twelve rounds has an error of 6 % on three bits, and of 0.2 % on four
+	// bits.
 	feistelLeast = 8
 )
 
@@ -95,8 +95,8 @@ func (f *feistel) fill(dst []uint32) {
 	}
 }
 
-// four sets images to the images of x, x+1, x+2 and x+3. The four computations are independent,
-// so a processor runs them in parallel.
+// four computes the images of x, x+1, x+2 and x+3. The four computations are independent, so a
+// CPU can overlap them.
 func (f *feistel) four(x uint32, images *[4]uint32) {
 	right, leftUp, rightUp := f.right&31, (32-f.left)&31, (32-f.right)&31
 	l0, r0 := x>>right<<leftUp, x<<rightUp

@@ -106,8 +106,8 @@ func writeFeistelVectors(t *testing.T, path string) {
 	}
 }
 
-// The test compares the network with the specified one, and checks that a batch of all records
-// is a permutation of the records.
+// The test compares the permutation with a line-by-line implementation of its specification. A
+// batch of all records must be a permutation of the records.
 func TestFeistelIsSpecified(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 9, 31, 100, 255, 256, 257, 1000, 4096, 39_073, 70_000} {
 		for index := range uint64(3) {
@@ -132,7 +132,7 @@ func TestFeistelIsSpecified(t *testing.T) {
 	}
 }
 
-// The test checks that the key words are the next words of the stream, in the order of
+// The test checks that the key consists of the next words of the stream, in the order of
 // docs/prove/feistel.md.
 func TestFeistelKeySchedule(t *testing.T) {
 	const n, batch = 1000, 20

@@ -17,11 +17,11 @@ type gate struct {
 	perStep          float64 // 1/step, which is a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², rounded
-	within           float64 // squared minus a safety margin
-	length           float64 // clip·step minus a safety margin
+	within           float64 // squared minus a margin for rounding
+	length           float64 // clip·step minus a margin for rounding
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
-	block            int     // number of squares of elements within reach that fit in 64 bits
+	block            int     // number of squares of elements below reach whose sum fits in 64 bits
 	limitHi, limitLo uint64  // clip² in 128 bits
 }
 
@@ -80,7 +80,8 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addChecked does the same as add for every v. It checks the integer norm.
+// addChecked is like [gate.add] for any v. It checks the integer norm, and shortens v if it
+// exceeds the clip.
 //
 // The loop ends after at most one shrink. With four partial sums, the squared norm has a
 // relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below 2^-33
@@ -111,9 +112,9 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong returns the same as factor for a v whose squared norm overflowed. Such a v is
-// longer than 2^500 or not finite. factorOfLong divides v by a number above the largest element,
-// so that the squared norm does not overflow. Elements that become zero are below one step.
+// factorOfLong is like [gate.factor] for a v whose squared norm overflows, so that v is longer
+// than 2^500 or not finite. It divides v by a number above the largest element, so that the
+// squared norm does not overflow. Elements that become zero are below one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
@@ -163,7 +164,7 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	return spread|s < 2*g.reach && g.fits(hi+carry, lo)
 }
 
-// maxNarrowBits is the largest sizeBits at which squares are added in 64 bits. A block then has
+// maxNarrowBits is the largest sizeBits for which squares are added in 64 bits. A block then has
 // at least 128 squares.
 const maxNarrowBits = 28
 
@@ -195,7 +196,7 @@ func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares,
 	return squares, spread
 }
 
-// addWide does the same as addNarrow, with the sum of squares modulo 2^128.
+// addWide is like addNarrow, with the sum of squares modulo 2^128.
 func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
 	var carry uint64
 	sum = sum[:len(v)]
@@ -211,7 +212,7 @@ func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, sp
 	return hi, lo, spread
 }
 
-// subtract undoes the addition of tryAdd.
+// subtract undoes the addition by tryAdd.
 func subtract(sum []int64, v []float64, factor float64) {
 	for i, x := range v {
 		sum[i] -= int64(x * factor)

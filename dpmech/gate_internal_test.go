@@ -51,7 +51,7 @@ func TestShrinksAreBounded(t *testing.T) {
 	})
 }
 
-// The test checks that an element that is too large is detected, even if the sum of squares
+// The test checks that tryAdd detects an element that is too large, even if the sum of squares
 // wraps around.
 //
 //abuse:case P17 detected; no sum wraps around
@@ -97,8 +97,7 @@ func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// n² elements of clip/n have exactly the norm of the bound, and one more element exceeds
-		// it.
+		// n² elements of size clip/n have exactly the norm clip. One more element exceeds it.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {
@@ -118,8 +117,8 @@ func TestTryAddCarries(t *testing.T) {
 	}
 }
 
-// The test checks the carry if the squares of elements within the clip wrap around 64 bits to a
-// small number.
+// The test checks the carry of the sum of squares in a case in which the lower 64 bits wrap
+// around to a small number.
 func TestTryAddKeepsTheCarry(t *testing.T) {
 	const clip = 1<<28 - 1
 	g := newGate(Lattice{}, clip)
@@ -140,8 +139,8 @@ func TestTryAddKeepsTheCarry(t *testing.T) {
 	}
 }
 
-// The test checks that clipped vectors fit at the first attempt, because the margin of the
-// factor covers the rounding.
+// The test checks that a clipped vector is within the bound without a second attempt, because
+// the factor has a margin for rounding.
 func TestClippedVectorsFitAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))

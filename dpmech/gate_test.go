@@ -16,8 +16,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gates returns mechanisms with clips from one to 2^34 steps. They cover both ways of summing
-// squares.
+// gates returns mechanisms with clips from 1 to 2^34 lattice steps. They cover the summation of
+// squares in 64 and in 128 bits.
 func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	var all []*dpmech.GaussianSum
 	for _, multiplier := range []float64{.00391, .01, .05, .06, .12, .13, 1, 300, 1e6, 3.3e7} {
@@ -71,8 +71,8 @@ func checkNaive(t interface {
 	if norm.Sign() > 0 {
 		ratio := new(big.Float).Quo(bound, norm)
 		switch {
-		case ratio.Cmp(float(1+1e-12)) >= 0: // The vector is within the bound.
-		case ratio.Cmp(float(1-1e-12)) > 0: // The vector is so close to the bound that rounding may decide either way.
+		case ratio.Cmp(float(1+1e-12)) >= 0: // the vector is within the bound
+		case ratio.Cmp(float(1-1e-12)) > 0: // the norm is so close to the bound that rounding may decide either way
 			low = float(1 - 0x1p-19)
 		default:
 			low.Mul(ratio, float(1-0x1p-18))
@@ -164,8 +164,8 @@ func TestGateHasNoMemory(t *testing.T) {
 	}
 }
 
-// The fuzzer adds vectors of any bits and any length, together with another record, by both ways
-// of adding. Every contribution must be within the bound.
+// The fuzzer adds vectors of any bits and any length, together with another vector, by Add and
+// by Release. Every contribution must be within the bound.
 //
 //abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {
@@ -221,7 +221,7 @@ func TestAccumulator(t *testing.T) {
 		m.Draw(&noise, seeded.Stream(1, "exact"))
 		return m.ReleaseSum(dst, sum, &noise, a)
 	}
-	// The sum must equal that of a Release with the same noise.
+	// The sum of an Accumulator must equal that of a Release with the same noise.
 	a := m.NewAccumulator()
 	add(a, one, two, one)
 	if err := release(a); err != nil {
@@ -269,7 +269,7 @@ func TestAccumulator(t *testing.T) {
 	}
 }
 
-// The test checks that the release fails even if the query ignores an error of add.
+// The test checks that a release fails if add returns an error, even if the query ignores it.
 func TestQueryThatDoesNotStop(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -282,8 +282,8 @@ func TestQueryThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// The test checks that using a noise share also uses up its copies, and that destinations that
-// share memory are refused. Otherwise the sum could be released without noise.
+// The test checks that a noise share cannot be used again through a copy, and that destinations
+// that share memory are refused. Otherwise the sum could be released without noise.
 func TestNoiseIsNotLost(t *testing.T) {
 	m := newSum(t, ordinary)
 	v := []float64{1, 1, 1}
@@ -313,7 +313,7 @@ func TestNoiseIsNotLost(t *testing.T) {
 	}
 }
 
-// The test checks that the noise is drawn before the query reads the data.
+// The test checks that a release draws the noise before the query reads the data.
 func TestNoiseComesFirst(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -363,8 +363,8 @@ func TestGateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd adds one record in three ways: within the bound, clipped, and through the
-// closure of a query.
+// BenchmarkAdd measures adding a vector that is within the bound, a vector that is clipped, and
+// a vector through the function add of a query.
 func BenchmarkAdd(b *testing.B) {
 	for _, dim := range []int{14, 108, 1000} {
 		cfg := ordinary

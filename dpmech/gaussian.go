@@ -31,9 +31,8 @@ type DiscreteGaussian struct {
 }
 
 // NewDiscreteGaussian returns the sampler with parameter σ = sigma, an integer from 1 to
-// [MaxSigma]. (The standard deviation of N_Z(0, σ²) is below σ by 1.06 parts in 10^7 for σ = 1,
-// and equals σ to the last bit of a float64 for σ ≥ 2. For σ < 1 it is noticeably smaller than
-// σ.)
+// [MaxSigma]. The standard deviation of N_Z(0, σ²) is below σ by 1.06 parts in 10^7 for σ = 1,
+// and equals σ to the last bit of a float64 for σ ≥ 2.
 func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 	return NewDiscreteGaussianRatio(sigma, 1)
 }
@@ -75,7 +74,8 @@ func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
 	var buffer [64]uint64
 	for rest := dst; len(rest) > 0; {
-		// Each missing sample gets one word. Rejected words are replaced in the next iteration.
+		// Each remaining sample gets one word. Rejected words are replaced in the next
+		// iteration.
 		words := buffer[:min(len(rest), len(buffer))]
 		src.Fill(words)
 		rest = rest[g.layers.fill(rest, words, src):]

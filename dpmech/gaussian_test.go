@@ -28,8 +28,8 @@ func chiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(statistic)
 }
 
-// rejectBelow is the false-rejection probability of each statistical test in this package. Seeds
-// are fixed, so a test that passes keeps passing.
+// rejectBelow is the probability with which each statistical test in this package rejects a
+// correct sampler. Seeds are fixed, so a test that passes keeps passing.
 const rejectBelow = 1e-5
 
 func TestDiscreteGaussianFrequencies(t *testing.T) {
@@ -64,8 +64,8 @@ func TestDiscreteGaussianFrequencies(t *testing.T) {
 	}
 }
 
-// The test checks the moments of samples at the σ of a mechanism, and counts in cells of equal
-// probability.
+// The test checks the moments of samples for a σ that mechanisms use, and the numbers of samples
+// in cells of equal probability.
 func TestDiscreteGaussianWide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -167,7 +167,7 @@ func TestUniform(t *testing.T) {
 		for i := range cells {
 			expected[i] = draws / float64(cells)
 		}
-		if n == 100 { // The numbers 0 to 14 of 100 are in the first seventh, and so on.
+		if n == 100 { // 0 to 14 are in the first seventh of 100, and so on
 			for i, count := range []float64{15, 14, 14, 15, 14, 14, 14} {
 				expected[i] = draws * count / 100
 			}
@@ -180,8 +180,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, the product would
-// favour some residues: multiples of three plus two would have probability ¼ instead of ⅓.
+// The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, some residues
+// modulo three would be more probable: the residue two would have probability ¼ instead of ⅓.
 func TestUniformResidues(t *testing.T) {
 	src := seeded.Stream(5, "residues")
 	const draws = 60_000

@@ -2,8 +2,8 @@ package dpmech
 
 import "golang.org/x/sys/cpu"
 
-// hasLanes is true if the processor has the vector instructions of lanes_amd64.s, which
-// work on four numbers at a time.
+// hasLanes is true if the CPU has the vector instructions of lanes_amd64.s, which process four
+// numbers at a time.
 var hasLanes = cpu.X86.HasAVX2
 
 //go:noescape
@@ -34,6 +34,6 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
 }
 
-// columnMask is a table of lane masks. columnMask[16−n:] begins with n elements that select a
-// lane, followed by 16 elements that select none.
+// columnMask is a table of masks for vector instructions. columnMask[16−n:] begins with n
+// elements that select a lane, followed by 16 elements that select none.
 var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

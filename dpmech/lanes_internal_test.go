@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The test checks that integers, and their neighbours on either side, are truncated toward zero.
+// The test checks that integers, and the floats next to them, are truncated toward zero.
 func TestTruncation(t *testing.T) {
 	for _, whole := range []float64{0, 1, 2, 1 << 34, 1<<50 + 1} {
 		for _, sign := range []float64{1, -1} {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// The test clips vectors of whole steps just beyond the bound. A factor without a margin would
-// scale them exactly to the bound. The result must be within the bound.
+// The test clips vectors with a norm just above the bound. Without a margin, the factor would
+// scale them exactly to the bound, and rounding could exceed it. The result must be within the
+// bound.
 func TestGateKeepsItsMargins(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		step := m.Lattice().Step()
@@ -26,9 +27,9 @@ func TestGateKeepsItsMargins(t *testing.T) {
 	}
 }
 
-// The test clips a vector in which a quarter of a million squares vanish in a sum with a large
-// one. For such a long vector, rounding loses more of the squared norm than the margins cover.
-// So a vector that seems to be just within the bound may exceed it.
+// The test clips a long vector with one large element and a quarter of a million small ones,
+// whose squares vanish in a floating-point sum. The margins do not cover so large a rounding
+// error, so the computed norm may be within the bound while the exact norm exceeds it.
 func TestGateOfElementsThatVanish(t *testing.T) {
 	const dim = 1 << 20
 	cfg := ordinary
@@ -37,7 +38,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	step := m.Lattice().Step()
 	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
 	target := bound * bound * (1 - 1.01*0x1p-38)
-	v := make([]float64, dim) // v is in lattice steps. Every fourth element enters the same partial sum.
+	v := make([]float64, dim) // v is in lattice steps. Every fourth element is added to the same partial sum.
 	v[0] = math.Floor(math.Sqrt(target))
 	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
 	computed, exact := v[0]*v[0], new(big.Int)
@@ -61,8 +62,8 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	checkSensitivity(t, m, got, "a row of elements that vanish")
 }
 
-// The test adds slopes and rows of any size, whose squares or products vanish or overflow, in
-// assembly and in Go.
+// The test adds products of slopes and rows of any size, whose squares or products may underflow
+// or overflow. Assembly and Go code must agree.
 func TestRowsOfAnySize(t *testing.T) {
 	slopes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-200, 1, -1e30, 1e200, -1.7e308, math.Inf(1), math.NaN()}
 	sizes := []float64{0, 5e-324, -1e-310, 1e-200, 1e-155, -1e-135, 1, 1e150, -1e155, 1e200, 1.7e308, math.NaN(), math.Inf(-1)}

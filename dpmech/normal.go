@@ -18,7 +18,8 @@ import "math"
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
-		// Each missing number gets one word. Rejected words are replaced in the next iteration.
+		// Each remaining number gets one word. Rejected words are replaced in the next
+		// iteration.
 		words := buffer[:min(len(dst), len(buffer))]
 		src.Fill(words)
 		dst = dst[fillSome(dst, words, src):]
@@ -48,12 +49,12 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 const (
 	normalLayers = 256
 
-	// normalTail is the end of the rectangle of the lowest layer, and the beginning of the tail.
-	// With this value, 256 layers of equal area end at the mode. A test checks this property.
+	// normalTail is the x at which the rectangle of the lowest layer ends and the tail begins.
+	// With this value, 256 layers of equal area end at the mode, as a test checks.
 	normalTail = 3.6541528853610088
 )
 
-// ziggurat holds the layers. With f(x) = e^(−x²/2), layer i ≥ 1 lies between the densities
+// ziggurat contains the layers. With f(x) = e^(−x²/2), layer i ≥ 1 lies between the heights
 // f(edge[i]) and f(edge[i+1]). Layer 0 is the rectangle below f(normalTail) together with the
 // tail.
 var ziggurat = newZiggurat()
@@ -66,7 +67,7 @@ type zigguratTable struct {
 
 type normalLayer struct {
 	unit   float64 // 2^-55 times the layer's width
-	inside int64   // places below this number are under the curve
+	inside int64   // a place below this number is under the curve
 }
 
 func newZiggurat() *zigguratTable {
@@ -75,7 +76,7 @@ func newZiggurat() *zigguratTable {
 	t := new(zigguratTable)
 	t.edge[0] = area / density(normalTail) // width of a rectangle with the area of layer 0, tail included
 	t.edge[1] = normalTail
-	t.height[0] = 0 // Layer 0 begins at height 0.
+	t.height[0] = 0 // layer 0 begins at height 0
 	t.height[1] = density(normalTail)
 	for i := 2; i < normalLayers; i++ {
 		t.height[i] = t.height[i-1] + area/t.edge[i-1]
@@ -91,8 +92,8 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides about an x that is not below the edge of the next layer. It keeps x, replaces
-// x by a number from the tail, or rejects x.
+// outside decides about an x that may be above the curve. It keeps x, replaces it by a number
+// from the tail, or rejects it.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -117,12 +118,12 @@ func tail(src *Stream) float64 {
 func uniform(src *Stream) float64 {
 	scale := 0
 	w := src.Uint64()
-	for w == 0 { // happens once in 2^64 draws
+	for w == 0 { // the word is zero once in 2^64 draws
 		scale -= 64
 		w = src.Uint64()
 	}
-	// first is the highest part of the number: the word w, whose highest set bit comes first. 64
-	// more bits follow.
+	// first is the most significant part of the number. Its leading bit is 1, and 64 more bits
+	// follow.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

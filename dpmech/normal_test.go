@@ -57,8 +57,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// The test counts numbers in cells of equal probability. It also counts their fractions after
-// the leading digits, which would reveal a coarse sampler.
+// The test counts numbers in cells of equal probability. It also counts their low-order digits,
+// which would reveal a sampler with few distinct values.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)
@@ -80,9 +80,9 @@ func TestNormalCells(t *testing.T) {
 	}
 }
 
-// The test compares the empirical distribution function with the normal one. In units of n^-1/2,
-// the largest distance has the distribution of Kolmogorov: it exceeds z with probability at most
-// 2e^(−2z²).
+// The test compares the empirical distribution function with the normal distribution. The
+// largest distance, times √n, has Kolmogorov's distribution, which exceeds z with probability at
+// most 2e^(−2z²).
 func TestNormalKolmogorov(t *testing.T) {
 	const draws = 1_000_000
 	x := normals(draws, 2)
@@ -112,7 +112,8 @@ func TestNormalMoments(t *testing.T) {
 	}
 	double := []float64{1, 0, 1, 0, 3, 0, 15, 0, 105, 0, 945, 0, 10395, 0, 135135, 0, 2027025} // moments E[x^k] of the normal distribution
 	for k := 1; k < len(sums); k++ {
-		// The limit is five standard errors: a false rejection in 1.7 million tests.
+		// The limit is five standard errors, which a correct sampler exceeds once in 1.7 million
+		// tests.
 		se := math.Sqrt((double[2*k] - double[k]*double[k]) / draws)
 		if got := sums[k] / draws; math.Abs(got-double[k]) > 5*se {
 			t.Errorf("moment %d is %g, want %g ± %.2g", k, got, double[k], 5*se)

@@ -9,47 +9,46 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// A Plan holds some of the steps of a [SampledRun] for a device that takes all of them at once,
-// such as a graphics card. Making the plan uses these steps up and charges them, even if nobody
-// takes them.
+// A Plan contains several steps of a [SampledRun] for a device, such as a graphics card, that
+// computes all of them at once. Making the plan charges these steps, even if they are never
+// computed.
 //
 // All random numbers of a step follow from the keys of the plan, bit for bit the same on every
 // machine (docs/develop/device.md): the batch, the noise, and the random numbers that protect no
 // data. [Plan.Words] returns the keys, the batches or the table of the sampler, and the table of
-// the noise. A device needs no other data of the mechanism. [Plan.Next] takes the same steps on
-// this machine. It serves tests, which compare it with a device, and it takes the steps if the
-// device fails. Either the device or this machine takes the steps, never both, because the same
-// noise would then hide two sums.
+// the noise. A device needs no other data of the mechanism. [Plan.Next] computes the same steps
+// on this machine, for tests and for the case that the device fails. Either the device or this
+// machine computes the steps, never both, because the same noise would then hide two sums.
 //
 // The choice between the device and this machine must not depend on noise or records, because
 // the two round differently. So if a device cannot decide a sample of the noise, [Plan.Decide]
-// decides the sample on this machine, and the device still takes the steps.
+// decides the sample on this machine, and the device still computes the steps.
 //
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // run with the sampler and the sums; its count of steps is not used
+	run *SampledRun // provides the sampler and the sums; its count of steps is not used
 }
 
-// planSteps is the common part of all plans. It has the number of steps, the number of steps
-// taken so far, and the keys.
+// planSteps is the common part of all plans: the number of steps, the number of steps that were
+// computed so far, and the keys.
 type planSteps struct {
 	steps, begun int
-	lent         bool // true while a device has the steps
+	lent         bool // whether a device has the steps
 	keys         planKeys
 	bits, more   Stream
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
-	samples int               // bound on the numbers of the noise samples of a step
-	decided []uint64          // pairs of the number of a sample in the device's numbering and the value of the sample
+	samples int               // upper bound on the indices of the noise samples in a step
+	decided []uint64          // pairs of the device's number for a noise sample, and the sample
 }
 
-// planKeys are independent keys of 256 bits, one for each purpose.
+// planKeys contains independent keys of 256 bits, one for each purpose.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
-// forBatch, forNoise and the other constants are the purposes of key streams. A purpose is the
-// first word of a nonce. The second word is the number of the step in its plan. The third word
-// is the number of a sample or record, for streams of single samples or records.
+// Purposes of key streams. A purpose is the first word of a nonce. The second word is the number
+// of the step in its plan. The third word is the number of a sample or record, for streams of
+// single samples or records.
 const (
 	forBatch = iota
 	forNoise
@@ -80,7 +79,8 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	return p, nil
 }
 
-// newPlanSteps returns the common part of a plan, with keys drawn from streams and draws.
+// newPlanSteps returns the common part of a plan, with keys that it draws from streams and
+// draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -89,8 +89,8 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns the error with which [SampledRun.Plan] would refuse every plan, or
-// nil.
+// Plannable returns an error if [SampledRun.Plan] does not support the mechanism. The error is
+// the one that Plan would return.
 func (s *SampledSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("sampled sum: %w", err)
@@ -101,8 +101,8 @@ func (s *SampledSum) Plannable() error {
 	return nil
 }
 
-// MaxPlan returns the largest number of steps of a plan. If a plan lists its batches, this
-// number limits the list to about 2^24 records.
+// MaxPlan returns the maximum number of steps of a plan. It limits a plan that lists its batches
+// to about 2^24 records.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -112,7 +112,7 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned is the largest number of elements of a vector on a device. A device adds the
+// maxPlanned is the maximum number of elements of a vector on a device. A device adds the
 // squares of a norm in four partial sums, so that the rounding error is within the bound of
 // [gate.add].
 const maxPlanned = provenDim
@@ -123,10 +123,10 @@ func (p *Plan) Mechanism() *SampledSum { return p.run.of }
 // Steps returns the number of steps.
 func (p *planSteps) Steps() int { return p.steps }
 
-// Remaining returns the number of steps that Next has not taken yet.
+// Remaining returns the number of steps that Next has not yet computed.
 func (p *planSteps) Remaining() int { return p.steps - p.begun }
 
-// begin counts a step that this machine takes, and returns the number of the step.
+// begin counts a step that this machine computes, and returns the number of the step.
 func (p *planSteps) begin() (step uint32, err error) {
 	switch {
 	case p.lent:
@@ -138,8 +138,8 @@ func (p *planSteps) begin() (step uint32, err error) {
 	return uint32(p.begun - 1), nil
 }
 
-// lend marks the steps as taken by a device. It returns an error if this machine took a step or
-// a device already has the plan.
+// lend records that a device computes the steps. It returns an error if this machine has begun
+// the steps or a device already has them.
 func (p *planSteps) lend() error {
 	if p.lent || p.begun > 0 {
 		return errors.New("plan: its steps were taken here or by another device")
@@ -148,12 +148,12 @@ func (p *planSteps) lend() error {
 	return nil
 }
 
-// Reclaim takes the steps back from a device, so that this machine can take them. The caller
+// Reclaim takes the steps back from a device, so that this machine can compute them. The caller
 // guarantees that nobody has seen or will see the device's results for these steps.
 func (p *planSteps) Reclaim() { p.lent = false }
 
-// Wipe overwrites the keys. The remaining steps are lost. The caller must wipe the copies that
-// Words made.
+// Wipe overwrites the keys. The remaining steps can then not be computed. The caller must wipe
+// the copies of the keys that Words has made.
 func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
@@ -162,8 +162,8 @@ func (p *planSteps) Wipe() {
 	p.begun, p.lent = p.steps, false
 }
 
-// Next takes the next step of the plan, as [SampledRun.Next] does. While a device has the plan,
-// it returns an error. [Plan.Reclaim] ends this state.
+// Next computes the next step of the plan, like [SampledRun.Next]. It returns an error while a
+// device has the plan, until [Plan.Reclaim] is called.
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	r := p.run
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
@@ -194,13 +194,13 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to the word that makes sample j of a step's noise. j must be a
+// placeNoise moves src to the word from which sample j of a step's noise is made. j must be a
 // multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
 
-// place moves src to the stream for a purpose and a record in the current step.
+// place moves src to the start of the stream for a purpose and a record in the current step.
 func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
@@ -226,22 +226,22 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned describes how a device gets its batches: all records, a number of records that is
-// drawn from a table, a fixed number of records, or a list.
+// planned describes the batches for a device: all records, a number of records from a table, a
+// fixed number of records, or a list.
 type planned struct {
 	kind  uint64
 	first int       // fixed size, or smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 
-// These are the kinds of batches.
+// Kinds of batches in a plan.
 const (
 	allRecords = iota
 	someRecords
 	listedRecords
 )
 
-// plannedBatches returns how a device gets the batches of a sampler.
+// plannedBatches returns the description of a sampler's batches for a device.
 func plannedBatches(sampler Sampler) (planned, error) {
 	switch sampler := sampler.(type) {
 	case fullSampler:

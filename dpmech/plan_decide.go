@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// mostDecided is the largest number of samples that a device may leave undecided in a plan. A
-// correct device leaves a sample undecided with a probability of about 2^-50, so more undecided
-// samples are a sign of a faulty device.
+// mostDecided is the maximum number of noise samples in a plan that a device may leave
+// undecided. A correct device leaves a sample undecided with a probability of about 2^-50, so
+// more undecided samples are a sign of a faulty device.
 const mostDecided = 64
 
 // Decide computes a sample of the noise that a device could not decide, with integers of any
-// length. It takes the steps back, so that the device can take them again from the beginning.
-// [Plan.Words] then contains the sample. open is the number of the sample in the device's
-// numbering: the upper half is the number of the step plus one, and the lower half is the number
-// of the sample within the step. Decide returns an error for a sample outside of the plan, and
-// for a sample that the device already got.
+// length. It also reclaims the steps, so that the device can compute them again from the
+// beginning. [Plan.Words] then contains the sample. open is the number of the sample in the
+// device's numbering: the upper half is the number of the step plus one, and the lower half is
+// the number of the sample within the step. Decide returns an error for a sample outside of the
+// plan, and for a sample that the device already has.
 //
 // The release is then the same as if the device had integers of any length itself. So neither
-// the choice of the machine that takes the steps nor its rounding depends on the noise.
+// the choice of the machine that computes the steps nor its rounding depends on the noise.
 func (p *planSteps) Decide(open uint64) error {
 	step, j := uint32(open>>32)-1, uint32(open)
 	switch {
@@ -35,7 +35,7 @@ func (p *planSteps) Decide(open uint64) error {
 		}
 	}
 	if p.decided == nil {
-		p.decided = make([]uint64, 0, 2*mostDecided) // The slice never grows, so no copy of the samples is left in old memory.
+		p.decided = make([]uint64, 0, 2*mostDecided) // allocated for all samples, because growing the slice would leave copies in memory
 	}
 	p.decided = append(p.decided, open, uint64(p.noiseAt(step, j)))
 	p.lent = false

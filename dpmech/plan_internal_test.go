@@ -9,15 +9,15 @@ import (
 	"fedpvi/accountant"
 )
 
-// The test checks that atOnce makes the same sample from a word as the sampler does.
+// The test compares the samples that atOnce makes from single words with those of the sampler.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
-	later, unread := 0, new(Stream) // Reading unread panics.
+	later, unread := 0, new(Stream) // a stream without a key, so that reading it panics
 	for i := range 300_000 {
 		w := rng.Uint64()
 		if i%4 == 0 {
-			w |= 1<<64 - 1<<20 // puts the sample at the end of a layer
+			w |= 1<<64 - 1<<20 // puts the sample at the upper end of a layer
 		}
 		got, enough := z.atOnce(w)
 		if !enough {
@@ -58,8 +58,8 @@ func TestPortableFunctions(t *testing.T) {
 	}
 }
 
-// The test checks the normal numbers of the extreme words. The smallest radius is 0, the largest
-// is finite, and all four quarters of the circle are correct.
+// The test checks the normal numbers for extreme words. The smallest radius must be 0 and the
+// largest finite, and each quarter of the circle must have the right signs.
 func TestNormalPairAtTheEnds(t *testing.T) {
 	if x, y := normalPair(math.MaxUint64, 0); x != 0 || y != 0 {
 		t.Errorf("the largest word makes %g and %g", x, y)
@@ -95,8 +95,8 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 	}
 }
 
-// The test checks that a sample that is decided for a device equals the sample that this machine
-// makes for the same position, for both kinds of plans.
+// The test checks, for both kinds of plans, that Decide gives a device the same noise sample
+// that this machine makes for the same position.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	streams := func() *Streams { return &Streams{NewStream(), NewStream()} }
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
@@ -143,8 +143,8 @@ func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	}
 }
 
-// The test checks that a device gets each sample that it left undecided once, and no sample
-// outside of its plan.
+// The test checks that Decide gives a device each undecided sample once, and no sample outside
+// the plan.
 func TestDecide(t *testing.T) {
 	m, err := NewSampledSum(SampledConfig{Sampling: Poisson{Rate: 0.5}, Records: 20, Steps: 4, Dim: 3, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
 	if err != nil {

@@ -17,7 +17,7 @@ func (p *Plan) Normals(dst []float64) {
 	portableNormals(dst, &p.bits)
 }
 
-// portableNormals makes two numbers from every two words.
+// portableNormals fills dst with standard normal numbers, two from every two words.
 func portableNormals(dst []float64, src *Stream) {
 	for i := 0; i < len(dst); i += 2 {
 		first, second := normalPair(src.Uint64(), src.Uint64())
@@ -64,7 +64,7 @@ func portableLog(x float64) float64 {
 	for k := 21.; k >= 1; k -= 2 {
 		sum = float64(sum*z) + 1/k
 	}
-	// high has 32 bits, so that its multiples are exact.
+	// high has 32 bits, so that products with small integers are exact.
 	const high, low = 0x1.62e42feep-1, 0x1.a39ef35793c76p-33
 	return float64(float64(e)*high) + (float64(2*s*sum) + float64(float64(e)*low))
 }

@@ -100,15 +100,15 @@ func TestPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// The test checks the steps of a plan. Batches have the distribution of the sampler, sums equal
-// the sums of the gate, and the noise has the right distribution, independently for each
-// coordinate and step.
+// The test checks the steps of a plan. Batches must have the distribution of the sampler, and
+// sums must equal those of a GaussianSum. The noise must have the right distribution,
+// independently for each coordinate and step.
 func TestPlannedSteps(t *testing.T) {
 	const steps, dim, records = 400, 37, 30
 	m := planned(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, records, steps, dim)
 	p := newPlan(t, m, steps, 1)
 	v := make([]float64, dim)
-	v[3], v[5] = 30, -40 // The norm is far above the clip.
+	v[3], v[5] = 30, -40 // norm far above the clip
 	one, err := oneVector(m, v)
 	if err != nil {
 		t.Fatal(err)
@@ -206,8 +206,8 @@ func TestNormalsOfAPlan(t *testing.T) {
 	}
 }
 
-// The test checks that two plans of one run have independent keys, and that two plans from equal
-// streams are equal.
+// The test checks that two plans of one run have independent keys. Two plans from equal streams
+// must be equal.
 func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
 	words := func(p *dpmech.Plan) []uint64 {
@@ -240,8 +240,8 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The test checks that either a device or this machine takes the steps of a plan, and never
-// both, because noise hides only one sum.
+// The test checks that the steps of a plan are computed by a device or by this machine, but
+// never by both, because the noise hides only one sum.
 func TestPlanIsLentOnce(t *testing.T) {
 	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
 	dst := make([]int64, 2)
@@ -264,9 +264,9 @@ func TestPlanIsLentOnce(t *testing.T) {
 	}
 }
 
-// The fuzzer checks the steps of a plan for all keys and sizes. A batch contains a record at
-// most once and is not too large, the noise is within its bound, and the same keys give the same
-// step.
+// The fuzzer checks the steps of plans for any keys and sizes. A batch must contain each record
+// at most once and must not be too large, the noise must be within its bound, and the same keys
+// must give the same step.
 func FuzzPlannedStep(f *testing.F) {
 	f.Add(uint64(1), uint16(0), uint16(0), uint8(0))
 	f.Add(uint64(2), uint16(1), uint16(65535), uint8(1))
@@ -277,7 +277,7 @@ func FuzzPlannedStep(f *testing.F) {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 			Sampling: sampling, Records: int(records), Steps: 2, Dim: 1 + int(dim), Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ReplaceOne,
 		})
-		if rate == 0 { // At rate 0 batches are empty, and there is no event.
+		if rate == 0 { // batches are empty, and there is no event
 			return
 		}
 		if err != nil {

@@ -9,12 +9,12 @@ import (
 )
 
 // planKind and the following constants are the positions of the words of a plan. The kernels of
-// the device have the same list. From planLayers on there are five words for each layer of the
+// the device use the same list. From planLayers on there are five words for each layer of the
 // noise's ziggurat, then the exponentials. From planSizes on there is the distribution function
 // of the size of a batch: planSizesCount highest words, then three more words for each entry. If
-// batches are listed, planSizes instead begins the list: the beginning of the batch of every
-// step and the end of the last batch, then the records, two in a word. At the end, from
-// planDecided on, there are planDecidedCount samples that this machine decided.
+// batches are listed, the list is at planSizes instead: the beginning of the batch of every step
+// and the end of the last batch, then the records, two in a word. At the end, from planDecided
+// on, there are planDecidedCount noise samples that this machine decided.
 const (
 	planKind = iota
 	planRecords
@@ -23,9 +23,9 @@ const (
 	planStep    // lattice step, as the bits of a float64, like the next three words
 	planPerStep // 1/step
 	planClip    // clip in lattice steps
-	planLength  // largest norm of a vector that is not shortened
+	planLength  // maximum norm of a vector that is not shortened
 	planTwice   // 2σ²
-	planSlack   // error bound of the density, in units
+	planSlack   // error bound on the density, in units of 2^-unitBits
 	planFirst   // smallest size of a batch, or the fixed size
 	planSizesCount
 	planDecided
@@ -40,10 +40,10 @@ const (
 	keyWords = stream.KeySize / 8
 )
 
-// Words appends to dst the data that a device needs to take all steps: keys, tables and the
-// numbers of the gate. These data reveal the noise, so they may go only to the memory of this
-// machine's device. Words returns an error if this machine took a step or a device already has
-// the plan.
+// Words appends to dst the data that a device needs to compute all steps: keys, tables and the
+// parameters of clipping. These data reveal the noise, so they may go only to the memory of this
+// machine's device. Words returns an error if this machine has begun the steps or a device
+// already has the plan.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -55,14 +55,14 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// planGate holds the numbers of the gate for a device.
+// planGate contains the parameters of clipping for a device.
 type planGate struct {
 	dim                         int
 	step, perStep, clip, length float64
 }
 
-// appendWords appends the words of a plan. It writes the keys last, after all growth of dst, so
-// that no copy of them is left in old memory.
+// appendWords appends the words of a plan. It writes the keys last, when dst does not grow any
+// more, so that no copy of them is left in old memory.
 func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
 	how, err := plannedBatches(sampler)
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	return dst
 }
 
-// putNoise writes the tables of the noise to their positions.
+// putNoise writes the tables of the noise sampler to their positions.
 func putNoise(w []uint64, z *discreteZiggurat) {
 	w[planTwice], w[planSlack] = z.curve.twice, slack
 	for i := range z.layers {

@@ -10,24 +10,25 @@ import (
 )
 
 // A ProductLayer is the shape of one part of a record's vector. The part is the outer product of
-// a vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer is
-// such a product of the layer's inputs and the derivatives of its outputs.
+// a vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer
+// has this form: inputs of the layer times derivatives with respect to its outputs.
 type ProductLayer struct{ Inputs, Outputs int }
 
-// ProductConfig describes a [ProductSum].
+// ProductConfig configures a [ProductSum].
 type ProductConfig struct {
-	Sampling Sampling // sampling of the batches; its steps must be independent
-	Records  int      // number of records to sample from
-	Steps    int      // largest number of steps of a run
+	Sampling Sampling // rule for the batches; its steps must be independent
+	Records  int      // number of records from which batches are drawn
+	Steps    int      // maximum number of steps of a run
 
 	Layers []ProductLayer // parts of a record's vector
 
 	Clip            float64 // C, the L2 bound on the contribution of one record to a step's sum, from 2^-20 to 2^20
 	NoiseMultiplier float64 // σ, the standard deviation of the noise divided by the sensitivity
 
-	// Together is the number of records of a batch that one product of float matrices adds. The
-	// sensitivity includes the rounding error of this product. If a batch is larger, the other
-	// records are added one by one as integers. Choose Together so that such batches are rare.
+	// Together is the number of records of a batch that are added by one product of float
+	// matrices. The sensitivity includes the rounding error of this product. If a batch is
+	// larger, the other records are added one by one as integers. Choose Together so that such
+	// batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
@@ -63,19 +64,19 @@ type ProductSum struct {
 	lattice     Lattice
 	noise       *slicedGaussian
 	sigma       int64 // σ of the noise, in lattice steps
-	gate        gate  // gate for the records after the first Together
+	gate        gate  // clips the records after the first Together ones
 	dim         int
 	clip        int64 // ⌊C/step⌋, in lattice steps
 	sensitivity int64 // sensitivity in lattice steps
 	event       accountant.Event
 }
 
-// BoundedFloat names the arithmetic of a [ProductSum]: floats with a bounded error that
-// is part of the sensitivity.
+// BoundedFloat names the arithmetic of a [ProductSum]: floats with a bounded rounding error,
+// which the sensitivity includes.
 const BoundedFloat = "bounded-float"
 
-// productSigmaBits corresponds to sigmaBits. The standard deviation of the noise of a
-// ProductSum is at least 2^20 lattice steps, and small enough for a [slicedGaussian].
+// productSigmaBits has the role of sigmaBits for a ProductSum. The standard deviation of the
+// noise is at least 2^20 lattice steps, and small enough for a [slicedGaussian].
 const productSigmaBits = 21
 
 const (
@@ -130,8 +131,8 @@ func (c ProductConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// derive chooses a lattice as [NewGaussianSum] does. The clip, the sensitivity and the noise
-// follow from it.
+// derive chooses the lattice as [NewGaussianSum] does. It then computes the clip, the
+// sensitivity and the noise in lattice steps.
 func (s *ProductSum) derive() error {
 	for _, l := range s.cfg.Layers {
 		s.dim += l.Inputs * l.Outputs
@@ -142,7 +143,7 @@ func (s *ProductSum) derive() error {
 	if err != nil {
 		return fmt.Errorf("noise of %g is out of range: %w", sigma, err)
 	}
-	most := math.Ldexp(s.cfg.Clip, lattice.exponent) // largest norm of a vector in lattice steps, before truncation
+	most := math.Ldexp(s.cfg.Clip, lattice.exponent) // maximum norm of a vector in lattice steps, before truncation
 	clip := math.Floor(most)
 	rounding := 2*math32.SumError(s.cfg.Together)*most + 2*math.Sqrt(float64(s.dim))
 	sensitivity := math.Ceil((clip+rounding)*(1+0x1p-50)) + 1

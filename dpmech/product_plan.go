@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A ProductPlan holds some of the steps of a [ProductRun] for a device that takes all of them at
-// once, as a [Plan] does for a [SampledRun]. The keys of the plan determine the batches, the
+// A ProductPlan contains several steps of a [ProductRun] for a device that computes all of them
+// at once, as a [Plan] does for a [SampledRun]. The keys of the plan determine the batches, the
 // noise, and the random numbers of every record (docs/develop/device.md). The methods Next, Put
-// and Release take the same steps on this machine. They have the meaning of those of ProductRun.
+// and Release compute the same steps on this machine, like those of ProductRun.
 //
 // A device adds the records of a batch in their order, in float32, with fused operations. An
 // element of the sum takes part in at most as many roundings as there are records, and no
@@ -21,7 +21,7 @@ import (
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
-	run *ProductRun // nil until this machine takes a step
+	run *ProductRun // nil until this machine computes a step
 }
 
 // Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
@@ -38,7 +38,7 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	}
 	r.taken += steps
 	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
-	p.noise = zigguratOf(uint64(r.of.sigma), 1) // sampler with the same distribution as the noise of steps without a plan
+	p.noise = zigguratOf(uint64(r.of.sigma), 1) // same distribution as the noise of steps without a plan
 	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
 	return p, nil
 }
@@ -47,8 +47,8 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 // 32 bits.
 const mostPlannedPlaces = 1 << 31
 
-// Plannable returns the error with which [ProductRun.Plan] would refuse every plan, or
-// nil.
+// Plannable returns an error if [ProductRun.Plan] does not support the mechanism. The error is
+// the one that Plan would return.
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)
@@ -59,19 +59,18 @@ func (s *ProductSum) Plannable() error {
 	return nil
 }
 
-// planColumns is the number of words in a block of a key stream. The number of columns of a
-// plan's matrices is rounded up to a multiple of it.
+// planColumns is the number of words in a block of a key stream. The columns of a plan's
+// matrices are padded to a multiple of it.
 const planColumns = 8
 
-// PlanStride returns the distance between the first samples of two successive rows of a
-// layer, in a plan's numbering of samples. It is Outputs, rounded up to a multiple of
-// eight.
+// PlanStride returns the distance between the first noise samples of two successive rows of a
+// layer, in a plan's numbering of samples. It is Outputs, rounded up to a multiple of eight.
 func (l ProductLayer) PlanStride() int {
 	return (l.Outputs + planColumns - 1) / planColumns * planColumns
 }
 
-// PlanStart returns the number of the first sample of a layer. The number of element
-// (row, column) is PlanStart + row·[ProductLayer.PlanStride] + column.
+// PlanStart returns the number of the first noise sample of a layer. The number for the element
+// in a row and a column is PlanStart + row·[ProductLayer.PlanStride] + column.
 func (s *ProductSum) PlanStart(layer int) int {
 	at := 0
 	for _, l := range s.cfg.Layers[:layer] {
@@ -92,9 +91,9 @@ func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 // Layers returns the parts of a record's vector.
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
 
-// Words appends to dst the data that a device needs to take all steps, like [Plan.Words]. In the
-// positions of the clipping numbers of [Plan.Words] it writes the largest norm that is not
-// shortened, and Together.
+// Words appends to dst the data that a device needs to compute all steps, like [Plan.Words]. In
+// place of the clipping parameters it writes the maximum norm that is not shortened, and
+// Together.
 func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -106,13 +105,13 @@ func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// here returns the run that takes the plan's steps on this machine. The first call of here
-// allocates the matrices of the run.
+// here returns the run that computes the plan's steps on this machine. The first call allocates
+// the matrices of the run.
 func (p *ProductPlan) here() *ProductRun {
 	if p.run == nil {
 		run, err := p.of.newRun()
 		if err != nil {
-			panic("dpmech: " + err.Error()) // unreachable: an equal run was made when the plan was made
+			panic("dpmech: " + err.Error()) // unreachable, because NewProductSum has accepted the same settings
 		}
 		run.plan = p
 		p.run = run
@@ -126,8 +125,8 @@ func (p *ProductPlan) Parts() []ProductPart { return p.here().Parts() }
 // Size returns the number of elements of the release of a part. See [ProductRun.Size].
 func (p *ProductPlan) Size(part int) int { return p.here().Size(part) }
 
-// Next begins the next step of the plan and returns its batch. See [ProductRun.Next]. While a
-// device has the plan, Next returns an error. Reclaim ends this state.
+// Next begins the next step of the plan and returns its batch, like [ProductRun.Next]. It
+// returns an error while a device has the plan, until Reclaim is called.
 func (p *ProductPlan) Next() ([]uint32, error) {
 	r := p.here()
 	step, err := p.begin()
@@ -158,8 +157,9 @@ func (p *ProductPlan) Wipe() {
 	}
 }
 
-// fillNoise writes to dst the noise for the first columns of a panel of a part, and sets
-// the other columns to zero. Word j of the step's stream makes sample j.
+// fillNoise writes the noise for the first columns of a panel to dst, and sets the other columns
+// to zero. A panel is a block of 16 columns of a part. Word j of the step's stream makes sample
+// j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
 	const width = 16 // number of columns of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]
@@ -174,8 +174,8 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 	}
 }
 
-// recordSteps are planned steps with separate random numbers for every record of a batch. The
-// result for a record then does not depend on the other records of the batch.
+// recordSteps contains planned steps with separate random numbers for every record of a batch,
+// so that the result for a record does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
 // PlaceBits moves src to the random bits for a record in the current step. The bits protect no
@@ -191,8 +191,8 @@ func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 	portableNormals(dst, src)
 }
 
-// A BatchPlan holds the batches of steps without noise, and random numbers for their records. It
-// gives no privacy. It allows a comparison of a [ProductPlan] with the same computation without
+// A BatchPlan contains the batches of steps without noise, and random numbers for their records.
+// It gives no privacy. It serves to compare private steps with the same computation without
 // privacy.
 type BatchPlan struct {
 	recordSteps

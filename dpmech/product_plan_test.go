@@ -48,7 +48,7 @@ func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (
 }
 
 // The test checks that the noise of a plan's steps has the right distribution, for each step and
-// element. The batches are empty, so that the releases are the noise.
+// element. The batches are empty, so that the releases consist of noise only.
 func TestProductPlanNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Selection: dpmech.Feistel}, 60
@@ -66,9 +66,9 @@ func TestProductPlanNoise(t *testing.T) {
 	checkNormal(t, all)
 }
 
-// The test checks the sums of planned steps. With the same noise, one more record moves the sum
-// by its clipped vector, also if it comes after the records that are added together. The batches
-// are the batches of the sampler, in order.
+// The test checks the sums of planned steps. With the same noise, one more record must change
+// the sum by its clipped vector, also if it comes after the first Together records. The batches
+// must equal those of the sampler, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8
@@ -110,7 +110,7 @@ func TestProductPlanSums(t *testing.T) {
 			if slices.Contains(batch, uint32(n)) {
 				counts = 1
 			}
-			for i, x := range vector { // The parts are in the order of layers and rows.
+			for i, x := range vector { // elements are in the order of layers and rows
 				if off := math.Abs(a[i] - b[i] - counts*x); off > 1e-5 {
 					t.Fatalf("record %d, element %d: moved by %v, want %v", n, i, a[i]-b[i], counts*x)
 				}
@@ -212,10 +212,10 @@ func TestProductPlanUsesStepsUp(t *testing.T) {
 	}
 }
 
-// The test checks that a step cannot be released after its plan was wiped.
+// The test checks that a step cannot be released after the plan's keys were wiped.
 func TestWipedProductPlanReleasesNothing(t *testing.T) {
 	cfg := product
-	cfg.Sampling = dpmech.Poisson{} // Rate 0 makes the batches empty.
+	cfg.Sampling = dpmech.Poisson{} // rate 0, so that batches are empty
 	for _, before := range []int{0, 1} {
 		p := newProductPlan(t, cfg, 1)
 		if _, err := p.Next(); err != nil {

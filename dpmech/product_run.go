@@ -11,44 +11,45 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is the number of tiles of inputs in a part of a release. Parts are small, so that
+// tilesOfPart is the number of tiles of rows in a part of a release. Parts are small, so that
 // all workers get nearly the same amount of work.
 const tilesOfPart = 4
 
-// A ProductPart is a part of a release: rows [From, To) of the matrix of a layer, inputs by
-// outputs. From and To are on the boundaries of tiles of [math32.TileRows] rows.
+// A ProductPart is a part of a release: rows [From, To) of the matrix of a layer, whose rows
+// belong to inputs and whose columns belong to outputs. From and To are multiples of
+// [math32.TileRows], so To may exceed the number of inputs.
 type ProductPart struct{ Layer, From, To int }
 
 // A Pair is the contribution of a record to a layer: the outer product of the two
 // vectors.
 type Pair struct{ Inputs, Outputs []float32 }
 
-// A ProductRun takes the steps of a [ProductSum] in sequence: [ProductRun.Next], then
-// [ProductRun.Put] for every record of the batch, then [ProductRun.Release] for every
-// part. Several goroutines may put records and release parts at the same time.
+// A ProductRun computes the steps of a [ProductSum] in sequence: [ProductRun.Next], then
+// [ProductRun.Put] for every record of the batch, then [ProductRun.Release] for every part.
+// Several goroutines may put records and release parts at the same time.
 type ProductRun struct {
 	of       *ProductSum
 	sampler  Sampler
 	sampling *Stream
-	taken    int // number of steps taken
+	taken    int // number of steps so far
 
 	batch []uint32
-	put   atomic.Int64 // number of records that were put in this step
+	put   atomic.Int64 // number of records put in this step
 	outer []*math32.Outer
 	parts []productPart
 	plan  *ProductPlan // plan of the steps, or nil
 
 	beyond sync.Mutex // guards extra and many
-	extra  [][]int64  // integer sums of the records after the first Together, by layer; nil until they are needed
-	many   bool       // true if extra is not zero
+	extra  [][]int64  // integer sums of the records after the first Together, by layer; nil until needed
+	many   bool       // whether extra is not zero
 	vector []float64
 	added  []int64
 }
 
 type productPart struct {
 	ProductPart
-	noise    Stream // noise of this part; separate streams make the order of releases irrelevant
-	more     Stream // words for samples of a plan that need more than one word
+	noise    Stream // stream of this part's noise; separate for each part, so that parts may be released in any order
+	more     Stream // additional words for samples of a plan that need more than one word
 	released bool
 }
 
@@ -81,7 +82,7 @@ func (s *ProductSum) newRun() (*ProductRun, error) {
 		}
 	}
 	for i := range r.parts {
-		r.parts[i].released = true // No part may be released before the first step.
+		r.parts[i].released = true // no part may be released before the first step
 	}
 	return r, nil
 }
@@ -95,14 +96,14 @@ func (r *ProductRun) Parts() []ProductPart {
 	return parts
 }
 
-// Size returns the number of elements of the release of part i, including the padding of its
-// tiles. The part consists of panels of To−From rows of [math32.TileColumns] numbers.
+// Size returns the number of elements of the release of part i, including the padding. The part
+// consists of panels of To−From rows of [math32.TileColumns] numbers.
 func (r *ProductRun) Size(i int) int {
 	p := &r.parts[i]
 	return (p.To - p.From) * math32.Padded(r.of.cfg.Layers[p.Layer].Outputs, math32.TileColumns)
 }
 
-// Remaining returns the number of planned steps that were not taken yet.
+// Remaining returns the number of planned steps that are left.
 func (r *ProductRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
 // Next begins a step and returns its batch, in the order of the records. Neither the
@@ -136,7 +137,7 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 // position. The vector is clipped. A vector that is not finite, or longer than 2^100·C, adds
 // zero.
 //
-// The caller must compute the pairs only from that record, public numbers and earlier releases.
+// The caller must compute the pairs from that record, public numbers and earlier releases only.
 func (r *ProductRun) Put(place int, pairs []Pair) error {
 	if place < 0 || place >= len(r.batch) {
 		return fmt.Errorf("product sum: place %d is outside of a batch of %d", place, len(r.batch))
@@ -173,14 +174,15 @@ func (r *ProductRun) fits(pairs []Pair) error {
 	return nil
 }
 
-// factor returns the factor by which to multiply the outputs of a record so that the norm of its
-// vector is at most C. It returns 0 if the record counts as zero.
+// factor returns a factor for the outputs of a record that shortens its vector to a norm of at
+// most C. It returns 0 if the record counts as zero.
 //
-// The squared norm is Σ|a|²|b|², computed with a relative error below 2^-36. The factor is
-// rounded to float32, and so is every product of an output with the factor. Each rounding has a
-// relative error of at most 2^-24, and both together are less than the margin of 2^-20. A
-// product that becomes subnormal has an absolute error of 2^-150. This error is multiplied by
-// inputs of a norm of at most 2^90. The result is negligible compared with 2^-20·C.
+// The squared norm is Σ|a|²|b|² over the layers with inputs a and outputs b, computed with a
+// relative error below 2^-36. The factor is rounded to float32, and so is every product of an
+// output with the factor. Each rounding has a relative error of at most 2^-24, and both together
+// are less than the margin of 2^-20. A product that becomes subnormal has an absolute error of
+// 2^-150. This error is multiplied by inputs of a norm of at most 2^90. The result is negligible
+// compared with 2^-20·C.
 func (s *ProductSum) factor(pairs []Pair) float32 {
 	const (
 		mostInput   = 0x1p180 // largest squared norm of the inputs
@@ -199,16 +201,17 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	switch {
 	case root <= limit:
 		return 1
-	case limit/root >= leastFactor: // The comparison is false if root is infinite or NaN.
+	case limit/root >= leastFactor: // false if root is infinite or NaN
 		return float32(limit / root)
 	}
 	return 0
 }
 
-// limit returns the largest norm of a vector that factor does not shorten.
+// limit returns the maximum norm of a vector that factor does not shorten.
 func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
-// addBeyond adds a record after the first Together records of the batch. It adds integers.
+// addBeyond adds the integer vector of a record that comes after the first Together records of
+// the batch.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	if f == 0 {
 		return
@@ -282,7 +285,7 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 }
 
 // fillNoise draws noise for the first columns of every row of a panel, and sets the other
-// columns to zero.
+// columns, which are padding, to zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)
@@ -294,7 +297,7 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds to dst the integer sums of addBeyond for a panel of a part.
+// addExtra adds to dst the integer sums that addBeyond has made for a panel of a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {

@@ -39,7 +39,7 @@ func beginProduct(t testing.TB, s *dpmech.ProductSum, seed uint64) *dpmech.Produ
 	return run
 }
 
-// A productRecord holds the pairs of a record, one for each layer.
+// A productRecord contains the vectors of a record, one pair for each layer.
 type productRecord []dpmech.Pair
 
 func drawRecord(t *rapid.T, layers []dpmech.ProductLayer) productRecord {
@@ -58,7 +58,8 @@ func drawRecord(t *rapid.T, layers []dpmech.ProductLayer) productRecord {
 	return r
 }
 
-// step takes a step with a full batch and returns the release, layer by layer.
+// step computes a step in which all records are in the batch. It returns the release, layer by
+// layer.
 func step(t testing.TB, run *dpmech.ProductRun, layers []dpmech.ProductLayer, records []productRecord) []float64 {
 	t.Helper()
 	batch, err := run.Next()
@@ -126,9 +127,9 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// The test checks that a release is the sum of the clipped vectors with noise. It draws the same
-// noise twice from one seed, so that two releases differ by the difference of their clipped
-// vectors, up to rounding. Records are added together or one by one.
+// The test checks that a release is the sum of the clipped vectors plus noise. It draws the same
+// noise twice from one seed, so that two releases must differ by their clipped vectors, up to
+// rounding. It covers records in the matrix product and records that are added one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {
 		cfg := product
@@ -156,9 +157,10 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// shown is the error of the float32 release, which is relative to sum and noise.
+			// shown is the rounding error of the float32 release, relative to the sum and the
+			// noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
-			// truncated is the total error of truncating the records that are added one by one.
+			// truncated is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
 			if d := distance(got, want); d > slack {
@@ -168,8 +170,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	}
 }
 
-// The test checks that one record, with any content and at any place, moves a release by at most
-// the stated sensitivity.
+// The test checks that one record, with any content and at any place, changes a release by at
+// most the stated sensitivity.
 func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	for _, together := range []int{2, 6, 40} {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -197,8 +199,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test checks that a record that is not finite adds zero. In particular it must not add the
-// record that was at the same place in the previous step.
+// The test checks that a record that is not finite adds zero, and not the values that an earlier
+// step has left in memory.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -225,8 +227,8 @@ func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	}
 }
 
-// The test checks that the sensitivity covers rounding, and clips that are not a whole number of
-// lattice steps.
+// The test checks that the sensitivity covers rounding, also for clips that are not a whole
+// number of lattice steps.
 func TestProductSumPaysForWholeClips(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Layers = dpmech.Poisson{Rate: 0.01}, 20000, []dpmech.ProductLayer{{Inputs: 1, Outputs: 1}}
@@ -237,10 +239,10 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 			cfg.Clip = 1 + float64(i%7)/7
 			s, err := dpmech.NewProductSum(cfg)
 			if err != nil {
-				continue // The rounding error is larger than the clip.
+				continue // the rounding error is larger than the clip
 			}
 			checked++
-			clip := cfg.Clip * (1 - 0x1p-21) // The norm of the float32 numbers may exceed the computed norm, but not this bound.
+			clip := cfg.Clip * (1 - 0x1p-21) // upper bound on the exact norm, which may exceed the computed norm
 			least := clip*(1+2*math32.SumError(cfg.Together)) + 2*s.Lattice().Step()
 			if got := s.Sensitivity(); got < least {
 				t.Fatalf("%d records together, clip %v, noise %v: sensitivity %v, at least %v is needed", cfg.Together, cfg.Clip, cfg.NoiseMultiplier, got, least)
@@ -252,8 +254,8 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 	}
 }
 
-// The test checks that the sensitivity includes clip and rounding, and that noise and cost are
-// computed from the whole sensitivity.
+// The test checks that the sensitivity includes the clip and the rounding error, and that the
+// noise and the cost are proportional to the whole sensitivity.
 func TestProductSumPaysForRounding(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Together = dpmech.Poisson{Rate: 0.01}, 20000, 256
@@ -317,7 +319,7 @@ func TestProductSumNoise(t *testing.T) {
 	if slices.Equal(first[:part], first[part:2*part]) {
 		t.Error("two parts have the same noise")
 	}
-	// An element of the noise is zero with probability 5e-8.
+	// A noise sample is zero with probability 5e-8, so a zero is unlikely.
 	if at := slices.Index(first, 0); at >= 0 {
 		t.Errorf("element %d has no noise", at)
 	}
@@ -343,8 +345,8 @@ func TestProductSumRefuses(t *testing.T) {
 	}
 }
 
-// The test checks that a run releases no part before all records were put, no part twice, and no
-// part after the planned steps.
+// The test checks that a run refuses to release a part before all records were put, a second
+// time, or after the planned steps.
 func TestProductRunRefuses(t *testing.T) {
 	cfg := product
 	cfg.Steps, cfg.Records = 1, 1
@@ -413,8 +415,8 @@ func TestProductRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The test checks that batches are in the order of the records. Rounding may depend on the
-// order, and it must not depend on the way in which a sampler drew the batch.
+// The test checks that batches are sorted by record. Rounding may depend on the order, so the
+// order must not depend on the sampler's algorithm.
 func TestProductBatchesAreInOrder(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records = dpmech.Poisson{Rate: 0.1}, 500

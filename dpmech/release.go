@@ -9,7 +9,7 @@ import (
 )
 
 // A Query adds the vectors of one release. It calls add for each vector, and add copies the
-// numbers. If add returns an error, the Query must stop and return that error.
+// elements. If add returns an error, the Query must stop and return that error.
 type Query func(add func(v []float64) error) error
 
 // Release writes to dst the noisy sum of the vectors that query adds, in lattice steps, and to
@@ -28,31 +28,32 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	return finish(dst, sum, a.gather(m.cfg.Terms, func() error { return query(a.Add) }))
 }
 
-// gather sets the sum to that of the vectors that query adds, at most most of them. It is zero if
-// query panics. That must depend on no record: a query drops a record that panics by itself.
+// gather sets the sum to that of the vectors that query adds, at most most of them. If query
+// panics, the sum is zero. Such a panic must not depend on a record, so a query must recover
+// from a panic while it processes a record, and drop the record.
 func (a *Accumulator) gather(most int, query func() error) (err error) {
-	a.begin(most) // clears the rest of a query that kept the sum
+	a.begin(most) // removes vectors that an earlier query may have added after its return
 	if guard.Run(func() { err = query() }) != nil {
 		a.begin(most)
 		return nil
 	}
 	if err == nil {
-		err = a.err // set if query ignored an error of add
+		err = a.err // not nil if query ignored an error of add
 	}
 	return err
 }
 
-// An Accumulator is the unfinished sum of a release. It clips and truncates every vector. Its
-// sum cannot be read before [GaussianSum.ReleaseSum] adds the noise. An Accumulator is not safe
-// for concurrent use.
+// An Accumulator is the sum of the vectors of a release, before the noise. It clips and
+// truncates every vector. Its sum cannot be read before [GaussianSum.ReleaseSum] adds the noise.
+// An Accumulator is not safe for concurrent use.
 type Accumulator struct {
 	of    *GaussianSum
 	sum   []int64
 	terms int
-	most  int   // largest number of vectors
-	err   error // first error; the release then fails
+	most  int   // maximum number of vectors
+	err   error // first error, after which the release fails
 
-	formed []float64 // buffer for a vector in AddRows
+	formed []float64 // buffer of AddRows for one vector
 }
 
 // NewAccumulator returns an empty sum.
@@ -63,7 +64,7 @@ func (m *GaussianSum) NewAccumulator() *Accumulator {
 // Reset removes all vectors from the sum.
 func (a *Accumulator) Reset() { a.begin(a.most) }
 
-// begin removes all vectors from the sum and sets the largest number of vectors to most.
+// begin removes all vectors from the sum and sets the maximum number of vectors to most.
 func (a *Accumulator) begin(most int) {
 	clear(a.sum)
 	a.terms, a.most, a.err = 0, most, nil
@@ -84,8 +85,8 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping does the same as Add, and writes the added integers, without noise, to kept. kept
-// is in lattice steps and must not be released.
+// AddKeeping is like Add, and also writes the added integers to kept. They are in lattice steps
+// and have no noise, so they must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
@@ -113,14 +114,14 @@ func (a *Accumulator) fail(err error) error {
 	return err
 }
 
-// Noise is a noise share that was drawn for one release. The zero Noise has no share. The copies
-// of a Noise have its share in common. After one of them was used, none can be used.
+// Noise is a noise share that was drawn for one release. The zero Noise contains no share.
+// Copies of a Noise refer to the same share, which can be used only once.
 type Noise struct {
 	drawn *drawn
 }
 
 type drawn struct {
-	of    *GaussianSum // mechanism that drew the noise; nil after use
+	of    *GaussianSum // mechanism that drew the noise; nil after its use
 	steps []int64
 }
 
@@ -151,9 +152,9 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 
 // ReleaseSum writes to dst the sum of a with noise, and to sum the same sum without noise.
 // [GaussianSum.Draw] must have drawn the noise before the program read the data. Only dst may be
-// released. ReleaseSum uses the noise up and empties a, even if it returns an error. After an
-// error dst and sum are zero, or unchanged if noise had no share to use. ReleaseSum allocates
-// nothing.
+// released. Even if it returns an error, ReleaseSum uses up the noise and empties a. After an
+// error dst and sum are zero, or unchanged if noise contains no unused share. ReleaseSum
+// allocates nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
@@ -166,9 +167,10 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 	return finish(dst, sum, a.err)
 }
 
-// ReleaseOne releases the single vector v. [GaussianSum.Draw] must have drawn the noise before
-// the program read the data. ReleaseOne uses the noise up, even if it returns an error, and
-// allocates nothing. It returns an error if v is not finite.
+// ReleaseOne writes to dst the vector v with noise, and to sum the clipped vector without noise.
+// [GaussianSum.Draw] must have drawn the noise before the program read the data. ReleaseOne uses
+// up the noise, even if it returns an error, and allocates nothing. It returns an error if v is
+// not finite.
 func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
 		return err
@@ -180,8 +182,7 @@ func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) er
 	return finish(dst, sum, nil)
 }
 
-// checkVector checks the vector of a release of one vector. It returns an error if v has
-// the wrong length or is not finite.
+// checkVector returns an error if v has the wrong length or is not finite.
 func checkVector(dim int, v []float64) error {
 	if len(v) != dim {
 		return fmt.Errorf("vector has %d elements, want %d", len(v), dim)
@@ -206,7 +207,8 @@ func checkDestination(dim int, dst, sum []int64) error {
 	return nil
 }
 
-// finish adds the exact sum to the noise in dst.
+// finish adds the exact sum to the noise in dst. If err is not nil, it clears dst and sum
+// instead, and returns err.
 func finish(dst, sum []int64, err error) error {
 	if err != nil {
 		clear(dst)

@@ -20,7 +20,7 @@ func resumable(t *testing.T, sampling dpmech.Sampling) *dpmech.SampledSum {
 	return m
 }
 
-// The test checks that a resumed run takes the remaining steps and no more.
+// The test checks that a resumed run allows exactly the remaining steps.
 func TestResume(t *testing.T) {
 	nothing := func([]uint32, *dpmech.Accumulator) error { return nil }
 	for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.RandomAllocation{Steps: 4, Picks: 1}} {
@@ -48,8 +48,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The test checks that streams split from one stream have no word in common. Independent streams
-// have a common word with probability 2^-50.
+// The test checks that streams that are split from one stream have no word in common.
+// Independent streams have a common word with probability 2^-50.
 func TestSplit(t *testing.T) {
 	src := seeded.Stream(1, "split")
 	seen := map[uint64]bool{}

@@ -24,7 +24,7 @@ func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	return x, slopes, rows, d
 }
 
-// The test checks that assembly and Go give the same squared norms and the same sums.
+// The test checks that assembly and Go code compute the same squared norms and the same sums.
 func TestRowLanesAgree(t *testing.T) {
 	lattice, err := NewLattice(20)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestRowLanesAgree(t *testing.T) {
 	})
 }
 
-// The test adds the largest number of rows, each at the largest clip, and rows at the end of a
+// The test adds the maximum number of rows, each with the maximum clip, and rows at the end of a
 // table.
 func TestRowLanesAtTheirLimits(t *testing.T) {
 	for d := 1; d <= 33; d++ {

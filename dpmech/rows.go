@@ -10,10 +10,10 @@ import (
 // most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. This number keeps
-// the rows in a cache between the pass that computes norms and the pass that adds.
+// together returns the number of rows of d elements that are added together. They stay in a
+// cache between the pass that computes norms and the pass that adds.
 func together(d int) int {
-	const cached = 1 << 14 // cached elements, which take 128 KiB
+	const cached = 1 << 14 // number of elements that fit in the cache, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
 }
 
@@ -48,15 +48,15 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 // within reports whether all elements of rows are from 0 to n−1.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
-		if uint(row) >= uint(n) { // The comparison is also true for negative rows.
+		if uint(row) >= uint(n) { // also true for negative rows
 			return false
 		}
 	}
 	return true
 }
 
-// addFormed adds rows like AddRows. It computes the product of slope and row for every row for
-// which addRows returns false.
+// addFormed adds rows like AddRows. It computes the vector slope·row for every row that addRows
+// refuses.
 func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	g, d := &a.of.gate, len(a.sum)
 	for l := range rows {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// exactRows returns the sum of rows without noise, and the error from AddRows.
+// exactRows returns the sum of rows without noise, and the error of AddRows.
 func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int32, x []float64) ([]int64, error) {
 	t.Helper()
 	a := m.NewAccumulator()
@@ -54,8 +54,8 @@ func finiteVector(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// The test adds vectors on the bound, near it and far from it, for small and large clips. Every
-// contribution must be within the bound.
+// The test adds vectors with norms on the bound, near it and far from it, for small and large
+// clips. Every contribution must be within the bound.
 func TestRowsAreWithinTheBound(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 130} {
 		for _, m := range gates(t, dim) {
@@ -171,7 +171,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 }
 
 // The test checks that rows that are added together give the same sum as rows that are added one
-// by one, for any number of rows, and also if one row must be computed as a vector.
+// by one. It tests any number of rows, and rows for which the fast method is not proven.
 func TestRowsTogether(t *testing.T) {
 	const dim, table = 14, 50
 	all := gates(t, dim)

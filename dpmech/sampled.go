@@ -8,11 +8,11 @@ import (
 	"fedpvi/accountant"
 )
 
-// SampledConfig describes a [SampledSum].
+// SampledConfig configures a [SampledSum].
 type SampledConfig struct {
 	Sampling Sampling
-	Records  int // number of records to sample from
-	Steps    int // largest number of steps of a run
+	Records  int // number of records from which batches are drawn
+	Steps    int // maximum number of steps of a run
 
 	Dim  int     // number of elements of a record's vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one record to a step's sum
@@ -21,9 +21,9 @@ type SampledConfig struct {
 	// noise shares, divided by Clip.
 	NoiseMultiplier float64
 
-	// Shares and Releases have the same meaning as in [Config]. Set them if several clients take
-	// the steps together and an observer sees only the sums. If both are 0 they count as 1. A
-	// step then carries all of its noise, and an observer may see its release.
+	// Shares and Releases have the same meaning as in [Config]. Set them if several clients
+	// compute the steps together and an observer sees only the sums. If both are 0 they count as
+	// 1. Each release of a step then contains all of its noise, and an observer may see it.
 	Shares, Releases int
 
 	Adjacency accountant.Adjacency
@@ -41,7 +41,7 @@ type SampledConfig struct {
 // sizes, and the time that a step takes.
 type SampledSum struct {
 	cfg     SampledConfig
-	sampler Sampler // sampler that gives sizes and cost; no batch is drawn from it
+	sampler Sampler // provides the batch sizes and the cost; no batch is drawn from it
 	gate    *GaussianSum
 	event   accountant.Event
 }
@@ -119,8 +119,9 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
 }
 
-// accountedNoise returns a lower bound on √(ns² − 1/12)/c for n shares. It uses √(1 − x) ≥ 1 − x
-// for x in [0, 1]. The last term of x covers the rounding.
+// accountedNoise returns a lower bound on √(ns² − 1/12)/c for n = shares, the σ s of a share and
+// the clip c, both in lattice steps. It uses √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of
+// x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
 	return math.Sqrt(n) * sigma / float64(s.gate.clip) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -139,7 +140,7 @@ func (s *SampledSum) Shares() int { return s.cfg.Shares }
 // step, in lattice steps.
 func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 
-// Records returns the number of records to sample from.
+// Records returns the number of records from which batches are drawn.
 func (s *SampledSum) Records() int { return s.cfg.Records }
 
 // MeanBatch returns the expected size of a batch. Divide a sum by the expected size only
@@ -165,14 +166,14 @@ func (s *SampledSum) Adjacency() accountant.Adjacency { return s.cfg.Adjacency }
 // together, and its steps are charged together. It is 1 if steps are independent.
 func (s *SampledSum) Epoch() int { return s.sampler.Steps() }
 
-// Steps returns the largest number of steps of a run.
+// Steps returns the maximum number of steps of a run.
 func (s *SampledSum) Steps() int { return s.cfg.Steps }
 
 // Begin starts a run. Every run costs [SampledSum.Event].
 func (s *SampledSum) Begin() *SampledRun {
 	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
 	if err != nil {
-		panic("dpmech: " + err.Error()) // unreachable: NewSampledSum already made an equal sampler
+		panic("dpmech: " + err.Error()) // unreachable, because NewSampledSum has made the same sampler
 	}
 	return &SampledRun{
 		of:      s,
@@ -199,37 +200,36 @@ func (s *SampledSum) Resume(taken int) (*SampledRun, error) {
 	return run, nil
 }
 
-// A SampledRun takes the steps of a [SampledSum], one after the other. It is not
-// safe for concurrent use.
+// A SampledRun computes the steps of a [SampledSum], one after the other. It is not safe for
+// concurrent use.
 type SampledRun struct {
 	of      *SampledSum
 	sampler Sampler
-	taken   int // number of steps taken
+	taken   int // number of steps so far
 
 	batch   []uint32 // batch of the current step
 	vectors *Accumulator
 	sum     []int64 // sum without noise, which must not be released
 }
 
-// Remaining returns the number of planned steps that were not taken yet.
+// Remaining returns the number of planned steps that are left.
 func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
-// ErrNoSteps is returned by [SampledRun.Next] after all planned steps, which are the ones that
-// were accounted for.
+// ErrNoSteps is returned by [SampledRun.Next] after all planned steps. The cost of a run covers
+// only these steps.
 var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 
 // A SampledQuery adds the vector of every record of batch to sum, at most one vector for
 // each record. It must not keep its arguments.
 type SampledQuery func(batch []uint32, sum *Accumulator) error
 
-// Next takes one step: it draws the batch and the noise, then calls query, and writes to
-// dst the noisy sum of the vectors in lattice steps. A vector that is not finite adds
-// zero. Next releases a sum for every batch, even for an empty batch. Next allocates
-// nothing.
+// Next computes one step: it draws the batch and the noise, then calls query, and writes to dst
+// the noisy sum of the vectors in lattice steps. A vector that is not finite adds zero. Next
+// releases a sum for every batch, even for an empty batch. Next allocates nothing.
 //
 // Next returns an error if a vector has the wrong length, if there are more vectors than
-// records, or if query returns an error. dst is then zero, nothing was revealed, and the
-// step is used up. If query panics, the noise alone is released.
+// records, or if query returns an error. dst is then zero, nothing was revealed, and the step is
+// used up. If query panics, the noise alone is released.
 func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) error {
 	if r.taken >= r.of.cfg.Steps {
 		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks, for every sampling, that n noise shares that an observer does not know cost
-// as much as one noise of √n times the standard deviation of a share.
+// The test checks the cost to an observer who does not know n of the noise shares, for every
+// sampling. It must be the cost of noise with √n times the standard deviation of a share.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -77,8 +77,8 @@ func TestSampledSharesRefused(t *testing.T) {
 	}
 }
 
-// The test checks that public draws are the same for everybody, and differ for another purpose,
-// study or number. The test of FillNormal covers their distribution.
+// The test checks that public draws are reproducible, and differ for another purpose, study or
+// number. The test of FillNormal covers their distribution.
 func TestPublicNormal(t *testing.T) {
 	draw := func(purpose string, digest byte, number int) []float64 {
 		dst := make([]float64, 300)

@@ -30,7 +30,7 @@ func newSampledSum(t testing.TB, cfg dpmech.SampledConfig) *dpmech.SampledSum {
 	return s
 }
 
-// each returns a query that adds v for every record of a batch.
+// each returns a query that adds the vector v for every record of a batch.
 func each(v []float64) dpmech.SampledQuery {
 	return func(batch []uint32, sum *dpmech.Accumulator) error {
 		for range batch {
@@ -42,14 +42,14 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// The test checks that every planned step is the sum over the sampler's batch plus the noise,
-// both drawn from the streams, and that no bits are drawn after the query starts.
+// The test recomputes every planned step from equal streams. The release must be the sum over
+// the sampler's batch plus the noise. No bits may be drawn after the query begins.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
 		cfg.Sampling, cfg.Records, cfg.Adjacency = sampling, 40, accountant.ZeroOut
 		cfg.Steps = 20
-		cfg.NoiseMultiplier = 0.5 // At this noise, random allocation is accounted quickly.
+		cfg.NoiseMultiplier = 0.5 // with more noise the accounting of random allocation would be slow
 		s := newSampledSum(t, cfg)
 		run := s.Begin()
 		streams, copied := seeded.Streams(1, "sampled"), seeded.Streams(1, "sampled")
@@ -89,8 +89,8 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// The test checks that batch and noise are drawn before the query is called. The query replaces
-// the streams.
+// The test checks that batch and noise are drawn before the query is called. Its query exchanges
+// the streams, which must have no effect.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()
@@ -127,8 +127,8 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	}
 }
 
-// The test checks that a step fails if the query adds one vector more than the batch has
-// records, even if a larger batch was possible.
+// The test checks that a step fails if the query adds more vectors than the batch has records,
+// even if a larger batch was possible.
 func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	s := newSampledSum(t, sampled)
 	run, streams, dst := s.Begin(), seeded.Streams(1, "one more"), make([]int64, 3)
@@ -179,7 +179,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 		checkOnlyNoise(t, name, run)
 	}
 	run := newSampledSum(t, cfg).Begin()
-	for range 2 { // a step of a query that panics, and the next one
+	for range 2 { // one step whose query panics, and the next step
 		checkNoise(t, "panic", run, func(_ []uint32, sum *dpmech.Accumulator) error {
 			_ = sum.Add(one)
 			panic("in the query")
@@ -190,13 +190,15 @@ func TestSampledStepsThatFail(t *testing.T) {
 	}
 }
 
-// checkOnlyNoise takes a step without data, and fails the test unless the release is noise.
+// checkOnlyNoise runs a step without data. The test fails unless the release consists of noise
+// only.
 func checkOnlyNoise(t *testing.T, name string, run *dpmech.SampledRun) {
 	t.Helper()
 	checkNoise(t, name, run, func([]uint32, *dpmech.Accumulator) error { return nil })
 }
 
-// checkNoise takes a step that releases noise alone.
+// checkNoise runs a step with the given query. The test fails unless the release consists of
+// noise only.
 func checkNoise(t *testing.T, name string, run *dpmech.SampledRun, query dpmech.SampledQuery) {
 	t.Helper()
 	dst, want := make([]int64, sampled.Dim), make([]int64, sampled.Dim)
@@ -217,7 +219,7 @@ func TestSampledSumAllocatesNothing(t *testing.T) {
 	for name, sampling := range samplings(200) {
 		cfg := sampled
 		cfg.Sampling, cfg.Adjacency, cfg.Steps = sampling, accountant.ZeroOut, 1000
-		cfg.NoiseMultiplier = 0.5 // At this noise, random allocation is accounted quickly.
+		cfg.NoiseMultiplier = 0.5 // with more noise the accounting of random allocation would be slow
 		run := newSampledSum(t, cfg).Begin()
 		streams := seeded.Streams(1, "allocations")
 		dst := make([]int64, 3)
@@ -299,7 +301,7 @@ func TestSampledEventVectors(t *testing.T) {
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
 	check := func(v vector, want *float64) {
-		if want == nil { // The hard cases of the file have intervals instead of values.
+		if want == nil { // the hard cases of the file have intervals instead of values
 			return
 		}
 		cfg.NoiseMultiplier, cfg.Steps = v.Sigma, v.T
@@ -334,9 +336,9 @@ func TestSampledEventVectors(t *testing.T) {
 	}
 }
 
-// The test checks that the accounted noise is at most the actual noise, σ²c² ≤ s² − 1/12, in
-// exact arithmetic, and that the divergence of the discrete noise from the continuous noise is
-// charged for every step.
+// The test checks in exact arithmetic that the accounted noise is at most the actual noise, σ²c²
+// ≤ s² − 1/12. Every step must also be charged for the divergence of the discrete noise from
+// continuous noise.
 func TestSampledEventIsTheMechanism(t *testing.T) {
 	for _, sigma := range []float64{0.05, 0.3, 1, 1.5, math.Pi, 8, 12345.678} {
 		cfg := sampled

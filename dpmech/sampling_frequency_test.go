@@ -21,8 +21,8 @@ var effort = flag.Int("effort", 1, "times the draws of the frequency tests of sa
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
-// long skips the test under -short. The race detector, with which -short is used, finds nothing
-// in arithmetic of one thread.
+// long skips the test under -short, which the race detector's runs use. It finds nothing in
+// arithmetic without goroutines.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -38,7 +38,7 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells fails the test if counts do not fit the distribution law.
+// checkCells fails the test if the counts do not fit the probability distribution law.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
@@ -96,7 +96,8 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint distribution of two steps. law is the distribution of one step.
+// checkTwoSteps checks the joint distribution of two steps. The argument law is the distribution
+// of one step.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}
@@ -155,7 +156,7 @@ func TestAllocationLaw(t *testing.T) {
 }
 
 func TestPermutationLaw(t *testing.T) {
-	const n = 4 // 4 records in four batches have 24 orders. The test draws two epochs.
+	const n = 4 // four records in four batches of one have 24 orders; the test draws two epochs
 	sampler := newSampler(t, dpmech.Permutation{Batches: n}, n)
 	src := seeded.Stream(12, "permutation")
 	law, counts := map[uint64]float64{}, map[uint64]float64{}
@@ -198,7 +199,7 @@ type frequencies struct {
 	size    float64   // total size of all batches
 	batches float64
 
-	gaps, xors []float64 // histograms of the differences within one random pair per batch, modulo n and bit by bit
+	gaps, xors []float64 // histograms of the differences within one random pair of each batch, modulo n and by bits
 	pairs      float64
 }
 
@@ -247,7 +248,7 @@ func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 }
 
 // gapsP returns the p-value of the differences modulo n within pairs, against their exact
-// probabilities. xorsP does the same for differences bit by bit.
+// probabilities.
 func (f frequencies) gapsP() float64 {
 	expected := make([]float64, len(f.gaps))
 	for gap := 1; gap < f.n; gap++ {
@@ -277,16 +278,16 @@ func (f frequencies) xorsP() float64 {
 	return chiSquare(f.xors, expected)
 }
 
-// The test checks the frequencies of records and of pairs of records. There are some 500
-// statistics, and each rejects a correct sampler with probability 1e-5.
+// The test checks the frequencies of records and of pairs of records in batches. It computes
+// some 500 statistics, and each rejects a correct sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
 	long(t)
 	for _, n := range []int{2, 3, 5, 8, 16, 17, 65, 127, 255, 256, 257, 512, 1000, 2000, 8191, 39_073, 40_000} {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
 			what := fmt.Sprintf("%#v of %d", c.sampling, n)
-			// Every record is expected to be inside about ten batches or more, and outside about
-			// ten batches or more.
+			// Every record is expected to be in at least ten batches, and to be missing from at
+			// least ten.
 			batches := max(2000, int(10/(c.rate*(1-c.rate))))
 			batches = min(batches, max(64, int(1e6/(c.rate*float64(n))))) * *effort
 			f := countFrequencies(sampler, batches, seeded.Stream(13, what))
@@ -309,7 +310,7 @@ func TestInclusionAndPairs(t *testing.T) {
 type frequencyCase struct {
 	sampling dpmech.Sampling
 	rate     float64
-	fixed    bool // true if the batch of one step has a fixed size
+	fixed    bool // whether the batch of one step has a fixed size
 }
 
 // frequencyCases returns samplings of n records at small, medium and large rates.
@@ -329,8 +330,8 @@ func frequencyCases(n int) []frequencyCase {
 	return cases
 }
 
-// The test checks the images of neighbouring counters under the network, over many keys.
-// It rejects a network of four rounds.
+// The test checks the images of neighbouring numbers under the Feistel permutation, over many
+// keys. It would reject a permutation with only four rounds.
 func TestFeistelPairs(t *testing.T) {
 	long(t)
 	draws := 150_000 * *effort

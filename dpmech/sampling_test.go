@@ -37,8 +37,8 @@ func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	}
 }
 
-// samplings returns samplings of n records. They cover every kind and selection, and batches of
-// none, some and all of the records.
+// samplings returns samplings of n records. They cover every kind of sampling, both selections,
+// and batches of none, some and all of the records.
 func samplings(n int) map[string]dpmech.Sampling {
 	all := map[string]dpmech.Sampling{"full": dpmech.FullBatch{}}
 	for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
@@ -130,8 +130,8 @@ func TestNextAppends(t *testing.T) {
 	}
 }
 
-// The test draws more than 255 batches, because marks have eight bits and restart after 255
-// batches.
+// The test draws more than 255 batches. The marks that avoid repeated records have eight bits,
+// and start again after 255 batches.
 func TestManyBatches(t *testing.T) {
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 10}, 20)
 	src := seeded.Stream(3, "many")
@@ -142,12 +142,12 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
-// The test checks that every index is chosen by the same number of the 2^32 draws. The sampler
-// rejects a draw if its product with n is too low modulo 2^32. No count of frequencies could
-// show an error in this.
+// The test checks that every index results from the same number of the 2^32 possible draws. The
+// sampler rejects a draw if its product with n is too low modulo 2^32. An error in this would be
+// too small for a test of frequencies.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
-	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // n is not a power of two, so draw 0 is rejected.
+	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // n is not a power of two, so draw 0 is rejected
 		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
 			// The test tries draws near the first draw of an index, where products are lowest.
@@ -168,7 +168,7 @@ func TestSelectionIsEven(t *testing.T) {
 }
 
 // The test checks the distribution of the number of steps between two draws of a record. A mark
-// that is left from an earlier step would keep a record out of a batch.
+// of an earlier step that was not cleared would keep a record out of a batch.
 func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
 	const n, steps, lags = 500, 200_000, 300
 	for _, selection := range bothSelections {
@@ -302,8 +302,8 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// The fuzzer checks that, for any arguments, a sampler returns an error, or batches of distinct
-// records in range.
+// The fuzzer calls samplers with any arguments. They must return an error, or batches of
+// distinct records.
 func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 100, 0.5, 3, 2, 0, uint64(1))
 	f.Add(uint8(1), 39_073, 0.0, 195, 0, 1, uint64(2))

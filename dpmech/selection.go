@@ -12,8 +12,8 @@ const (
 	Exact Selection = iota
 
 	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which a
-	// parallel machine can compute independently of each other. It is a conjecture that all sets
-	// are equally likely. The security of block ciphers also depends on such conjectures.
+	// parallel machine can compute independently of each other. That all sets are equally likely
+	// is a conjecture, like the security of block ciphers.
 	Feistel
 )
 
@@ -31,12 +31,12 @@ func (s Selection) String() string {
 // maxRecords bounds the number of records, so that an index fits in 32 bits.
 const maxRecords = 1 << 31
 
-// A selector draws sets of distinct indices below n.
+// A selector draws sets of distinct indices in [0, n).
 type selector struct {
 	n         int
 	selection Selection
-	marks     []uint8 // marks[i] is epoch if index i was drawn in this step
-	epoch     uint8   // largest value in marks
+	marks     []uint8 // marks[i] equals epoch if index i was drawn in this step
+	epoch     uint8   // current value for marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }
@@ -85,9 +85,9 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills chosen with distinct uniform indices and marks them with the epoch. It repeats the
-// draw of an index that is already marked. chosen has at most half as many elements as there are
-// indices, so an index takes at most two draws on average.
+// mark fills chosen with distinct uniform indices and marks them. It repeats the draw of an
+// index that is already marked. chosen has at most half as many elements as there are indices,
+// so an index takes at most two draws on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)
@@ -126,11 +126,10 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	return found
 }
 
-// chooseMost draws and marks the few indices that are left out, and lists the other
-// indices in order.
+// chooseMost selects most of the indices. It draws and marks the few indices that are left out,
+// and lists the other indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// The front of chosen serves as memory for the indices that are left out. chosen is longer
-	// than their number.
+	// The front of chosen temporarily stores the indices that are left out, which are fewer.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

@@ -22,14 +22,14 @@ import (
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
-	origin int32                 // number of the slice that begins at x = 0
-	table  [slicedColumns]uint32 // for each column: number of slots of its own slice, and number of the other slice
+	origin int32                 // number of the slice that contains x = 0 as its first integer
+	table  [slicedColumns]uint32 // for each column: number of slots of the column's own slice, and the other slice
 
 	all    uint64 // total area of the wedges
 	wedges []wedge
 	ends   []uint64              // ends[i] is the total area of wedges 0 to i
 	shift  uint                  // number of low bits of a place that guide ignores
-	guide  [slicedColumns]uint16 // first wedge that can contain a place, by the highest bits of the place
+	guide  [slicedColumns]uint16 // first wedge that can contain a place, indexed by the highest bits of the place
 }
 
 const (
@@ -57,9 +57,9 @@ type wedge struct {
 
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
-// fillPlain makes two samples from every word, the first from the lower half. If a sample is not
-// in the table, fillPlain sets its bit in missing. A byte of missing has the bits of eight
-// samples.
+// fillPlain makes two samples from every word, the first from the lower half. If a draw is not
+// in the table, fillPlain sets the sample's bit in missing. A byte of missing has the bits of
+// eight samples.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {
@@ -103,20 +103,20 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace draws the samples that are not in the table. Bit i of missing belongs to dst[i].
+// replace makes the samples that the table did not give. Bit i of missing belongs to dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
 	}
 }
 
-// rest returns a sample for a draw outside the table.
+// rest returns a sample for a draw that is not in the table.
 func (g *slicedGaussian) rest(src wordSource) int64 {
 	for {
 		if x, kept := g.wedge(src); kept {
 			return x
 		}
-		// The point was rejected, so the draw starts again.
+		// the point was rejected, so the draw starts again
 		var missing [1]uint8
 		var sample [1]int64
 		word := [1]uint64{src.Uint64()}
@@ -135,12 +135,12 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // Rounding leaves an area that belongs to no wedge.
+		return 0, false // rounding leaves an area that belongs to no wedge
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()
 	column, height := place%(1<<placeBits), place>>placeBits
-	if v.length != 1<<placeBits { // The wedge is outside the slices, which is rare.
+	if v.length != 1<<placeBits { // the wedge is outside the slices, which is rare
 		column, height = place%v.length, place/v.length
 	}
 	x = v.first + int64(column)
@@ -185,7 +185,7 @@ func below(n uint64, src wordSource) uint64 {
 // newSliced returns the sampler for σ. σ must be from leastSliced to mostSliced.
 func newSliced(sigma uint64) *slicedGaussian {
 	if sigma < leastSliced || sigma > mostSliced {
-		panic("dpmech: sigma is out of the range of a sliced Gaussian") // Callers choose a lattice for which σ is in range.
+		panic("dpmech: sigma is out of the range of a sliced Gaussian") // callers must choose a lattice for which σ is in range
 	}
 	g := &slicedGaussian{curve: newCurve(sigma, 1), bound: int64(sampleBound(sigma, 1))}
 	const length = 1 << placeBits
@@ -202,7 +202,7 @@ func newSliced(sigma uint64) *slicedGaussian {
 	for _, sign := range []int64{1, -1} {
 		near := half * length
 		if sign < 0 {
-			near++ // The lowest slice begins at −half·length.
+			near++ // the lowest slice begins at −half·length
 		}
 		for near <= g.bound {
 			n := min(near, g.bound-near+1)
@@ -222,8 +222,8 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 	return (high-1)>>(unitBits-heightBits) + 1
 }
 
-// tabulate makes the rectangle and the wedge of every slice. A rectangle has as many slots of
-// height unit as fit under the curve. The wedge has the area above the rectangle.
+// tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many
+// slots of height unit as fit under the curve. The wedge covers the area above the rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int

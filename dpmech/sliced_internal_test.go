@@ -9,10 +9,10 @@ import (
 
 var slicedSigmas = []uint64{leastSliced, 1 << 20, 1_571_234, 1 << 21, mostSliced}
 
-// The test checks that rectangles are under the curve and that wedges reach above it. It
-// compares them with f in float64, up to rounding. It also checks that every integer up to the
-// bound is in one slice, and that the table has as many slots of a slice as its rectangle has
-// units of area, so that points are uniform under the curve.
+// The test checks in float64, up to rounding, that rectangles are under the curve f and that
+// wedges reach above it. Every integer up to the bound must be in one slice. The table must have
+// as many slots for a slice as its rectangle has units of area, so that points are uniform under
+// the curve.
 func TestSlicedCoversTheCurve(t *testing.T) {
 	for _, sigma := range slicedSigmas {
 		g := newSliced(sigma)
@@ -86,7 +86,8 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// The test checks that the guide leads every place to the wedge that contains it.
+// The test checks that the guide gives, for every place, a wedge from which the search finds the
+// wedge with the place.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
@@ -128,7 +129,7 @@ func TestHideLanesAgree(t *testing.T) {
 			got[i] = float32(rng.NormFloat64() * math.Exp(5*rng.NormFloat64()))
 			noise[i] = rng.Int64N(1<<50) - 1<<49
 			if i%3 == 0 {
-				got[i], noise[i] = float32(rng.IntN(9)-4)/2, int64(rng.IntN(5)-2) // The sums are ties of the rounding to the lattice.
+				got[i], noise[i] = float32(rng.IntN(9)-4)/2, int64(rng.IntN(5)-2) // sums halfway between two lattice points, for the rounding
 			}
 		}
 		want := slices.Clone(got)
@@ -141,7 +142,7 @@ func TestHideLanesAgree(t *testing.T) {
 }
 
 // The test checks the decision for points above, below and at the edge of the curve. At the edge
-// it takes as many bits as needed.
+// it must use as many bits as needed.
 func TestSlicedDecides(t *testing.T) {
 	g := newSliced(1 << 20)
 	const x = 1<<20 + 77

@@ -22,7 +22,7 @@ func TestSlicedFrequencies(t *testing.T) {
 		g := dpmech.NewSliced(sigma)
 		samples := make([]int64, draws)
 		src := seeded.Stream(21, "sliced", sigma)
-		for rest := samples; len(rest) > 0; { // Fill is called with different lengths.
+		for rest := samples; len(rest) > 0; { // calls Fill with different lengths
 			n := min(len(rest), 1+int(src.Uint64n(700)))
 			g.Fill(rest[:n], src)
 			rest = rest[n:]
@@ -44,9 +44,9 @@ func TestSlicedFrequencies(t *testing.T) {
 	}
 }
 
-// The test checks that samples are normal within slices, where rectangles alone would be flat.
-// Between σ and 3σ, it compares the numbers of samples in the lower and in the upper halves of
-// the slices with the curve.
+// The test checks that samples are normal within slices, where the rectangles alone would give a
+// uniform distribution. Between σ and 3σ, it compares the numbers of samples in the lower and in
+// the upper halves of the slices with the normal density.
 func TestSlicedWithinSlices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

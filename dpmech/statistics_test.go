@@ -37,7 +37,7 @@ var sigmas = [][2]int64{
 	{1 << 25, 1},
 }
 
-// A pmf is the exact law of N_Z(0, σ²) on [−reach, reach], reach ≥ 9σ + 9.
+// A pmf contains the exact probabilities of N_Z(0, σ²) on [−reach, reach], with reach ≥ 9σ + 9.
 type pmf struct {
 	reach int
 	p     []float64 // probabilities of −reach, ..., reach
@@ -47,7 +47,7 @@ func newPMF(sigma float64) pmf {
 	reach := int(9*sigma) + 9
 	law := pmf{reach, make([]float64, 2*reach+1)}
 	var norm float64
-	for i := range law.p { // The sum starts with small terms, for accuracy.
+	for i := range law.p { // begins with small terms, for accuracy
 		x := float64(reach - i/2)
 		w := math.Exp(-x * x / (2 * sigma * sigma))
 		norm += w
@@ -72,8 +72,7 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The test compares the distribution with which the tests compare samples with the reference
-// file.
+// The test compares the reference distribution of these tests with the reference file.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -110,7 +109,7 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 			check(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
 		}
 		for _, p := range c.Tails {
-			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // The distribution for the test has no larger values.
+			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // the reference distribution has no larger values
 				check(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
 			}
 		}
@@ -242,8 +241,8 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	}
 }
 
-// The test compares the number of draws far out in the tails with the Poisson distribution that
-// it should have.
+// The test compares the number of samples far out in the tails with the Poisson distribution of
+// such a number.
 func TestDiscreteGaussianTails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -272,7 +271,7 @@ func TestDiscreteGaussianTails(t *testing.T) {
 	}
 }
 
-// The test checks that the samples for a seed and an integer σ do not change.
+// The test checks that the samples for a seed and an integer σ stay the same in later versions.
 func TestDiscreteGaussianGolden(t *testing.T) {
 	for _, c := range []struct {
 		sigma int64
@@ -283,7 +282,7 @@ func TestDiscreteGaussianGolden(t *testing.T) {
 		{1 << 20, [6]int64{-1527665, -363433, 892169, -1521912, 654314, 2081594}},
 		{dpmech.MaxSigma, [6]int64{-11374435, 51959680, -125741302, -17641969, 12703471, -5731266}},
 	} {
-		g, err := dpmech.NewDiscreteGaussianRatio(3*c.sigma, 3) // In lowest terms, 3σ/3 is σ/1.
+		g, err := dpmech.NewDiscreteGaussianRatio(3*c.sigma, 3) // 3σ/3 is reduced to σ/1
 		if err != nil {
 			t.Fatal(err)
 		}

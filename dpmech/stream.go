@@ -37,8 +37,8 @@ func Split(dst, src *Stream) {
 // Streams holds the random bits of one round of a sampled mechanism. Sampling and noise
 // have independent keys, so that knowledge of one stream reveals nothing about the other.
 type Streams struct {
-	Sampling *Stream // bits that choose records
-	Noise    *Stream // bits that make noise
+	Sampling *Stream // stream for the choice of records
+	Noise    *Stream // stream for the noise
 }
 
 // NewStreams returns two streams with separate keys from the operating system's

@@ -29,7 +29,7 @@ var ordinary = dpmech.Config{
 	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 16, Terms: 1000, Releases: 20, Adjacency: accountant.ZeroOut,
 }
 
-// exactSum returns the sum of a release without its noise.
+// exactSum returns the sum of vectors in a release, without its noise.
 func exactSum(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
 	t.Helper()
 	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
@@ -123,7 +123,7 @@ func TestSensitivity(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSensitivity(t, m, sum, v)
-		// A vector within the bound must only be truncated toward zero.
+		// A vector within the bound must be truncated toward zero and otherwise unchanged.
 		var norm float64
 		for _, x := range v {
 			norm = math.Hypot(norm, x)
@@ -152,8 +152,8 @@ func TestExtremeClipping(t *testing.T) {
 	}
 }
 
-// The test checks that the event has the noise that the mechanism adds and the norm that it
-// enforces.
+// The test checks that the event of a mechanism has the noise that the mechanism adds and the
+// norm to which it clips.
 func TestEventIsTheMechanism(t *testing.T) {
 	m := newSum(t, ordinary)
 	e := m.Event().(accountant.DiscreteGaussian)
@@ -182,7 +182,7 @@ func TestEventIsTheMechanism(t *testing.T) {
 	if variance := squares / draws; math.Abs(variance-1) > 5*math.Sqrt2/math.Sqrt(draws) {
 		t.Errorf("the noise has %g times the variance that the event states", variance)
 	}
-	// Shares noise shares must have a standard deviation of at least σ·C together.
+	// All noise shares together must have a standard deviation of at least σ·C.
 	total := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(16)
 	if want := 5 * 2.0; total < want || total > want*(1+0x1p-22) {
 		t.Errorf("sixteen shares have sd %.12g, want %g or slightly more", total, want)
@@ -201,7 +201,7 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// got and the variance to compare are in units of a squared step, without rounding.
+		// got and the reference are variances in squared lattice steps, without rounding.
 		got := new(big.Int).Mul(big.NewInt(m.ShareSigma()), big.NewInt(m.ShareSigma()))
 		got.Mul(got, big.NewInt(int64(cfg.Shares)))
 		exact := func(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
@@ -335,7 +335,7 @@ func TestReleaseErrors(t *testing.T) {
 	}
 }
 
-// A release whose query panics has noise alone.
+// The test checks that a release consists of noise only if its query panics.
 func TestPanicReleasesNoise(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, want, sum := make([]int64, 3), make([]int64, 3), make([]int64, 3)

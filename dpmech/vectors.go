@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// AddVectors adds the vectors that are stored one after another in v. The result is the
-// same as if [Accumulator.Add] added each vector, but AddVectors is faster.
+// AddVectors adds the vectors that are stored one after another in v. It is faster than
+// [Accumulator.Add] for each vector, and has the same result.
 func (a *Accumulator) AddVectors(v []float64) error {
 	d := len(a.sum)
 	n := len(v) / d
@@ -25,7 +25,7 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	return nil
 }
 
-// inOrder holds the row numbers 0, 1, 2, ..., for rows that are stored one after another.
+// inOrder contains the row numbers 0, 1, 2, ..., for rows that are stored one after another.
 var inOrder = func() (rows [rowsAtOnce]int32) {
 	for l := range rows {
 		rows[l] = int32(l)
@@ -50,8 +50,8 @@ func (g *gate) addVectors(sum []int64, v []float64) {
 	}
 }
 
-// provenFactors replaces squared norms by the factors of add. It reports whether the factors of
-// all vectors are proven to be safe.
+// provenFactors replaces squared norms by clip factors. It reports whether rounding is proven
+// harmless for all vectors.
 func (g *gate) provenFactors(factors []float64) bool {
 	for l, ss := range factors {
 		switch {

@@ -32,11 +32,11 @@ const (
 	areaBits       = 32 // number of fractional bits of area; c < 2^20
 )
 
-// A zigguratLayer is one layer. Heights are in units of 2^-unitBits.
+// A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
-	from, span uint64 // the point is under the curve for every y if place − from < span, modulo 2^64
-	foot       uint64 // lower bound of yᵢ; the error is less than i
+	from, span uint64 // a point with place − from < span, modulo 2^64, is under the curve for every y
+	foot       uint64 // lower bound on yᵢ; the error is less than i units
 	rise       uint64 // yᵢ₊₁ − yᵢ, rounded down
 }
 
@@ -90,9 +90,8 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform. Some places have one more 56-bit draw than others. again
-// rejects the surplus draws and returns a new place for them. For all other draws it returns
-// place.
+// again makes the place uniform. Some places result from one 56-bit draw more than others. For a
+// surplus draw again returns the place of a new draw. For other draws it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -100,7 +99,7 @@ func again(place, rest, width uint64, src *Stream) uint64 {
 	return src.Uint64n(width)
 }
 
-// A wordSource returns random words. It is a [Stream], or a list of words in tests.
+// A wordSource returns random words: a [Stream], or a list of words in tests.
 type wordSource interface{ Uint64() uint64 }
 
 // keeps draws y for a point of layer i and reports whether y is below f(x).

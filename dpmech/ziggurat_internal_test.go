@@ -15,15 +15,15 @@ const exactBits = 400
 
 func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
 
-// density returns exp(−x²/2σ²) with a relative error of about 2^-350. It computes the reciprocal
-// of a power of a series of positive terms. The sampler uses another method.
+// density returns exp(−x²/2σ²) for σ = num/den, with a relative error of about 2^-350. It
+// computes the reciprocal of a power of a series of positive terms, unlike the sampler.
 func density(x, num, den uint64) *big.Float {
 	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
 	z.Quo(z, bigFloat().SetUint64(num))
 	z.Mul(z, z).Quo(z, bigFloat().SetInt64(2))
 	halvings := max(z.MantExp(nil)+8, 0)
 	if halvings > 40 {
-		return bigFloat() // The density is below e^(−2^31).
+		return bigFloat() // exp(−x²/2σ²) is below e^(−2^31)
 	}
 	z.SetMantExp(z, -halvings)
 	sum, term := bigFloat().SetInt64(1), bigFloat().SetInt64(1)
@@ -121,7 +121,7 @@ func TestZigguratCoversTheCurve(t *testing.T) {
 	}
 }
 
-// The fuzzer checks the conditions of the proof for the tables of any σ.
+// The fuzzer checks the conditions of the sampler's proof in the tables of any σ.
 func FuzzZiggurat(f *testing.F) {
 	f.Add(uint64(3), uint64(10))
 	f.Add(uint64(12_345_679), uint64(1))
@@ -135,7 +135,7 @@ func FuzzZiggurat(f *testing.F) {
 	})
 }
 
-// The test checks that nearly all draws take one word and one access to the table.
+// The test checks that nearly all samples take one word and one access to the table.
 func TestZigguratIsSparing(t *testing.T) {
 	for _, sigma := range []uint64{1, 2, 10, 1000, 1 << 23, MaxSigma} {
 		z := zigguratOf(sigma, 1)
@@ -186,7 +186,7 @@ func besides(layer *zigguratLayer) []uint64 {
 	return slices.Compact([]uint64{first, (first + last) / 2, last})
 }
 
-// The test checks that a y next to the curve is decided correctly with as many bits as needed.
+// The test checks that a y next to the curve is decided correctly, with as many bits as needed.
 // It tries every layer of tables with few places, and every 37th layer of other tables.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -221,7 +221,7 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 // curve. The first words of y equal those of v, the height of the curve in the layer.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
-	// curve holds the words of v, the height of the curve.
+	// curve holds the words of v, the height of the curve in the layer.
 	curve := make([]uint64, 3)
 	rest := bigFloat().Set(v)
 	for n := range curve {
@@ -229,7 +229,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 		curve[n], _ = rest.Uint64()
 		rest.Sub(rest, bigFloat().SetUint64(curve[n]))
 	}
-	for same := range curve { // same is the number of words of y that equal those of the curve.
+	for same := range curve { // number of leading words of y that equal those of the curve
 		for _, off := range []uint64{0, 1, ^uint64(0), 1 << 20, ^uint64(1 << 20), 1 << 60} {
 			words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
 			copy(words, curve[:same+1])
@@ -245,8 +245,8 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 	}
 }
 
-// The test checks that one word does not decide the sample if it leaves y closer to the bounds
-// of the curve than the rounding error.
+// The test checks that a sample takes more than one word if y is closer to the curve than the
+// rounding error.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	for _, ratio := range ratios[2:] {
 		z := zigguratOf(ratio[0], ratio[1])
@@ -260,7 +260,7 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 						continue
 					}
 					asked++
-					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // smallest word that gives y
+					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // least word for which the height is at least y
 					words := &given{[]uint64{word, 0, 0, 0, 0}}
 					z.keeps(i, x+layer.width/2, words)
 					if len(words.words) == 4 {
@@ -275,9 +275,9 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// The test checks the draws of places. Some places have one number more than other places. Fill
-// and Sample reject the additional numbers and draw another place. The stream of the test has no
-// key, so it panics at that draw.
+// The test checks the draws of places. Some places result from one 56-bit number more than
+// others, and Fill and Sample must reject the surplus numbers and draw again. The stream of the
+// test has no key, so that drawing again panics.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {
@@ -289,7 +289,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 				if layer.span == 0 {
 					continue
 				}
-				// first is the smallest of the numbers that choose this place.
+				// first is the least 56-bit number that chooses this place.
 				hi, lo := place>>8, place<<56
 				first, left := bits.Div64(hi%layer.width, lo, layer.width)
 				if left > 0 {
@@ -299,7 +299,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 					w := number<<8 | uint64(i)
 					got, rest := layer.place(w)
 					if got != place {
-						continue // The place has fewer numbers.
+						continue // the place has no surplus number
 					}
 					want := rest/zigguratLayers < 1<<56%layer.width
 					if want {
@@ -350,13 +350,13 @@ func TestZigguratKeepsDecidesRight(t *testing.T) {
 	})
 }
 
-// The test checks that every place is chosen by the same number of the 2^56 numbers, after
-// rejection.
+// The test checks that every place results from the same number of 56-bit numbers, after the
+// rejection of surplus numbers.
 func TestZigguratPlacesAreEven(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		layer := &zigguratLayer{width: rapid.Uint64Range(1, 1<<48).Draw(r, "width")}
 		place := rapid.Uint64Range(0, layer.width-1).Draw(r, "place")
-		// start returns ⌈p·2^56/width⌉, the first number of place p.
+		// start returns ⌈p·2^56/width⌉, the least number that chooses place p.
 		start := func(p uint64) uint64 {
 			n := new(big.Int).Lsh(new(big.Int).SetUint64(p), 56)
 			n.Add(n, new(big.Int).SetUint64(layer.width-1))
@@ -364,7 +364,7 @@ func TestZigguratPlacesAreEven(t *testing.T) {
 		}
 		from, to := start(place), start(place+1)
 		counts := to - from
-		for _, n := range []uint64{from, from + 1, to - 1} { // Only the first number of a place can be rejected.
+		for _, n := range []uint64{from, from + 1, to - 1} { // only the least number of a place can be rejected
 			if n >= to {
 				continue
 			}

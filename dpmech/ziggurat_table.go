@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables holds the ziggurats that were made most recently, by σ. The clients of a round, and the
-// runs of a sweep, have the same σ.
+// tables holds the ziggurats that were made most recently, by σ. All clients of a round, and all
+// runs of a sweep, use the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -72,7 +72,7 @@ func leastArea(sigma, bound float64) float64 {
 	return high
 }
 
-// top returns the height at which the highest layer of the given area ends.
+// top returns the height at which the highest layer ends if each layer has the given area.
 func top(area, sigma, bound float64) (height float64) {
 	for i := 0; i < zigguratLayers && height < 1; i++ {
 		height += area / (2*reach(sigma, height, bound) + 1)
@@ -99,8 +99,8 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the least half, at or above the argument, for which f(half+1) is proven to be at
-// most foot. foot is at most yᵢ, so every x with a density above yᵢ has |x| ≤ half.
+// cover returns the least number, at least half, for which f(number+1) is proven to be at most
+// foot. foot is at most yᵢ, so every x with a density above yᵢ has |x| at most the result.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {

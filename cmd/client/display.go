@@ -9,9 +9,8 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A display shows the progress of a study on a terminal, as one line that is redrawn. If the
-// output is not a terminal, the display prints nothing, because the client's log shows the
-// progress.
+// A display shows the progress of a study on a terminal, in one line that it redraws. If the
+// output is not a terminal, it prints nothing, because the client's log shows the progress.
 type display struct {
 	out    *os.File
 	now    client.Status

@@ -81,12 +81,12 @@ func (c *commands) finish(err error) int {
 		fmt.Fprintf(os.Stderr, "client: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
 	}
 	if c.JSON && err != nil && told == nil {
-		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error in printing the error cannot be reported
+		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error of printing cannot be reported
 	}
 	return code
 }
 
-// toldError is an error that was already reported to the user.
+// toldError marks an error that was already reported to the user.
 type toldError struct{ error }
 
 func (t *toldError) Unwrap() error { return t.error }

@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures are the metrics of a run. No metric depends on records, so there is no loss, norm,
-// number of records or computing time.
+// figures contains the metrics of a run. None of them depends on records, so there is no loss,
+// norm, number of records or computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
@@ -24,7 +24,7 @@ type figures struct {
 	asked    prometheus.Gauge
 	of       prometheus.Gauge
 	waiting  prometheus.GaugeFunc
-	since    atomic.Int64 // start of the wait in Unix seconds; 0 while the client does not wait
+	since    atomic.Int64 // start of the wait for the coordinator in Unix seconds; 0 while the client does not wait
 }
 
 func newFigures() *figures {
@@ -43,7 +43,7 @@ func newFigures() *figures {
 	return f
 }
 
-// Called counts a call by its method and outcome. See transport.Observer.
+// Called counts a call to the coordinator by its method and outcome. See transport.Observer.
 func (f *figures) Called(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
 
 // Moved counts received and sent bytes.
@@ -74,10 +74,10 @@ func (f *figures) serve(address string) (stop func(), err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 8 << 10}
-	go func() { _ = server.Serve(listener) }() // returns after Shutdown
+	go func() { _ = server.Serve(listener) }() // Serve returns an error after Shutdown
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx) // an error does not matter because the program ends
+		_ = server.Shutdown(ctx) // the program ends, so an error does not matter
 	}, nil
 }

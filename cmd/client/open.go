@@ -41,8 +41,7 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Other processes show this text. It leaves out the arguments, which may contain an
-	// invitation.
+	// Other processes show this text. It omits the arguments, which may contain an invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -53,8 +52,8 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create})
 }
 
-// logger returns a logger to standard error. In the automatic mode it writes text on a terminal,
-// starting at warnings, and JSON elsewhere.
+// logger returns a logger that writes to standard error. By default it writes warnings and
+// errors as text on a terminal, and all messages as JSON elsewhere.
 func (c *commands) logger() *slog.Logger {
 	form := c.Log
 	if form == "auto" {

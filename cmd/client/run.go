@@ -67,7 +67,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// reading tells the data holder how the records were read.
+// reading prints to the data holder how many records and values were changed while reading.
 func (r *runCommand) reading(k *client.Client, m *client.Member) error {
 	_, read, _, err := k.Read(m, r.Data)
 	if err == nil && cli.Terminal(os.Stderr) {
@@ -145,7 +145,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	return p.Table(os.Stdout, false)
 }
 
-// described is the JSON of a result, with the marginals of its parameters.
+// described is the JSON form of a study's result, with the marginal of each parameter.
 type described struct {
 	*session.Result
 	Marginals []session.Marginal `json:"marginals"`

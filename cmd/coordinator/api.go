@@ -9,8 +9,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// api connects to the coordinator that runs on the state directory. If none runs, api opens the
-// state directory itself. The caller must call done.
+// api returns an API for the state directory. It connects to the coordinator that runs on this
+// directory, or opens the directory itself if none runs. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -26,7 +26,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub}, hub.Close, nil
 }
 
-// existing does the same as api, but returns an error if the state directory does not exist.
+// existing is like api, but returns an error if the state directory does not exist.
 func (e *environment) existing() (admin.API, func() error, error) {
 	if !store.Exists(e.state) {
 		return nil, nil, fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)

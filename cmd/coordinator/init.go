@@ -121,7 +121,7 @@ func (f invitationFlags) folder(e *environment, study string) string {
 	return filepath.Join(e.state, "invitations", study)
 }
 
-// A file describes an invitation that was written to a file.
+// A file describes an invitation that writeInvitations has written to a file.
 type file struct {
 	Client  identity.Name `json:"client"`
 	File    string        `json:"file"`
@@ -208,8 +208,8 @@ func (c *inviteCommand) Run(e *environment) error {
 	})
 }
 
-// list joins names with commas for a sentence. It lists at most eight names, and then the number
-// of remaining names.
+// list joins names with commas for a sentence. It names at most eight, and then gives the number
+// of the others.
 func list[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

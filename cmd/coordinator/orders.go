@@ -108,7 +108,7 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew creates a file and lets write write its content. It removes the file if writing
+// writeNew creates a file and calls write to write its content. It removes the file if write
 // fails. It returns an error if the file already exists.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {

@@ -126,7 +126,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		}
 		draw := theta
 		if natural {
-			draw = z // x is not needed any more, so its memory holds the draw
+			draw = z // x is not needed any more
 			p.Units.Map(draw, theta)
 		}
 		for i, m := range p.Marginals {

@@ -100,7 +100,7 @@ func headline(s coordinator.Status, now time.Time) string {
 	return text + ", since " + span(now.Sub(s.Since))
 }
 
-// missed returns the clients that the study waits for and that gossip cannot reach.
+// missed returns the clients for which the study waits and with which gossip has lost contact.
 func missed(s coordinator.Status) (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -195,13 +195,13 @@ var errAborted = errors.New("the study was aborted")
 
 func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	now := time.Now()
-	steady := headline(s, s.Since) // the line without the elapsed time
+	steady := headline(s, s.Since) // status line without the elapsed time
 	line := s.Study + ": " + headline(s, now)
 	switch {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		err = json.NewEncoder(os.Stdout).Encode(s) // one line, because the reader may be a program that reads line by line
+		err = json.NewEncoder(os.Stdout).Encode(s) // on one line, because the reader may be a program that reads line by line
 	case steady != w.last:
 		fmt.Println(line)
 	}

@@ -36,6 +36,6 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // the program ends, and an unreachable collector is not an error
+		_ = provider.Shutdown(ctx) // an unreachable collector is not an error when the program ends
 	}, nil
 }

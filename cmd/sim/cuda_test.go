@@ -11,8 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The test checks that a program built with CUDA starts without a driver, and uses an installed
-// driver. In make test-cuda the driver is an emulator that runs the kernels on the processor.
+// The test checks that a program built with CUDA starts without a GPU driver, and uses an
+// installed driver. In make test-cuda the driver is an emulator that runs the kernels on the
+// CPU.
 func TestCUDAScripts(t *testing.T) {
 	library := os.Getenv("FEDPVI_EMULATED")
 	if library == "" {
@@ -29,7 +30,7 @@ func TestCUDAScripts(t *testing.T) {
 	}})
 }
 
-// images returns an idx file with n images of 6 by 5 pixels. Each image shows a bar.
+// images returns an IDX file with n images of 6 by 5 pixels. Each image shows a bar.
 func images(n int) (file []byte) {
 	for _, x := range []int{0x803, n, 6, 5} {
 		file = binary.BigEndian.AppendUint32(file, uint32(x))

@@ -8,7 +8,7 @@ import (
 	"fedpvi/sim"
 )
 
-// deviceFlag is the flag that selects where private gradient steps are computed.
+// deviceFlag is the flag that selects the CPU or GPUs for private gradient steps.
 type deviceFlag struct {
 	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 }

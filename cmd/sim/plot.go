@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim/report"
 )
 
-// checkPlot returns an error if the file name of --plot ends in an unknown format. An empty name
-// is valid.
+// checkPlot returns an error if the file name in the flag --plot has an unknown suffix. An empty
+// name is valid.
 func checkPlot(path string) error {
 	if f := plotFormat(path); path != "" && f != "svg" && f != "png" {
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)

@@ -19,7 +19,7 @@ const Usage = 2
 // A Program describes a command, for its help and its manual page.
 type Program struct {
 	Name        string
-	Description string // first line is a summary; lines that begin with a space are printed unchanged
+	Description string // a summary in the first line, then text; lines that begin with a space are printed unchanged
 	Exits       []Exit
 }
 
@@ -35,7 +35,7 @@ type Exit struct {
 func Run(program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // kong exits through this value after --help
+	exited := -1 // exit code that kong sets after --help; −1 if it has not
 	parser, err := kong.New(commands,
 		kong.Name(program.Name),
 		kong.Description(program.Description),

@@ -8,9 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Manual is the command that prints the manual page of the program in the format of man. The
-// page is made from the same definitions as --help. Libraries that make pages from kong
-// definitions leave out examples and exit codes.
+// Manual is the command that prints the program's manual page, in the format of man. The page
+// contains the same text as --help, with the examples and exit codes.
 type Manual struct{}
 
 // Run prints the page.
@@ -89,7 +88,7 @@ func (p *roff) request(name string, args ...string) {
 // line writes a line of roff.
 func (p *roff) line(s string) { p.WriteString(s + "\n") }
 
-// item begins an indented paragraph under a label. The label is already in roff.
+// item begins an indented paragraph under a label. The label is roff source.
 func (p *roff) item(label string) {
 	p.request("TP")
 	p.line(label)
@@ -105,7 +104,7 @@ func (p *roff) text(s string) {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		if l == "" {
-			next := strings.HasPrefix(lines[i+1], " ") // index is in range because the last line is not empty
+			next := strings.HasPrefix(lines[i+1], " ") // in range because the last line is not empty
 			if verbatim && next {
 				p.line("")
 			} else if !verbatim && !next {
@@ -181,8 +180,8 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain is like escape, for a whole line. A line of roff that begins with a period would be a
-// request, so plain protects the period.
+// plain is like escape, but for a whole line. It protects a period at the beginning, which would
+// start a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

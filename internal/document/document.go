@@ -36,10 +36,10 @@ const (
 // An Error is a problem at one place in a document.
 type Error struct {
 	File    string
-	Line    int    // line number from 1; 0 if the problem has no place in the file
+	Line    int    // line number from 1; 0 if unknown
 	Column  int    // column number from 1
 	Key     string // dotted key; empty for a syntax error
-	Message string // the problem and the remedy
+	Message string // description of the problem and its remedy
 }
 
 func (e *Error) Error() string {
@@ -61,10 +61,10 @@ func (e *Error) Error() string {
 	}, b.String())
 }
 
-// Hidden reports whether a character is unsafe to show. Such a character is obeyed by terminals,
-// like ESC, is invisible, or changes the direction of text. Documents may come from strangers,
-// and text that an error message quotes from a document must not hide or imitate other text.
-// Hidden returns false for a tab, and for the joiners that some scripts need.
+// Hidden reports whether a character is unsafe to print: a control character such as ESC, an
+// invisible character, or a character that changes the direction of text. An error message must
+// not quote such characters from an untrusted document, because they could hide or imitate other
+// text. Hidden returns false for a tab, and for the joiners that some scripts need.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -75,7 +75,7 @@ func Hidden(r rune) bool {
 
 type place struct{ line, column int }
 
-// A Document is a parsed TOML file, together with the problems that were found in it so far.
+// A Document is a parsed TOML file, together with the problems found so far.
 type Document struct {
 	file   string
 	tree   map[string]any
@@ -84,7 +84,7 @@ type Document struct {
 	errs   []*Error
 }
 
-// Parse parses src. The name file appears only in messages.
+// Parse parses src. The argument file is the file name in messages.
 func Parse(file string, src []byte) (*Document, error) {
 	d := &Document{file: file, tree: map[string]any{}}
 	if len(src) > MaxSize {
@@ -97,8 +97,7 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// This check must come before the decoder, because the decoder compares each key of a table
-	// with all earlier keys.
+	// The check must come before the decoder, which takes quadratic time in the number of keys.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
@@ -184,7 +183,7 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// A missing key is reported at the beginning of its table.
+	// The loop moves up from a missing key to the beginning of its table.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column
@@ -209,7 +208,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	lines := lineStarts(src) // the parser's own search would begin at the first line each time
+	lines := lineStarts(src) // offsets of the lines, because the parser would search each line from the start of the file
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)
 		line := sort.SearchInts(lines, offset+1)

@@ -144,11 +144,11 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// The test reads documents that are made to use much memory, and checks that reading stays
-// within the allowed memory.
+// The test reads documents that would use much memory, and checks that reading stays within the
+// limit.
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
-	keys := 9_000 // the decoder compares each key with all earlier ones
+	keys := 9_000 // the decoder compares each key with all earlier keys
 	if testing.Short() {
 		keys = 1_000
 	}
@@ -203,7 +203,7 @@ func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 func TestHidden(t *testing.T) {
 	for r, want := range map[rune]bool{
 		'\t': false, 'ß': false, '漢': false, ' ': false, '\u00a0': false, 'é': false, '\u0301': false,
-		'\u200c': false, '\u200d': false, '\u0600': false, // characters that Persian, Hindi and Arabic need
+		'\u200c': false, '\u200d': false, '\u0600': false, // joiners of Persian and Hindi, and an Arabic number sign
 		'\n': true, '\x1b': true, '\u0085': true, // characters that terminals obey
 		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // characters that change the direction of text
 		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // invisible characters

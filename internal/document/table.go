@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Table is a table in a document. Its getters return false if the key is missing. If the value
-// has the wrong type, they return false and report a problem.
+// A Table is a table in a document. Its methods that read a value return false if the key is
+// missing. If the value has the wrong type, they return false and report a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -44,8 +44,8 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key after a conversion by the function as. It reports a problem if
-// the conversion fails.
+// get returns the value of key, converted by the function as. If the conversion fails, it
+// reports that the value must be what want describes.
 func get[T any](t *Table, key, want string, as func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]

@@ -12,12 +12,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ErrDamaged is returned for a file that bbolt cannot use.
+// ErrDamaged is returned if a database file is damaged.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database. It returns ErrDamaged if bbolt panics because
-// a page is damaged, or if f reads memory beyond the end of a truncated file. Any other panic is
-// an error of this program, and Guard lets it continue.
+// Guard runs f, which reads or writes a database. If bbolt panics because a page is damaged, or
+// if f reads memory beyond the end of a truncated file, Guard returns ErrDamaged. Other panics
+// are errors of this program and continue.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -31,7 +31,7 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether the file is the cause of the panic r. In this case r comes from
+// ofTheFile reports whether a damaged file has caused the panic r. Such a panic comes from
 // bbolt, or from a read of mapped memory beyond the end of the file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
@@ -71,7 +71,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // reads all problems, so that the goroutine of Check ends
+		for problem := range tx.Check() { // drains the channel, so that the goroutine of Check ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -80,7 +80,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 	})
 }
 
-// A checker visits the pages of a file and checks them.
+// A checker visits the pages of a database file and checks them.
 type checker struct {
 	file     io.ReaderAt
 	pageSize int64
@@ -90,7 +90,7 @@ type checker struct {
 const (
 	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	bucketSize  = 16 // size of a bucket's value: its root page, or 0 if a page follows in the value
+	bucketSize  = 16 // size of a bucket's header: its root page, or 0 if the page is stored after the header
 
 	branchPage, leafPage = 1, 2
 )

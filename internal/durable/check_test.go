@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// The test checks that Open refuses a damaged file and gives its lock back. It also checks that
-// Open does not check a file that another program has locked.
+// The test checks that Open refuses a damaged file and releases its lock. Open must not check a
+// file that another program has locked.
 func TestDamagedFileIsNotOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func() (*bbolt.DB, error) {

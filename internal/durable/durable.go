@@ -7,11 +7,10 @@
 // then report a transaction as done that is lost later, and later transactions that build on it
 // would be damaged.
 //
-// The package therefore rewrites a file with the same bytes and syncs it before its contents are
-// used. It does so when the file is opened and after a failed commit.
+// The package therefore writes the same bytes of the file again and syncs them before the
+// contents are used. It does so when the file is opened and after a failed commit.
 //
-// A file is also checked when it is opened, because bbolt trusts the sizes and page numbers in
-// it.
+// A file is also checked when it is opened, because bbolt does not check sizes and page numbers.
 package durable
 
 import (
@@ -25,7 +24,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// A File is the file of a database, with the methods that Settle needs.
+// A File is the file of a database, with the methods that [Layer.Settle] needs.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
@@ -33,20 +32,20 @@ type File interface {
 	Close() error
 }
 
-// A Layer is a set of functions between databases and their files. The zero Layer changes
-// nothing. Tests use other layers to inject faults.
+// A Layer contains functions that are called between a database and its file. The zero Layer
+// uses the operating system directly. Tests use other layers to inject faults.
 type Layer struct {
-	// Opened is called with a database that was opened, before anything is written.
+	// Opened, if set, is called when a database was opened, before anything is written.
 	Opened func(*bbolt.DB)
-	// File opens the file of a database for Settle.
+	// File opens the file of a database for [Layer.Settle].
 	File func(path string) (File, error)
 	// Files gives access to the other files of a store. The default is [System].
 	Files Files
 }
 
-// Open opens a database for writing, as [bbolt.Open] does, and checks it. The caller must call
-// Settle before using the contents. If the file is damaged, Open returns [ErrDamaged] and gives
-// the lock back.
+// Open opens a database for writing, like [bbolt.Open], and checks it. The caller must call
+// Settle before using the contents. If the file is damaged, Open returns [ErrDamaged] and
+// releases the lock.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
 	with := *bbolt.DefaultOptions
 	if o != nil {
@@ -103,7 +102,7 @@ func (l Layer) Settle(db *bbolt.DB) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // no page was changed
+	defer func() { _ = tx.Rollback() }() // the transaction has changed no page
 	f, err := l.open(db.Path())
 	if err != nil {
 		return err

@@ -19,15 +19,15 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A recorder is a file that records the operations on it. One operation fails.
+// A recorder is a file that records all operations and makes one of them fail.
 type recorder struct {
 	*os.File
 	t       *testing.T
 	before  []byte
-	written []int // number of writes of each page
-	synced  []int // for each sync, the first page that was written before it
+	written []int // number of writes, by page
+	synced  []int // for each sync, the first page written since the previous sync
 	steps   int
-	fails   int // number of the operation that fails, from 1; 0 for none
+	fails   int // number of the operation that fails, from 1; 0 if none fails
 }
 
 var page = int64(os.Getpagesize())
@@ -63,7 +63,7 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle with a recorder that fails at the given operation.
+// settled fills a database and calls Settle with a recorder whose operation number fails fails.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}
@@ -96,8 +96,8 @@ func settled(t *testing.T, fails int) (*recorder, error) {
 	return r, err
 }
 
-// The test checks that Settle writes every page once and unchanged, and that it writes the pages
-// that point to all others last.
+// The test checks that Settle writes every page once and unchanged. The meta pages, which point
+// to all others, must come last.
 func TestSettleRewritesFile(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)

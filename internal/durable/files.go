@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Files can create, rename and remove files. Programs use [System]. Tests use other
+// Files creates, renames and removes files. Programs use [System]. Tests use other
 // implementations to inject faults.
 type Files interface {
 	Create(path string) (NewFile, error)
@@ -18,7 +18,7 @@ type Files interface {
 	SyncDir(dir string) error
 }
 
-// A NewFile is a file that is being written.
+// A NewFile is a file that is open for writing.
 type NewFile interface {
 	io.WriteCloser
 	Sync() error
@@ -38,8 +38,8 @@ func (System) Rename(from, to string) error { return os.Rename(from, to) }
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It does nothing if this user may not read the directory, because
-// then somebody else created the directory earlier.
+// SyncDir syncs a directory. It does nothing if this user may not read the directory. Another
+// user has then created the directory earlier.
 func (System) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {

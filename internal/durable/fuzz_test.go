@@ -14,9 +14,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzOpen changes bytes of a file. It checks that Open uses little memory, and that Open
-// refuses the file as damaged or returns a database that can be read and written without a
-// crash.
+// FuzzOpen changes bytes of a file. Open must report damage or return a database that can be
+// read and written without a panic. It must use little memory.
 //
 //abuse:case A15 a damaged database file is refused before bbolt uses its page numbers and lengths
 func FuzzOpen(f *testing.F) {
@@ -27,7 +26,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for range 2 { // the second pass leaves free pages
+	for range 2 { // the second pass frees pages
 		err := db.Update(func(tx *bbolt.Tx) error {
 			many, err := tx.CreateBucketIfNotExists([]byte("many"))
 			if err != nil {
@@ -63,7 +62,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		changed := bytes.Clone(good)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // a new file, because the old one may still be mapped after a panic of bbolt
+		check(t, os.Remove(path)) // makes a new file, because the old one may still be mapped
 		check(t, os.WriteFile(path, changed, 0o600))
 		var db *bbolt.DB
 		var err error

@@ -1,6 +1,6 @@
-// Package guard ends panics in computations on private records. Without it a panic would end the
-// program. Everybody who waits for the program's answer would see this, and it would cost
-// nothing.
+// Package guard recovers from panics in computations on private records. Such a panic would end
+// the program, which everybody who waits for its answer would notice. This would reveal
+// information about a record without a privacy cost.
 package guard
 
 import (
@@ -28,11 +28,11 @@ func (p *Panic) Error() string {
 	}
 }
 
-// Run calls f. It returns a [Panic] if f panics.
+// Run calls f. If f panics, Run returns a [Panic].
 func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
-			const depth, callers = 64, 2 // number of callers to list; skips runtime.Callers and this function
+			const depth, callers = 64, 2 // maximum length of the list, and number of innermost functions to omit
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -43,9 +43,9 @@ func Run(f func()) (err error) {
 
 // Batch computes and uses the contributions of a batch of records. It calls compute and then use
 // for all records together. If compute panics, Batch calls both for each record alone, and does
-// not use the records for which compute panics again. Such records contribute nothing, whatever
-// the other records are. The function compute must not change the sums of use. Batch returns the
-// first error of use.
+// not use the records for which compute panics again. Such a record contributes nothing,
+// independently of the other records. The function compute must not change the sums to which use
+// adds. Batch returns the first error of use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

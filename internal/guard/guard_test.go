@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The test checks that an error names functions, but no values.
+// The test checks that the text of a Panic contains names of functions, but no values.
 func TestPanicHidesItsValue(t *testing.T) {
 	for _, f := range []func(){
 		func() { panic(fmt.Sprint("record ", 424242)) },

@@ -23,14 +23,14 @@ func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		if u < uint32(v)*257+uint32(v>>7) { // always true for v = 255 and never for v = 0
+		if u < uint32(v)*257+uint32(v>>7) { // true for all u if v = 255, and for none if v = 0
 			dst[j] = 1
 		}
 	}
 }
 
-// SumSquares returns the sum of the squares of n elements with a relative error of at most
-// n·2⁻⁵³. Every square is exact.
+// SumSquares returns the sum of squares of the n elements of v with a relative error of at most
+// n·2⁻⁵³. Each square is exact.
 func SumSquares(v []float32) float64 {
 	var s float64
 	for _, x := range v {
@@ -52,15 +52,15 @@ func softplusPlain(dst, slope, x []float32) {
 	}
 }
 
-// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1). It updates vectors in pieces, and
-// holds the state that all pieces share.
+// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1). It contains the state that is
+// common to all pieces of a parameter vector.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
 	power1, power2        float64 // β₁ᵗ and β₂ᵗ
 }
 
-// adamStep holds the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the factor
-// of gradients.
+// adamStep contains the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the
+// factor by which gradients are multiplied.
 type adamStep [6]float32
 
 // Next begins a step with the given learning rate. The step multiplies gradients by scale.
@@ -76,7 +76,7 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 	}}
 }
 
-// AdamStep updates the pieces of one step.
+// AdamStep is one step of [Adam]. It updates the pieces of a parameter vector one by one.
 type AdamStep struct{ constants adamStep }
 
 // Rates returns the factor rate/(1−β₁ᵗ) of the first moments and the factor 1/(1−β₂ᵗ) of the

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test with vector instructions, if the processor has them, and then
-// without vector instructions.
+// withoutLanes runs a test with vector instructions, if the CPU has them, and again without.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -27,9 +26,9 @@ func random(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-// The test compares products of matrices with float64 arithmetic, to within the rounding of
-// their terms. Sizes are near multiples of the tile size. If w is zero outside the product, the
-// elements of a tile there must be zero too.
+// The test compares products of matrices with float64 arithmetic, up to the rounding of the
+// terms. Sizes are near multiples of the tile size. If w is zero beyond the matrix, so must be
+// the corresponding elements of the product.
 func TestMultiply(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -64,7 +63,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// The test checks that the product of a row has the same bits at any position of the row.
+// The test checks that the product for a row has the same bits at any position of the row.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -91,8 +90,8 @@ func TestRowDependsOnNoPlace(t *testing.T) {
 	})
 }
 
-// The test transposes matrices in pieces, and compares each element with the original. A piece
-// need not be a multiple of eight rows. Elements outside the transpose must not be written.
+// The test transposes matrices in pieces of any number of rows, and compares each element with
+// the original. Elements beyond the matrix must not be written.
 func TestTranspose(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -127,7 +126,7 @@ func TestBernoulli(t *testing.T) {
 		for n := range 35 {
 			for value := range 256 {
 				chances, words := make([]byte, n), make([]uint64, (n+3)/4)
-				limit := value * 257 // out of 65536
+				limit := value * 257 // limit for a 16-bit random number
 				if value >= 128 {
 					limit++
 				}
@@ -154,8 +153,8 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// The test compares the error of sums of outer products with SumError. Some of the sums have
-// rounding errors of the same sign, and their error must be a large part of the bound.
+// The test compares the error of sums of outer products with SumError. Some sums have rounding
+// errors of the same sign. Their error must be within the bound and not far below it.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -164,7 +163,7 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				for i := range 208 { // records after the first ones must have no effect
+				for i := range 208 { // more records than are summed; the others must have no effect
 					a, b := random(rng, inputs), random(rng, outputs)
 					if form != "random" {
 						for j := range a {
@@ -173,14 +172,14 @@ func TestSumError(t *testing.T) {
 						for j := range b {
 							b[j] = 1
 							if form == "growing" && i > 0 {
-								b[j] = 0x1p-24 + 0x1p-30 // adding it to 1 rounds up to twice its value
+								b[j] = 0x1p-24 + 0x1p-30 // rounds up to 2⁻²³ when it is added to 1
 							}
 						}
 					}
 					norm := math.Sqrt(SumSquares(a) * SumSquares(b))
 					factor := float32(1 / norm * (1 - 0x1p-20))
 					if form == "growing" {
-						factor = 1. / 32 // the norm of the vectors is √(inputs·outputs) = 21.9
+						factor = 1. / 32 // because the norm of the vectors is √(inputs·outputs) = 21.9
 					}
 					o.Put(i, a, b, factor)
 					if i < records {
@@ -212,8 +211,8 @@ func TestSumError(t *testing.T) {
 	})
 }
 
-// The test checks that a sum computed in pieces equals the sum computed at once, and that a
-// cleared place adds nothing.
+// The test checks that a sum computed in pieces equals the sum computed at once. A cleared place
+// must add nothing.
 func TestOuterPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const inputs, outputs, records = 50, 20, 9
@@ -251,7 +250,7 @@ func TestOuterPieces(t *testing.T) {
 	}
 }
 
-// apart returns the difference between a number and the exact number want, in units in the last
+// apart returns the distance between a number and the exact number want, in units in the last
 // place of a float32.
 func apart(got float32, want float64) float64 {
 	unit := math.Max(math.Abs(want)*0x1p-23, 0x1p-126*0x1p-23)
@@ -293,8 +292,7 @@ func TestSoftplus(t *testing.T) {
 				t.Errorf("element %d is %g and %g", i, dst[i], slope[i])
 			}
 		}
-		// For x far below zero the result must be at most the smallest result in the accurate
-		// range.
+		// Far below zero, results must be at most the smallest result in the accurate range.
 		low := []float32{-100, -1e30, float32(math.Inf(-1)), -88, -100, -100, -100, -100}
 		Softplus(dst[:8], slope[:8], low)
 		for i := range low {

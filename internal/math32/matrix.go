@@ -1,8 +1,8 @@
 package math32
 
 // Panels is a matrix of Rows × Columns numbers. It is stored in panels of TileColumns columns,
-// one panel after the other, and row by row within a panel. Panels have room for whole tiles.
-// Elements beyond the matrix are zero.
+// one panel after the other, and row by row within a panel. The storage is padded to whole tiles
+// with zeros.
 type Panels struct {
 	Rows, Columns int
 	Data          []float32
@@ -13,7 +13,7 @@ func NewPanels(rows, columns int) Panels {
 	return Panels{rows, columns, make([]float32, Padded(rows, TileRows)*Padded(columns, TileColumns))}
 }
 
-// Height returns the number of rows of a panel. This includes the rows beyond the matrix.
+// Height returns the number of rows of a panel, including the padding.
 func (p Panels) Height() int { return Padded(p.Rows, TileRows) }
 
 // At returns the index of element (row, column) in Data.
@@ -21,14 +21,14 @@ func (p Panels) At(row, column int) int {
 	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
 }
 
-// termsAtOnce is the number of terms that are added to a tile before the next tile. This number
-// of panel rows fits into the first-level cache.
+// termsAtOnce is the number of terms that are added to each tile before the next terms. So many
+// rows of a panel fit into the first-level cache.
 const termsAtOnce = 400
 
 // Multiply writes x·w to dst. Rows of x have terms elements and begin xStride apart. Rows of dst
-// hold whole tiles and begin dstStride apart. The number of rows is rounded up to whole tiles,
-// so elements of x and dst beyond the matrix are read and written. The argument terms may be
-// less than the number of rows of w.
+// are padded to whole tiles and begin dstStride apart. Multiply also reads and writes the
+// padding rows of x and dst, up to a whole tile. The argument terms may be less than the number
+// of rows of w.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {
@@ -44,7 +44,7 @@ func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms in
 
 // Transpose writes the transpose of the rows [from, to) of w to dst.
 func Transpose(dst, w Panels, from, to int) {
-	aligned := min(to, Padded(from, 8)) // begins at a whole lane of dst
+	aligned := min(to, Padded(from, 8)) // first index that is a multiple of eight
 	for p := range Tiles(w.Columns, TileColumns) {
 		transposePlain(dst, w, p, from, aligned)
 		transposePlain(dst, w, p, transpose(dst, w, p, aligned, to), to)

@@ -3,17 +3,17 @@ package math32
 import "fmt"
 
 // Outer computes a sum of outer products of two vectors, with one product for each record. The
-// gradient of a dense layer is such a sum, of the layer's inputs times the derivatives of the
-// loss in its outputs. Each record has a place, counted from 0. Several goroutines may put
-// records into different places concurrently. Afterwards the sum is computed in pieces, by a
+// gradient of a dense layer is such a sum: inputs of the layer times derivatives of the loss
+// with respect to its outputs. Each record has a place, counted from 0. Several goroutines may
+// put records into different places concurrently. Afterwards the sum is computed in pieces, by a
 // product of matrices.
 type Outer struct {
 	Inputs, Outputs int
-	most            int       // number of places for records
-	a, b            []float32 // inputs in tiles and outputs in panels, each with room for most records
+	most            int       // maximum number of records
+	a, b            []float32 // inputs in tiles and outputs in panels, allocated for most records
 }
 
-// NewOuter returns an empty sum for vectors of the given lengths. It has room for most records.
+// NewOuter returns an empty sum for vectors of the given lengths and for at most most records.
 func NewOuter(inputs, outputs, most int) *Outer {
 	return &Outer{
 		Inputs: inputs, Outputs: outputs, most: most,

@@ -8,7 +8,7 @@ const (
 	TileColumns = 16
 )
 
-// Tiles returns how many tiles of the given size hold n rows or columns.
+// Tiles returns the number of tiles of the given size that cover n rows or columns.
 func Tiles(n, size int) int { return (n + size - 1) / size }
 
 // Padded returns n rounded up to a multiple of size.
@@ -30,7 +30,7 @@ func SumError(n int) float64 {
 	if !(nu < 0.5) {
 		return math.Inf(1)
 	}
-	// Products below the smallest normal number have errors of at most 2^-149.
+	// products below the smallest normal number have errors of at most 2^-149
 	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
 }
 

@@ -21,8 +21,8 @@ func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k 
 //go:noescape
 func transposeAVX2(dst, w *float32)
 
-// transpose transposes blocks of eight whole rows of a whole panel, beginning at row from. It
-// returns the first row that it has not transposed.
+// transpose transposes blocks of eight rows of a panel without padding, beginning at row from.
+// It returns the first row that it has not transposed.
 func transpose(dst, w Panels, panel, from, to int) int {
 	if !hasLanes || from%8 != 0 || (panel+1)*TileColumns > w.Columns {
 		return from

@@ -14,7 +14,7 @@ type Rule struct {
 	Weights []float64
 }
 
-// Maximum numbers of points in the rules that New returns.
+// Maximum numbers of points in the rules that [New] returns.
 const (
 	mostNodes   = 256 // points of a product rule
 	mostAlone   = 32  // points of a rule in one dimension

@@ -2,10 +2,10 @@ package special
 
 import "math"
 
-// The batched functions compute one element after another without calls or branches, so that the
-// processor can overlap the elements. Exponentials and probabilities have the same bits on every
-// machine. The other functions have the same bits on all machines that do not fuse
-// multiplications with additions.
+// The functions in this file compute many elements without calls or branches, so that the CPU
+// can overlap them. Exponentials and probabilities have the same bits on every machine. The
+// other functions have the same bits on all machines that do not fuse multiplications with
+// additions.
 
 // ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
 // 4e-16. It uses a table of 64 powers of two between 1 and 2, and a polynomial of degree 5.
@@ -20,7 +20,7 @@ func ExpAll(dst, x []float64) {
 		}
 		shifted := float64(v*(64*math.Log2E)) + roundBits
 		n := shifted - roundBits
-		k := int64(math.Float64bits(shifted)) // its low bits are n
+		k := int64(math.Float64bits(shifted)) // its low bits are n, the rounded exponent
 		r := v - float64(n*ln2High) - float64(n*ln2Low)
 		p := r * (1 + float64(r*(1./2+float64(r*(1./6+float64(r*(1./24+float64(r*(1./120)))))))))
 		t := exp2Table[k&63]
@@ -46,10 +46,10 @@ var exp2Table = func() (t [64]float64) {
 	return t
 }()
 
-// centred holds a number c with 1/c and log c.
+// A centred contains a number c, 1/c and log c.
 type centred struct{ centre, inverse, log float64 }
 
-// logTable holds c = .75 + j/128 up to 1.5, and log1pTable holds c = 1 + j/128 up to 2.
+// logTable contains c = .75 + j/128 up to 1.5, and log1pTable contains c = 1 + j/128 up to 2.
 var logTable, log1pTable = tabulate(.75), tabulate(1)
 
 func tabulate(from float64) (t [256]centred) {
@@ -137,8 +137,8 @@ func InvLogitAll(prob, x []float64) {
 	}
 }
 
-// invLogitOf returns 1/(1+e⁻ˣ) from e = e^(−|x|). The numerator is 1 for positive x and e for
-// negative x, and the denominator is 1+e. The code has no branch, because processors would
+// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|). The numerator is 1 for positive x and e for
+// negative x, and the denominator is 1+e. The code has no branch, because CPUs would often
 // predict it wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)

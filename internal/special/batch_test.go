@@ -66,7 +66,7 @@ func TestBatchAgainstMath(t *testing.T) {
 	}
 }
 
-// The functions first and second return a function that writes only one of the two results of f.
+// first and second return functions that write only the first or the second result of f.
 func first(f func(a, b, x []float64)) func(dst, x []float64) {
 	return func(dst, x []float64) { f(dst, make([]float64, len(x)), x) }
 }
@@ -99,7 +99,7 @@ func bench(b *testing.B, f func(dst, x []float64)) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/element")
 }
 
-// The test checks that InvLogitAll and SoftplusAll return the same bits.
+// The test checks that InvLogitAll and SoftplusAll compute the same probabilities, bit for bit.
 func TestInvLogitAll(t *testing.T) {
 	x := []float64{0, math.Copysign(0, -1), 1, -1, 30, -30, 800, -800, math.Inf(1), math.Inf(-1), math.NaN(), 5e-324}
 	for i := range 2000 {

@@ -18,8 +18,8 @@ func LogFactorial(k float64) float64 {
 	return Lgamma(k + 1)
 }
 
-// LogRising returns log Γ(x+k) − log Γ(x) and its derivative in x, for x > 0 and an integer k ≥
-// 0. At large x it avoids the cancellation in this difference.
+// LogRising returns log Γ(x+k) − log Γ(x) and its derivative with respect to x, for x > 0 and an
+// integer k ≥ 0. For large x it avoids the cancellation in this difference.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,7 +39,7 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// The result is the difference of Stirling's series for both terms, with their leading terms
+	// The result is the difference of Stirling's series at x+k and x, with their leading terms
 	// combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)

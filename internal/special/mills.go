@@ -23,7 +23,7 @@ func NormalRatioAll(dst, x []float64) {
 		}
 		density := dst[i] * overRoot2Pi
 		ratio := nearMills(t)
-		// This code has no branch, because processors would predict it wrongly.
+		// The code has no branch, because CPUs would often predict it wrongly.
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
 		above := math.Float64bits(density)&^negative | math.Float64bits(1)&negative
 		below := math.Float64bits(1-float64(density*ratio))&^negative | math.Float64bits(ratio)&negative
@@ -39,7 +39,7 @@ const (
 	millsTerms   = 10 // number of terms of a polynomial; the next term is below 4e-16 of the first
 )
 
-// farNormalRatio returns the result for |x| ≥ 8 and for NaN. Above 8, Φ(x) is 1 up to rounding.
+// farNormalRatio returns φ(x)/Φ(x) for |x| ≥ 8 and for NaN. Above 8, Φ(x) is 1 up to rounding.
 func farNormalRatio(x, density float64) float64 {
 	if x < 0 {
 		return 1 / mills(-x)

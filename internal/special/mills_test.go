@@ -16,7 +16,7 @@ func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
 	integral := func(x float64) (sum float64) {
 		var lost float64
-		// Beyond the range of integration the integrand is below e^−45 of its largest value.
+		// Outside the range of integration the integrand is below e^−45 of its maximum.
 		mode := max(x, 0)
 		reach := mode + min(math.Sqrt(90), 45/math.Max(-x, .1))
 		for k := range panels {

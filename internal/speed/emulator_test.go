@@ -8,7 +8,8 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// The test runs the steps of one visit on a device, and then the steps of many visits at once.
+// The test runs private steps on an emulated device, first for one problem and then for many at
+// once.
 func TestWorkOnADevice(t *testing.T) {
 	p, err := newProblem()
 	if err != nil {

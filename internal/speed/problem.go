@@ -16,12 +16,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Sizes of the problem, a logistic regression on made-up records with Poisson sampling.
+// Sizes of the problem, a logistic regression on generated records with Poisson sampling.
 const (
 	records = 10_000
 	dim     = 14
 	batch   = 200
-	many    = 256 // number of visits that run at once
+	many    = 256 // number of problems that a device computes at once
 	words   = "logistic regression, 14 coefficients, batches of some 200 of 10,000 made-up records"
 )
 
@@ -61,7 +61,7 @@ func newProblem() (*problem, error) {
 	return p, err
 }
 
-// mechanism returns the private sum for the given number of steps.
+// mechanism returns the mechanism that releases the sums of the given number of steps.
 func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: dpmech.Poisson{Rate: float64(batch) / records, Selection: selection}, Records: records, Steps: steps,
@@ -71,8 +71,7 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit computes the given number of steps on the device d. If d is nil, the processor computes
-// them.
+// visit computes the given number of steps on the device d. If d is nil, the CPU computes them.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)

@@ -1,5 +1,5 @@
 // Package speed measures the speed of a machine. It times private steps of a fixed regression on
-// made-up records, on the processor and on every GPU, and copies of memory.
+// generated records, and copies of memory, on the CPU and on every GPU.
 package speed
 
 import (
@@ -11,7 +11,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// A Report describes the processor and the GPUs of a machine and their speeds.
+// A Report describes the CPU and the GPUs of a machine and their speeds.
 type Report struct {
 	// Problem describes in words the regression whose steps are timed.
 	Problem   string    `json:"problem"`
@@ -20,7 +20,7 @@ type Report struct {
 	GPUs []GPU `json:"gpus,omitempty"` // one entry for each element of Devices, in the same order
 }
 
-// Processor describes the speed of the processor.
+// Processor describes the speed of the CPU.
 type Processor struct {
 	Cores int `json:"cores"`
 	// Steps is the number of private steps per second of one thread.
@@ -33,10 +33,10 @@ type Processor struct {
 // GPU describes the speed of a GPU. If Failed is not empty, all rates are zero.
 type GPU struct {
 	Name string `json:"name"`
-	// Failed says why this program cannot use the GPU. It is empty if the program can.
+	// Failed is the reason why this program cannot use the GPU, or empty.
 	Failed string `json:"failed,omitempty"`
-	// Steps is the number of private steps per second in a single visit, including the upload of
-	// the records. Many is the total number of private steps per second if many visits run at
+	// Steps is the number of private steps per second for one problem, including the upload of
+	// the records. Many is the total number of private steps per second for many problems at
 	// once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
@@ -47,8 +47,7 @@ type GPU struct {
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
 }
 
-// Examine measures the processor and every GPU that the program can use. It takes some
-// seconds.
+// Examine measures the CPU and every GPU that the program can use. It takes some seconds.
 func Examine() (*Report, error) {
 	r := &Report{Problem: words, Found: device.Find()}
 	r.Processor.Cores = runtime.NumCPU()
@@ -98,7 +97,7 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 
 // A measurement starts with fewSteps steps. The number grows until a call takes the time fill or
 // has mostSteps steps. Such calls are repeated until there are tries calls or the time enough is
-// spent. The fastest call counts, because other work on the machine slowed it least.
+// spent. The fastest call gives the result, because other programs have slowed it least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -129,7 +128,7 @@ func Rate(work func(steps int) error) (best float64, err error) {
 	return best, nil
 }
 
-// copies returns the best rate of several copies by the processor, in bytes per second.
+// copies returns the best rate of several copies by the CPU, in bytes per second.
 func copies() (most float64) {
 	const size = 64 << 20
 	a, b := make([]byte, size), make([]byte, size)
@@ -144,14 +143,14 @@ func copies() (most float64) {
 	return most
 }
 
-// A Line describes one check of the report in words.
+// A Line is one line of the report in words.
 type Line struct {
 	Check, Found string
 	// Fix is the remedy. It is empty if nothing is wrong.
 	Fix string
 }
 
-// Lines describes the report in words.
+// Lines returns the report as lines of text for people.
 func (r *Report) Lines() []Line {
 	built := "no: make cuda builds a program that can use GPUs"
 	if r.Built {

@@ -9,14 +9,14 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// The test checks that the number of steps grows until a call takes long enough, and that the
-// fastest call counts.
+// The test checks that Rate increases the number of steps until a call takes long enough, and
+// uses the fastest call.
 func TestRate(t *testing.T) {
 	var calls []int
 	r, err := Rate(func(steps int) error {
 		calls = append(calls, steps)
 		began := time.Now()
-		for time.Since(began) < time.Duration(steps)*50*time.Microsecond { // at most 20,000 steps a second
+		for time.Since(began) < time.Duration(steps)*50*time.Microsecond { // at least 50 µs per step
 		}
 		return nil
 	})
@@ -29,8 +29,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The test checks that the problem has outcomes of both kinds, and that the processor can
-// compute its steps.
+// The test checks that the problem has outcomes of both kinds, and that the CPU can compute its
+// steps.
 func TestProblem(t *testing.T) {
 	p, err := newProblem()
 	if err != nil {

@@ -25,8 +25,7 @@ func TestPlaceIsChaCha20(t *testing.T) {
 			t.Errorf("word %d of block 1 is %016x, want %016x", i, got, w)
 		}
 	}
-	// The reference is the beginning of the key stream in section 2.4.2, which has another nonce
-	// and also starts at block 1.
+	// The reference is block 1 of the key stream in RFC 8439, section 2.4.2, with another nonce.
 	Place(&s, key, [3]uint32{0, 0x4a000000, 0})
 	s.Fill(make([]uint64, 8))
 	if got, want := s.Uint64(), uint64(0xe1d91b40f3514f22); got != want {

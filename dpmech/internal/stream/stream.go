@@ -17,10 +17,10 @@ import (
 const KeySize = 32
 
 // firstFill and bufferSize are the least and the largest number of bytes that a stream generates
-// at a time. The number grows with use. A client of a small model uses a few hundred bytes a
+// at a time. The number grows with use. A client of a small model uses a few hundred bytes in a
 // round before the stream gets a new key. A sampler or a noise vector uses megabytes, and few
-// long calls of the cipher are twice as fast as many short ones. The size does not change the
-// bits.
+// long calls of the cipher are twice as fast as many short ones. The bits are the same for any
+// size.
 const (
 	firstFill  = 512
 	bufferSize = 4096
@@ -29,7 +29,7 @@ const (
 // A Stream yields independent uniform bits. It is not safe for concurrent use. The zero Stream
 // has no key, and reading it panics.
 type Stream struct {
-	bits     cipher.Stream // nil without a key
+	bits     cipher.Stream // cipher; nil without a key
 	used, to int           // buf[used:to] holds the bytes that were not read yet
 	buf      [bufferSize]byte
 }
@@ -53,9 +53,9 @@ func Rekey(s *Stream, key [KeySize]byte) {
 	s.bits = cipher.NewCTR(block, iv[:])
 }
 
-// Wipe drops the key and overwrites all bits that were generated but not read. Reading
-// the stream then panics, until it gets a new key. The standard library has no way to
-// overwrite a key schedule; its memory is left to the garbage collector.
+// Wipe removes the key and overwrites all bits that were generated but not read. Reading the
+// stream then panics until it gets a new key. The standard library cannot overwrite the expanded
+// key, so that memory is left to the garbage collector.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil

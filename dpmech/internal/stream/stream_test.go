@@ -25,7 +25,7 @@ func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	return stream[:words]
 }
 
-// The test checks that every sequence of reads returns AES in counter mode.
+// The test checks that reads of any sizes return the output of AES in counter mode.
 func TestStreamIsCounterMode(t *testing.T) {
 	key := [KeySize]byte{1, 2, 3}
 	want := reference(t, key, 40_000)
@@ -71,7 +71,8 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// The test checks that the bits that were read are cleared when the stream gets a new key.
+// The test checks that bits that were already read are overwritten when the stream gets a new
+// key.
 func TestRekeyClears(t *testing.T) {
 	s := New([KeySize]byte{6})
 	s.Fill(make([]uint64, 3000))

@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "write the tables of docs/prove/threat-m
 
 const page = "docs/prove/threat-model.md"
 
-// The test checks that every case has a test, and that the page equals the tables made from the
-// tests' comments.
+// The test checks that every case has a test, and that the tables of the documentation page are
+// up to date.
 func TestPageMatchesTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	shows, err := Scan(os.DirFS(root))
@@ -48,7 +48,7 @@ func TestPageMatchesTests(t *testing.T) {
 	}
 }
 
-// The test checks that Scan accepts a directive only in the comment of a test.
+// The test checks that Scan accepts a directive only in the doc comment of a test.
 func TestScan(t *testing.T) {
 	file := func(text string) fstest.MapFS {
 		return fstest.MapFS{"p/a_test.go": {Data: []byte("package p\n" + text)}}

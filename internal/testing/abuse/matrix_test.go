@@ -32,19 +32,19 @@ import (
 	"fedpvi/transport"
 )
 
-// shut is a made-up status code. It means that the server refuses the connection, so that no
-// call is made.
+// shut is a made-up status code for a connection that the server refuses, so that no call is
+// made.
 const shut = codes.Code(1000)
 
-// A scene is a coordinator with two studies that have begun. In the first study the clients
-// north and south take part, west has left, and late was invited but has not joined.
+// A scene is a coordinator with two running studies. In the first study the clients north and
+// south take part, west has left, and late was invited but has not joined.
 type scene struct {
 	hub                      *hub
 	north, south, west, late *party
-	elsewhere                *party // has the name north in the second study
+	elsewhere                *party // client of the second study with the name north
 	chain                    transcript.Chain
 	model                    transport.Hash
-	size                     int // size of a sealed answer in bytes
+	size                     int // size in bytes of an encrypted answer
 }
 
 func newScene(t *testing.T) *scene {
@@ -73,7 +73,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// sealed returns the size of a sealed answer, which is the same for all answers.
+// sealed returns the size of an encrypted answer, which is the same for all answers.
 func (s *scene) sealed() int {
 	st, err := study.Parse("study.toml", document("first"))
 	check(s.hub.t, err)
@@ -89,12 +89,12 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a caller with the expected status code of each method. All other methods must be
-// denied.
+// A role is a caller with the status codes that its calls must return, by method. All other
+// methods must return PermissionDenied.
 type role struct {
 	who    string
 	config *tls.Config
-	as     *party // the party whose requests the caller sends
+	as     *party // party whose requests the caller sends
 	may    map[string]codes.Code
 }
 
@@ -122,8 +122,8 @@ func (s *scene) roles() []role {
 	return []role{
 		{"a client", s.north.config().TLS, s.north, full},
 		{"a client with another client's objects", s.north.config().TLS, s.south, map[string]codes.Code{
-			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK, // these requests name no object of a client
-			join:  codes.OK,              // anybody with the token and keys may redeem an invitation
+			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK, // requests that name no object of a client
+			join:  codes.OK,              // anybody with an unused token may redeem an invitation
 			renew: codes.InvalidArgument, // the request is signed with a key of another client
 		}},
 		{"a client with objects of another study", s.north.config().TLS, s.elsewhere, map[string]codes.Code{
@@ -187,10 +187,10 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// Every role calls every method with its own objects and with objects of other parties. The test
-// checks that calls that are not explicitly allowed are denied, or that the connection is
-// refused. It fails if a method takes a message for which it has no request, so each new method
-// must be added here.
+// Every role calls every method with its own objects and with objects of other parties. All
+// calls that are not explicitly allowed must be denied, or the connection must be refused. The
+// test fails if a method takes a message for which it has no request, so each new method must be
+// added here.
 //
 //abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 an unauthorised caller reaches no handler, and nothing changes
@@ -231,8 +231,7 @@ func TestRolesAndMethods(t *testing.T) {
 	}
 }
 
-// status returns the state of all studies as text. It leaves out the times at which clients were
-// seen.
+// status returns the state of all studies as text, without the times of clients' last calls.
 func (s *scene) status() (text string) {
 	all, err := s.hub.orders.Status(s.hub.t.Context(), "")
 	check(s.hub.t, err)
@@ -274,7 +273,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
 	if err == nil {
-		_ = stream.SendMsg(proto.Message(in)) // an error also appears in the reply
+		_ = stream.SendMsg(proto.Message(in)) // the reply also contains the error
 		if !m.IsStreamingClient() {
 			_ = stream.CloseSend()
 		}

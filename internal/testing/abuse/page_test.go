@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// between replaces the text between the two marks with the given name in a page.
+// between returns a page in which table replaces the text between the two marks with the given
+// name.
 func between(text, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(text, begin)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// directive is the beginning of a comment line that names the case that a test covers.
+// directive begins a comment line that names the case that a test covers.
 const directive = "//abuse:case "
 
 // Scan returns the cases that the tests under root cover, in order of file and position. A
@@ -82,8 +82,8 @@ func saidIn(group *ast.CommentGroup) (all []string) {
 	return all
 }
 
-// Check returns problems with directives. These are a directive with an unknown case, a case
-// without a test, and a directive without a result.
+// Check returns a description of each problem: a directive with an unknown case or without a
+// result, and a case without a test.
 func Check(shows []Show) (problems []string) {
 	shown := map[string]int{}
 	for _, s := range shows {

@@ -1,4 +1,4 @@
-// Package canary searches text for secrets, in every form in which a value can be printed.
+// Package canary searches text for secrets, in every form in which Go can print a value.
 package canary
 
 import (
@@ -17,8 +17,9 @@ import (
 // verbs are the verbs of package fmt, with the flags that change the output.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
-// Shown returns the output of fmt, encoding/json, encoding/gob and log/slog for a value. It does
-// the same for a field, an element and a pointer that hold the value.
+// Shown returns the output of fmt, encoding/json, encoding/gob and log/slog for a value. It
+// includes their output for a struct field, a slice element and a pointer that contain the
+// value.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {

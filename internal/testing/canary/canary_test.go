@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that records failures, for tests that should fail.
+// recorder is a testing.TB that records a failure, for checks that must fail.
 type recorder struct {
 	testing.TB
 	failed bool

@@ -25,7 +25,7 @@ var (
 // that follow from a seed.
 const few = 24
 
-// A house prepares studies and simulates worlds with them. It counts what was simulated.
+// A house prepares studies, simulates worlds with them, and counts the simulated events.
 type house struct {
 	t         *testing.T
 	dir       string
@@ -52,8 +52,8 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// fastDir returns a folder in memory, if the machine has one. No real disk is needed, because
-// the loss of unsynced data is simulated.
+// fastDir returns a folder in memory, if the machine has one. The test simulates the disk
+// itself, so it needs no real disk.
 func fastDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
@@ -76,7 +76,7 @@ func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 }
 
 // play simulates the world of a seed with the given faults. If told is true, it also records a
-// log.
+// log of events.
 func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	of, pace, _ := h.draw(seed)
 	h.played++
@@ -86,8 +86,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink removes faults from the list as long as the simulation still breaks a promise. A
-// promise is a property that the protocol guarantees.
+// shrink removes faults from the list as long as the simulation still fails. A simulation fails
+// if it breaks a property that the protocol promises.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -102,7 +102,8 @@ func (h *house) shrink(seed uint64, faults []fault) []fault {
 	return faults
 }
 
-// report describes the broken promise and a shortest list of faults that breaks it.
+// report describes the broken promise of a simulation, and a shortest list of faults with which
+// it still occurs.
 func (h *house) report(seed uint64, all []fault) string {
 	faults := all
 	if !*quick {
@@ -138,8 +139,8 @@ func chosen(t *testing.T, faults []fault) []fault {
 	return kept
 }
 
-// The test simulates many worlds and checks that every promise holds. A failure prints the seed
-// and a shortest list of faults that causes it.
+// The test simulates many worlds and checks the properties that the protocol promises. A failure
+// prints the seed and a shortest list of faults that causes it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {
@@ -189,7 +190,7 @@ func (h *house) progress(done, n, wrong int, took time.Duration) {
 	}
 }
 
-// The test checks that the same seed gives the same world, including all messages.
+// The test checks that a simulation with the same seed is the same, including all messages.
 func TestWorldsAreReproducible(t *testing.T) {
 	h := newHouse(t)
 	seeds := uint64(4)

@@ -22,7 +22,7 @@ import (
 // one after each write of a meta page.
 type disk struct {
 	durable []byte
-	// dirty holds the unsynced writes in order. After a power failure each of them is on the
+	// dirty contains the unsynced writes in order. After a power failure each of them is on the
 	// disk entirely, partly or not at all.
 	//
 	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes
@@ -52,7 +52,7 @@ func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, er
 	}
 }
 
-// begin reads the file at path, unless the disk already tracks it. It treats the contents as
+// begin reads the file at path if the disk does not track it yet. It treats the contents as
 // durable.
 func (d *disk) begin(path string) (err error) {
 	if d.durable == nil {
@@ -61,7 +61,7 @@ func (d *disk) begin(path string) (err error) {
 	return err
 }
 
-// wrote records a write that the file shows.
+// wrote records a write that has changed the file.
 func (d *disk) wrote(b []byte, off int64) {
 	d.dirty = append(d.dirty, written{slices.Clone(b), off})
 }
@@ -85,7 +85,7 @@ func (d *disk) unsynced(rng *rand.Rand) {
 	d.dirty = nil
 }
 
-// fail returns the contents of the file after a power failure.
+// fail returns the contents of the file that a power failure leaves.
 func (d *disk) fail(rng *rand.Rand) []byte {
 	for _, w := range d.dirty {
 		switch rng.IntN(3) {
@@ -140,8 +140,8 @@ func databaseIn(dir string) string {
 	return ""
 }
 
-// survive makes the state directory with which a process starts again, from its previous
-// directory. The process was killed or, if power is true, its machine lost power.
+// survive copies the state of a process that was killed to the directory for its next start. If
+// power is true, the machine lost power, and unsynced data may be lost.
 func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if err := copyTree(from, to); err != nil {
 		return fmt.Errorf("the state that %s leaves: %w", from, err)

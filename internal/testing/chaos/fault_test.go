@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A kind is a sort of fault, such as a crash or a lost message.
+// A kind is a kind of fault, such as a crash or a lost message.
 type kind int
 
 const (
@@ -18,12 +18,12 @@ const (
 	cutRequest
 	cutAnswer
 	repeat    // a call is repeated later
-	delay     // a call is late: a slow client, a slow network, or messages that overtake others
-	partition // a client is cut off from the network
+	delay     // a call is late, because a client or the network is slow or messages overtake each other
+	partition // a process has no network connection
 	clockJump
-	absent // a client is absent for a long time
-	replay // a client is shown an earlier entry instead of the requested one
-	forge  // the coordinator shows a false entry to one client only
+	absent // a client is stopped for a long time
+	replay // the coordinator sends an earlier entry instead of the requested one
+	forge  // the coordinator sends a false entry to one client
 	kinds
 )
 
@@ -32,15 +32,15 @@ var kindNames = [kinds]string{
 	"a call is repeated", "a call is slow", "cut off", "the clock jumps", "absent", "an old entry is shown", "a forged entry is shown",
 }
 
-// A fault describes one fault of a world. If Nth is positive, it happens when its process
-// reaches this step or call. Otherwise it happens at the time At.
+// A fault is a fault of one process. If Nth is positive, it happens at this step or call of the
+// process. Otherwise it happens at the time At.
 type fault struct {
 	Kind  kind
-	Who   int           // process: 0 is the coordinator, m is client m
+	Who   int           // number of the process: 0 is the coordinator, m is client m
 	Nth   int           // number of the step or call of the process, counted over all restarts
 	At    time.Duration // time since the beginning of the simulation
 	For   time.Duration // duration of the fault, or of the pause before a restart
-	Power bool          // true for a power failure, false if only the process ends
+	Power bool          // whether the whole machine loses power
 	Salt  uint64
 }
 
@@ -60,7 +60,7 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults begin within the time troubled. The study must then recover and end within the time
+// Faults begin within the time troubled. The study must recover and end within the time
 // patience.
 const (
 	troubled = 40 * time.Minute
@@ -76,7 +76,7 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawFault draws a fault for a world that takes the time lasts without faults.
+// drawFault draws a fault of a study that takes the time lasts without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(kinds))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
@@ -101,9 +101,9 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws the time of a fault. It is below the time lasts of a simulation without faults.
-// With probability 1/3 it is below the time troubled instead, because other faults may make the
-// simulation longer.
+// when draws the time of a fault. It is between 0 and lasts, the duration of the study without
+// faults. With probability 1/3 it is between 0 and troubled instead, because other faults may
+// make the study longer.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -112,10 +112,10 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 }
 
 // paces are the possible maximum delays of a message. Each simulation uses one of them. A round
-// takes seconds with the first, and most of its deadline with the last.
+// takes seconds with the first delay, and most of its deadline with the last.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
-// upTo draws a duration below most. It multiplies two uniform random numbers, so that short
+// upTo draws a duration below most. It is a product of two uniform random numbers, so that short
 // durations are frequent.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * rng.Float64() * float64(most))

@@ -13,16 +13,16 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A tree simulates the files for long message bodies beside the database of a process. It tracks
-// which names and bytes would survive a power failure. Paths are relative to the state directory
-// of the process.
+// A tree simulates the files with long bodies that a process keeps outside its database. It
+// tracks which names and bytes would survive a power failure. Paths are relative to the state
+// directory of the process.
 type tree struct {
 	names   map[string]*node // files by name, as the operating system shows them
-	durable map[string]*node // files by name when their directory was last synced
+	durable map[string]*node // files by name at the last sync of their directory
 	pending []naming
 }
 
-// A node is a file without its name.
+// A node is the content of a file, independent of its name.
 type node struct {
 	bytes  []byte
 	synced int  // number of bytes that are on the disk
@@ -38,7 +38,7 @@ type naming struct {
 
 func newTree() *tree { return &tree{names: map[string]*node{}, durable: map[string]*node{}} }
 
-// name applies a change to the names in a directory. The change is not durable yet.
+// name changes the names in a directory. The change is not durable until a sync.
 func (t *tree) name(dir string, apply func(map[string]*node)) {
 	apply(t.names)
 	t.pending = append(t.pending, naming{dir, apply})
@@ -72,7 +72,7 @@ func (t *tree) fail(rng *rand.Rand) {
 	t.names, t.pending = maps.Clone(t.durable), nil
 }
 
-// write writes the files of the tree to a directory, in place of all body files there.
+// write writes all files of the tree to a directory. It removes other body files there.
 func (t *tree) write(dir string) error {
 	err := filepath.WalkDir(filepath.Join(dir, "bodies"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -91,7 +91,7 @@ func (t *tree) write(dir string) error {
 	return err
 }
 
-// has reports whether a body is on the disk under the name of its hash.
+// has reports whether a durable file contains the body, under the name of its hash.
 func (t *tree) has(body transcript.Body) bool {
 	want := hex.EncodeToString(body.Hash[:])
 	for path, n := range t.durable {
@@ -102,7 +102,8 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system of a store. It has the faults of the process run l.
+// A filer is the file system that a store uses in the process run l. It has the faults of that
+// run.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -113,8 +114,8 @@ func (f filer) rel(path string) string {
 	return rel
 }
 
-// step calls do with the tree, unless a fault is due. It returns the error of do or of the
-// fault.
+// step calls do with the tree. If a fault is due at this step, the fault happens and step
+// returns its error.
 func (f filer) step(do func(t *tree) error) error {
 	f.l.p.w.mu.Lock()
 	defer f.l.p.w.mu.Unlock()
@@ -166,7 +167,7 @@ func (f filer) SyncDir(dir string) error {
 	})
 }
 
-// A filed is a file that a store is writing.
+// A filed is a file that a store writes.
 type filed struct {
 	*os.File
 	n *node
@@ -183,7 +184,7 @@ func (d *filed) Write(b []byte) (int, error) {
 	}
 	part := b
 	if err != nil {
-		part = b[:salted(why).IntN(len(b)+1)] // the write is torn: only a part arrives
+		part = b[:salted(why).IntN(len(b)+1)] // a torn write, of which only a part arrives
 	}
 	if err == nil || !d.f.l.dead {
 		if _, err := d.File.Write(part); err != nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // A lambda computes λ − λ_prior in integers of any size, independently of the coordinator. It
-// takes the damping from the first accepted change, and checks that all later changes have the
+// derives the damping from the first accepted change, and checks that later changes have the
 // same damping.
 type lambda struct {
 	protocol *pvi.Protocol
-	sum      []*big.Int // sum of the accepted changes
-	alpha    *big.Int   // the damping; nil until a plan shows it
+	sum      []*big.Int // sum of the accepted changes before damping
+	alpha    *big.Int   // damping; nil before the first accepted change
 }
 
 func newLambda(p *pvi.Protocol) *lambda {
@@ -69,8 +69,8 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo reports whether the natural parameters of a result equal the prior's plus λ. The
-// difference must be the sum times one power of two.
+// leadsTo reports whether the natural parameters of a result are those of the prior plus λ −
+// λ_prior. The difference must be the sum times a power of two.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A model records all messages, and checks each of them at once against the protocol. The
-// world's lock protects it.
+// A model records all messages of a world, and checks each of them at once against the protocol.
+// The world's lock protects it.
 type model struct {
 	w *world
 
@@ -30,9 +30,9 @@ type model struct {
 	closed   map[uint64]bool           // plans that have an outcome
 	answers  map[answer]transport.Item // answers that clients have sent
 	payloads map[answer]*pvi.Release
-	taken    map[answer]bool // answers that the coordinator acknowledged
-	late     map[answer]bool // answers that the coordinator refused
-	forged   map[int]uint64  // for each client, the number of the entry for which it was shown a forgery
+	taken    map[answer]bool // whether the coordinator has accepted an answer
+	late     map[answer]bool // whether the coordinator has refused an answer as late
+	forged   map[int]uint64  // for each client, the number of the false entry that it received
 	endings  map[string]*client.Ending
 }
 
@@ -50,9 +50,9 @@ func newModel(w *world) *model {
 	}
 }
 
-// opened is called when a client has started and loaded its state. It checks that the recorded
-// spend covers the client's answers. It also checks that every answer that was paid for and has
-// no outcome yet is stored for sending.
+// opened is called when a client has started and loaded its state. It checks that the ledger's
+// spending covers the client's answers, and that every charged answer without an outcome is
+// stored for sending.
 func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -69,7 +69,7 @@ func (m *model) opened(p *process, c *client.Client, member *client.Member, poli
 	}
 }
 
-// asked returns the numbers of the plans so far.
+// asked returns the numbers of the plans that were sent so far.
 func (m *model) asked() map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, e := range m.entries {
@@ -80,8 +80,8 @@ func (m *model) asked() map[uint64]bool {
 	return all
 }
 
-// left is called when a client sends an answer. It checks that the charge and the answer survive
-// a power failure, and that no other answer to the plan was sent.
+// left is called when a client sends an answer. The charge and the answer must already survive a
+// power failure, and no other answer to the plan may have been sent.
 func (m *model) left(l *life, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *model) left(l *life, item transport.Item) {
 	m.read(key, h, item)
 }
 
-// read decrypts and decodes an answer as the coordinator will, and records its content.
+// read decrypts and decodes an answer like the coordinator does, and records its content.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.sealing.Open(item.Body, h.Bytes(), m.w.maxRelease)
 	if err != nil {
@@ -126,9 +126,9 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	m.payloads[key] = r
 }
 
-// fresh checks that a client does not use the same noise twice. It applies to studies whose
-// noise is much larger than the contributions. There, two nearly equal answers must have the
-// same noise.
+// fresh checks that a client does not use the same noise twice. It works for studies whose noise
+// is much larger than the contributions, because two nearly equal answers then have the same
+// noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -151,8 +151,8 @@ func alike(a, b []int64) bool {
 	return difference*2500 < size
 }
 
-// took is called when the coordinator acknowledges an answer. The answer must then survive a
-// power failure.
+// took is called when the coordinator accepts an answer. The answer must then survive a power
+// failure.
 func (m *model) took(l *life, from *process, item transport.Item) {
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -163,7 +163,7 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 	}
 }
 
-// kept checks that the data survives a power failure.
+// kept checks that the given envelope survives a power failure.
 func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -172,8 +172,8 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	}
 }
 
-// said is called when the coordinator sends an entry. It checks that the entry is on the disk,
-// is the same for every client and at every time, and follows from the earlier entries.
+// said is called when the coordinator sends an entry. The entry must be on the disk, must be the
+// same for every client and at every time, and must follow from the earlier entries.
 func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.kept(l, "said an entry", item.Envelope)
 	m.w.mu.Lock()
@@ -204,7 +204,7 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.follow(e, item.Body)
 }
 
-// follow checks that the contents of an entry follow from earlier entries and answers.
+// follow checks that the content of an entry follows from earlier entries and answers.
 func (m *model) follow(e transcript.Entry, body []byte) {
 	switch e.Kind {
 	case "plan":
@@ -259,7 +259,8 @@ func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// close checks the last entry, with its list of answers and the posterior.
+// close checks the last entry of the transcript, which contains receipts of all answers and the
+// posterior.
 func (m *model) close(body []byte) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -286,7 +287,7 @@ func (m *model) close(body []byte) {
 }
 
 // asks is called when a client requests an entry. The client has then accepted all earlier
-// entries, so asks checks that none of them was forged.
+// entries. The method checks that none of them was false.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -296,8 +297,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry to show to a client in place of the true one, and false if there
-// is none.
+// instead returns a false entry for a client in place of the true one. It returns false if no
+// false entry is possible.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -324,7 +325,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	case "outcome":
 		o, err := wire.ReadOutcome(item.Body, m.w.limits())
 		if err != nil || o.Verdict == pvi.Void || m.w.document.Inference.Schedule == study.Asynchronous {
-			return item, false // a client that has not answered could not detect such an outcome at once
+			return item, false // only clients that have answered can detect such an outcome at once
 		}
 		if o.Verdict == pvi.Accepted {
 			o.Verdict = pvi.Rejected
@@ -351,8 +352,8 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy reads a client's recorded spend. The returned function compares it with the cost of
-// the client's answers, and reports a difference.
+// spentBy reads the spending in a client's ledger. The returned function compares it with the
+// cost of the client's answers, and reports a difference.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -371,10 +372,10 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 	}
 }
 
-// costOf returns the cost of the given number of answers to a budget, from the protocol's cost
-// of the whole study.
+// costOf returns the cost of the given number of answers in the unit of a budget. It derives
+// this cost from the cost of the whole study.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
-	views := t.protocol.Views() // the last view sees the most
+	views := t.protocol.Views() // the last view is that of the observer who sees the most
 	view := views[len(views)-1]
 	event, err := t.protocol.Event(view, b.Adjacency, min(answers, t.protocol.Releases()))
 	if err != nil {

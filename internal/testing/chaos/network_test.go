@@ -14,11 +14,11 @@ import (
 )
 
 // A link is a client's connection to the coordinator during one run of the client's process. It
-// retries calls as transport.Client does.
+// retries calls like transport.Client.
 type link struct {
 	life *life
 	peer channel.Party
-	lie  map[uint64]transport.Item // forged entries that the client was shown, by number
+	lie  map[uint64]transport.Item // false entries that the client received, by number
 }
 
 var (
@@ -31,19 +31,19 @@ const (
 	longPoll = time.Minute
 )
 
-// An address is a coordinator that a client can call.
+// An address is a running coordinator that a client can call.
 type address struct {
 	study *coordinator.Study
 	life  *life
 }
 
-// A request is a call as the coordinator executes it. It returns a function that stores the
+// A request is a call that the coordinator executes. It returns a function that stores the
 // result for the caller.
 type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
 
-// call repeats a call until it gets a reply.
+// call repeats a request until it gets a reply.
 func (k *link) call(ctx context.Context, do request) error {
 	var err error
 	for n := range tries {
@@ -61,8 +61,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once makes one call, to which the faults that are due apply. It reports whether the caller
-// must repeat the call.
+// once makes one call, which suffers the faults that are due. It reports whether the caller must
+// repeat the call.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -80,7 +80,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	if f, twice := trouble[repeat]; twice {
 		w.later(f.For, func() {
 			if to := w.serving(k.life.p); to != nil {
-				_, _ = to.call(w.ctx, do) // a repeated call, whose result nobody reads
+				_, _ = to.call(w.ctx, do) // a duplicate of the call, whose result nobody reads
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge reports whether a call with this error must be repeated. Otherwise it returns the error
+// judge reports whether a call that returned err must be repeated. If not, final is the error
 // for the caller.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
@@ -119,7 +119,7 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call and returns the faults that are due at it.
+// trouble counts a call and returns the faults that are due at this call.
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -180,7 +180,7 @@ func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, e
 	return certificate, err
 }
 
-// Entry returns an entry. As the real server does, it omits a body that the client can compute.
+// Entry returns an entry. Like the real server, it omits a body that the client can compute.
 func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
 	item, err := k.Whole(ctx, number)
 	if item.Derived && session.Foretells(k.life.p.w.document) {
@@ -217,8 +217,7 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 	}
 }
 
-// tamper returns the forged entry for the client if a fault requires it, and otherwise the true
-// entry.
+// tamper returns a false entry if a fault requires it, and otherwise the true entry.
 func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -232,7 +231,7 @@ func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 		}
 	}
 	if other, lied := k.lie[number]; lied {
-		return other // also when the client requests the entry again
+		return other // the same false entry when the client requests it again
 	}
 	return item
 }

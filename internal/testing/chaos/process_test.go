@@ -13,8 +13,7 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A process is the coordinator or a client, including all its restarts. The world's lock
-// protects it.
+// A process is the coordinator or a client, over all its restarts. The world's lock protects it.
 type process struct {
 	w     *world
 	index int // 0 for the coordinator, m for client m
@@ -26,11 +25,11 @@ type process struct {
 	steps int // number of writes, syncs and commits so far
 	calls int
 	down  time.Duration // pause before the next start
-	skew  time.Duration // error of its clock
-	full  time.Time     // end of the time when its disk is full
-	apart time.Time     // end of the time when it is cut off from the network
-	lies  []kind        // kinds of false entries that it will be shown
-	life  *life         // nil while the process is down
+	skew  time.Duration // offset of its clock
+	full  time.Time     // end of the period in which its disk is full
+	apart time.Time     // end of the period in which it has no network connection
+	lies  []kind        // kinds of false entries that it will receive
+	life  *life         // present run; nil while the process is down
 	done  bool
 }
 
@@ -41,14 +40,14 @@ func (p *process) now() time.Time {
 	return time.Now().Add(p.skew)
 }
 
-// A life is one run of a process, from a start to an end.
+// A life is one run of a process, from its start to its end.
 type life struct {
 	p       *process
 	dir     string
 	db      *bbolt.DB
 	ctx     context.Context
 	end     context.CancelFunc
-	dead    bool // true after a kill, when further actions of the process have no effect
+	dead    bool // whether the process was killed, after which it can have no further effect
 	excuses []string
 }
 
@@ -74,8 +73,8 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish ends a run of the process. If the process stopped with an error that has no excuse,
-// finish records a broken promise.
+// finish ends a run of the process. If the process has stopped with an error that no fault
+// explains, finish records a broken promise.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -90,10 +89,10 @@ func (p *process) finish(l *life, err error) {
 	}
 }
 
-// excuse records a reason for which this run may end with an error.
+// excuse records a fault that explains an error with which this run may end.
 func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
 
-// die kills the process. The directory for its next start gets the surviving files.
+// die kills the process. It copies the files that survive to the directory for the next start.
 func (l *life) die(f fault) {
 	if l.dead {
 		return
@@ -132,7 +131,7 @@ func (l *life) layer() durable.Layer {
 	}, Files: filer{l}}
 }
 
-// A faulty is the database file that durable.Layer.Settle rewrites, with the faults of a
+// A faulty is a database file that durable.Layer.Settle rewrites. It has the faults of a
 // process.
 type faulty struct {
 	*os.File
@@ -156,7 +155,7 @@ func (f *faulty) Sync() error {
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
-	syncs := off < int64(2*l.db.Info().PageSize) && !l.db.NoSync // the two meta pages are first in the file
+	syncs := off < int64(2*l.db.Info().PageSize) && !l.db.NoSync // the first two pages are the meta pages
 	if syncs {
 		if err := l.sync(); err != nil {
 			return 0, err
@@ -178,7 +177,7 @@ func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	if err == nil || err != errDead || !l.dead {
 		part := b
 		if err != nil {
-			part = b[:salted(f).IntN(len(b)+1)] // the write is torn: only a part arrives
+			part = b[:salted(f).IntN(len(b)+1)] // a torn write, of which only a part arrives
 		}
 		if _, err := file.WriteAt(part, off); err != nil {
 			return 0, err
@@ -204,8 +203,8 @@ func (l *life) sync() error {
 	return l.suffer(f, err)
 }
 
-// committed is called after a commit, before the process sends anything. It kills the process if
-// a fault is due.
+// committed is called after a commit, before the process sends anything. If a fault is due, it
+// kills the process.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -246,8 +245,8 @@ func (l *life) due() (fault, error) {
 	return fault{}, nil
 }
 
-// suffer applies the fault that is due at a step. It kills the process, or excuses an error that
-// the process may now return.
+// suffer applies a fault at the step at which it is due. It kills the process, or returns err,
+// which the process may then report.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)

@@ -19,20 +19,20 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A variant is a study with particular risks.
+// A variant is a study that the tests simulate.
 type variant struct {
 	name    string
 	clients int
-	fewest  int // minimum number of answers for which a sum is opened
+	fewest  int // minimum number of answers that the coordinator may add up
 	loud    bool
-	long    int64 // maximum size in bytes of values in the coordinator's database; 0 for the default, which no value exceeds here
+	long    int64 // maximum size in bytes of values in the coordinator's database; 0 for the default
 	parts   linestudy.Parts
 }
 
-// variants are small, so that many worlds can be simulated. Each has other risks: sums with a
-// minimum number of answers; sums that are mostly noise, so that most rounds are rejected and
-// reused noise is detected; clients in turn; several plans at once; sums whose bodies, states
-// and answers are in files beside the database.
+// variants are small, so that many worlds can be simulated. Each covers other features: sums
+// with a minimum number of answers; sums that are mostly noise, so that most rounds are rejected
+// and reused noise is detected; clients in turn; several plans at once; sums whose bodies,
+// states and answers are in files outside the database.
 var variants = []variant{
 	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
 	{"loud sums", 3, 2, true, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
@@ -54,10 +54,11 @@ const (
 	datasetName = "records"
 )
 
-// birth is the time at which every simulated world begins. Package synctest defines it.
+// birth is the time at which every simulated world begins, because package synctest starts its
+// clock there.
 var birth = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A template is a study with invited clients. It is prepared once and used by many worlds.
+// A template is a study with invited clients, which many simulations copy.
 type template struct {
 	variant
 	dir         string
@@ -142,7 +143,7 @@ func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 	return os.WriteFile(t.records(string(name)), []byte(b.String()), 0o600)
 }
 
-// learn reads the coordinator's secret keys, so that a model can open sealed answers.
+// learn reads the coordinator's secret keys, so that a model can decrypt answers.
 func (t *template) learn() (err error) {
 	if t.sealing, err = seal.Load(filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 const between = 5 * time.Minute
 
-// watch regularly looks at the clients for which the coordinator waits. It reports a study that
+// watch regularly checks the clients for which the coordinator waits. It reports a study that
 // can no longer make progress.
 func (w *world) watch() {
 	silent := 0
@@ -67,7 +67,7 @@ func (w *world) status() (coordinator.Status, bool) {
 }
 
 // ended is called when a client has reached the end of the study. It checks the client's ledger,
-// and that the posteriors of all clients are equal.
+// and that all clients have the same posterior.
 func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	spent := m.spentBy(c, l.p.name)
 	var exported bytes.Buffer

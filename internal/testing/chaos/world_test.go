@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A world is one study with its coordinator, its clients, and the faults that happen to them.
+// A world is a simulated study: its coordinator, its clients, and their faults.
 type world struct {
 	*template
 	dir    string
@@ -38,11 +38,11 @@ type world struct {
 	wrong   string // description of the first broken promise
 	begun   time.Time
 	story   []string
-	told    bool // whether to record a log
+	told    bool // whether to record a log of events
 	steps   int
 }
 
-// An account is the result of a simulation, with the broken promise, if any, and a log.
+// An account is the result of a simulation, with the broken promise (if any) and a log.
 type account struct {
 	wrong string
 	story []string
@@ -199,10 +199,10 @@ func (w *world) befall(f fault) {
 	}
 }
 
-// pardons reports whether a client may stop with this error and be restarted. This is so if the
-// coordinator cannot be reached, or if its certificates are not valid by the client's clock.
+// pardons reports whether a client may stop with this error and be restarted. It may if the
+// coordinator cannot be reached, or if certificates are not valid by the client's clock.
 func (w *world) pardons(p *process, err error) bool {
-	const early = 4 * time.Minute // certificates become valid this long before they are made
+	const early = 4 * time.Minute // certificates become valid this long before their creation
 	var unreachable *transport.Unreachable
 	return errors.As(err, &unreachable) || (p.skew-w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
 }
@@ -222,7 +222,8 @@ func (w *world) serve(a *address) {
 	w.address = a
 }
 
-// serving returns the coordinator if the client p can reach it now, and otherwise nil.
+// serving returns the address of the coordinator if process p can reach it now, and otherwise
+// nil.
 func (w *world) serving(p *process) *address {
 	w.mu.Lock()
 	defer w.mu.Unlock()

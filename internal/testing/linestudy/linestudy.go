@@ -1,10 +1,10 @@
-// Package linestudy provides a small study for tests of many packages. It fits a line y = a + b
-// x to records of two numbers. Its results are known exactly.
+// Package linestudy provides a small study for tests. It fits a line y = a + b x to records of
+// two numbers. The exact results are known.
 package linestudy
 
 import "strings"
 
-// Parts replace parts of the study or add to them.
+// Parts are sections of a study file that replace the default ones or extend them.
 type Parts struct {
 	Privacy    string // lines of [privacy]; if empty, there is no such section
 	Inference  string // lines of [inference]; if empty, the defaults apply

@@ -9,9 +9,10 @@ import (
 
 const (
 	// Factor is the maximum number of bytes that a parser may allocate for each byte of a
-	// message, including garbage.
+	// message, including memory that it no longer uses.
 	Factor = 4
-	// Room is the maximum number of further bytes. It covers errors, tables and keys.
+	// Room is the maximum number of bytes that a parser may allocate in addition, for errors,
+	// tables and keys.
 	Room = 256 << 10
 )
 
@@ -23,16 +24,15 @@ func Bound(t testing.TB, message int, f func()) {
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
-// Beside does the same as [Bound], but f may also allocate fixed bytes independently of the
-// message.
+// Beside is like [Bound], but f may allocate fixed bytes in addition.
 func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	t.Helper()
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
-// Document does the same as [Bound] for a function that reads TOML. The decoder allocates up to
-// 256 bytes for each byte of the document, and package document refuses documents that need more
-// than 16 MiB.
+// Document is like [Bound] for a function that reads TOML. The decoder allocates up to 256 bytes
+// for each byte of the document, and package document refuses documents that need more than 16
+// MiB.
 func Document(t testing.TB, message int, f func()) {
 	t.Helper()
 	Beside(t, min(256*uint64(message), 16<<20), message, f)

@@ -23,8 +23,8 @@ func TestAllocated(t *testing.T) {
 	keep = nil
 }
 
-// The test checks that Bound fails for a reader that allocates too much, and passes for a reader
-// within the limit.
+// The test checks that Bound fails for a function that allocates too much, and passes for a
+// function within the limit.
 func TestBound(t *testing.T) {
 	for size, fails := range map[int]bool{Factor * 1000: false, Factor*1000 + 2*Room: true} {
 		spy := &spy{TB: t}

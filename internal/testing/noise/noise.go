@@ -1,5 +1,5 @@
-// Package noise gives clients in tests the noise of a simulated federation. A study can then be
-// compared bit for bit with its simulation.
+// Package noise gives clients in tests the noise of a simulated federation, so that a study can
+// be compared bit for bit with its simulation.
 package noise
 
 import (
@@ -9,8 +9,8 @@ import (
 )
 
 // Of returns the stream from which a client draws its noise for a plan. The argument client is
-// the client's place in the roster. A simulation with the same seed and the same number of
-// clients has the same stream. The noise can be predicted, so it protects nobody.
+// the client's index in the roster. A simulation with the same seed and number of clients uses
+// the same stream. The noise follows from the seed, so it does not protect records.
 func Of(st *study.Study, clients int, seed uint64, client, plan int) *dpmech.Stream {
 	passes, plans := 0, st.Inference.Rounds
 	if st.Standardisation != nil {

@@ -33,7 +33,7 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// same checks that two lists contain the same strings, without regard to order and repetition.
+// same checks that two lists contain the same strings, ignoring order and repetition.
 func same(t *testing.T, what string, said, are []string) {
 	t.Helper()
 	for _, list := range []*[]string{&said, &are} {
@@ -130,8 +130,8 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	same(t, "files", said, are)
 }
 
-// The test checks that the units of systemd use flags and variables that the programs have. The
-// units must not restart a program that needs a person's help.
+// The test checks that the systemd units use flags and variables that the programs have. A unit
+// must not restart a program after an error that a person must solve.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

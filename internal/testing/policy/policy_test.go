@@ -64,9 +64,9 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// floors lists the packages in layers, beginning with the lowest layer. A package may import
-// only packages of lower layers. The variable beside lists the exceptions, which are imports
-// within a layer.
+// floors lists the packages in layers, beginning with the lowest. A package may import only
+// packages of lower layers. The variable beside lists the exceptions, which are imports within a
+// layer.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/guard", "internal/testing/memory", "internal/testing/manual"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -130,7 +130,7 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Tests may also import a random source and test programs from higher layers.
+			// Tests may also import the seeded random source and the test programs.
 			if f.test && (room == "dpmech/seeded" || room == "internal/testing/programs") {
 				continue
 			}
@@ -145,9 +145,9 @@ func TestImportsRunDownward(t *testing.T) {
 	}
 }
 
-// The test checks that the daemons' programs do not link the autoencoder, test code or tools. A
-// hospital should run, and a reviewer should read, only code that a study needs. The linked
-// packages follow from the imports of all files that are not tests, under every build tag.
+// The test checks that the daemons' programs do not link the autoencoder, test code or tools,
+// because a hospital should run only code that a study needs. The linked packages follow from
+// the imports of all files that are not tests, under every build tag.
 func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	imports := map[string][]string{}
 	for _, f := range files(t) {
@@ -184,7 +184,7 @@ func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	}
 }
 
-// forbidden lists forbidden imports. Each entry has the reason and the files that are exempt.
+// forbidden lists imports that are forbidden, each with the reason and the exempt files.
 var forbidden = []struct {
 	prefix  string
 	allowed func(f file) bool
@@ -209,8 +209,8 @@ var forbidden = []struct {
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
 	{
-		// public.go generates public numbers, and neither takes nor returns a stream. plan.go
-		// derives keys from streams that it gets as arguments.
+		// public.go generates public numbers, and has no stream as an argument or result.
+		// plan.go derives keys from streams that it gets as arguments.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
 			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
@@ -340,7 +340,7 @@ func coordinator(f file) bool {
 
 func crypto(f file) bool { return f.folder == "crypto" || strings.HasPrefix(f.folder, "crypto/") }
 
-// The test checks that no file has an import in forbidden, unless the file is exempt.
+// The test checks that no file has a forbidden import, unless the file is exempt.
 //
 //abuse:case P01 no serialisation of types by reflection
 //abuse:case P07 no daemon starts a process
@@ -375,8 +375,8 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// The test checks that go.mod has no replace directive. Such a directive would build other code
-// than go.sum names.
+// The test checks that go.mod has no replace directive, because with such a directive the build
+// would use other code than go.sum names.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))

@@ -1,6 +1,5 @@
-// Package programs builds model programs for tests of the engine and of package model. There is
-// one for each kind of likelihood, and there are some that no study uses. Studies get their
-// programs from package fit.
+// Package programs builds model programs for tests. There is one for each kind of likelihood,
+// and some that no study uses. Studies get their programs from package fit.
 package programs
 
 import (
@@ -35,8 +34,8 @@ type Regression struct {
 	Groups       Groups
 }
 
-// Groups describes effects that vary between the groups of the column g. An effect of group k is
-// τ·z_k with z_k ~ N(0, 1). The zero value describes no such effects.
+// Groups describes effects that vary between the groups in the column g. An effect of group k is
+// τ·z_k with z_k ~ N(0, 1). The zero value stands for no such effects.
 type Groups struct {
 	Names  []string
 	Slopes []string // features whose coefficients vary between groups; the intercept always varies
@@ -107,9 +106,10 @@ func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.E
 	return eta
 }
 
-// correlated returns eta plus L·z_g for the group g of a record. L is the Cholesky factor of the
-// covariance of intercept and slope. Their correlation is 2h − 1 with a beta distribution for h.
-// This is the distribution of Lewandowski, Kurowicka and Joe (2009) in two dimensions.
+// correlated returns eta plus the correlated effects L·z_g for the group g of a record. L is the
+// Cholesky factor of the covariance of intercept and slope. Their correlation is 2h − 1, where h
+// has a beta distribution. This is the distribution of Lewandowski, Kurowicka and Joe (2009) in
+// two dimensions.
 func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	g, name := r.Groups, r.Groups.Slopes[0]
 	one := b.Scalar("sd_intercept", model.Positive, b.Normal(model.Normal{SD: g.Scale}))
@@ -134,7 +134,7 @@ func (r *Regression) position(name string) int {
 	return -1
 }
 
-// build adds the outcome y with the linear predictor eta, and returns the model.
+// build adds the outcome y with the linear predictor eta to the program, and returns the model.
 func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*model.Model, error) {
 	sigma := func() model.Expr {
 		scale := r.Scale
@@ -217,7 +217,8 @@ func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 }
 
 // Mixture describes a mixture of Gaussians with independent variables in the column x. The
-// likelihood sums over the component of a record: ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_vk, s_vk²).
+// likelihood sums over the unknown component k of a record n: ℓ_n = log Σ_k w_k Π_v N(x_nv |
+// μ_vk, s_vk²).
 type Mixture struct {
 	Components    int
 	Variables     []string
