@@ -8,25 +8,25 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly assembles an entry from its pieces. The pieces may arrive over several
+// An assembly assembles a transcript entry from pieces, which may arrive over several
 // connections. The memory for the body is at most twice the number of received bytes.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // the coordinator may leave out a body that the client can compute
-	started bool // a start message has arrived, on this or an earlier connection
+	brief   bool // whether the coordinator may omit a body that the client can compute
+	started bool // whether a start message has arrived, on this or an earlier connection
 	item    Item
 	size    int64
 	sum     []byte
 	running hash.Hash
-	resumed bool // the start message of this connection has arrived
+	resumed bool // whether the start message of this connection has arrived
 }
 
 func newAssembly(number uint64, limit int64, brief bool) *assembly {
 	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
-// have returns how many bytes of the body have arrived.
+// have returns the number of received bytes of the body.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
 // reconnect prepares the assembly for a new connection. The first message on it must be a start
@@ -58,7 +58,7 @@ func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	return true, nil
 }
 
-// abridged completes an entry that was sent without its body.
+// abridged completes an entry whose body the coordinator has omitted.
 func (a *assembly) abridged(m *wirepb.FollowResponse) (complete bool, err error) {
 	if !a.brief || a.have() > 0 || len(m.GetPiece()) > 0 {
 		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)

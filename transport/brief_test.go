@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// tell publishes an entry whose body follows from earlier entries.
+// tell publishes an entry whose body clients can compute from earlier entries.
 func (d *desk) tell(body []byte) {
 	d.say(body)
 	d.mu.Lock()
@@ -20,9 +20,9 @@ func (d *desk) tell(body []byte) {
 	d.entries[len(d.entries)-1].Derived = true
 }
 
-// The test checks that the coordinator leaves out bodies that follow from earlier entries if the
-// client sets Brief, but not if the client requests a body. A client without Brief, such as an
-// older program, must receive all bodies.
+// The test checks that the coordinator omits bodies that clients can compute if the client sets
+// Brief, unless the client requests a body. A client without Brief, such as an older program,
+// must receive all bodies.
 func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -58,9 +58,8 @@ func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	}
 }
 
-// A hostile coordinator leaves out bodies in several ways. The test checks that the client
-// accepts this only if it set Brief, no piece of the body has arrived, and the message has no
-// piece.
+// A hostile coordinator omits bodies in several ways. The client may accept this only if it has
+// set Brief, no piece of the body has arrived, and the message contains no piece.
 func TestHostileOmission(t *testing.T) {
 	body := []byte("the body of an entry")
 	serve := func(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error {

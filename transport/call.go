@@ -19,7 +19,7 @@ import (
 )
 
 // A call describes a method call at a server. The server creates it before it reads the first
-// message of the method call.
+// message of the client.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -36,7 +36,7 @@ const versionHeader = "fedpvi-version"
 // all callers.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool // whether the call may last as long as bytes arrive or leave
+	long                bool // whether the call may take any time while bytes arrive or leave
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
 	wirepb.Study_Join_FullMethodName:     {guests: true},
@@ -52,8 +52,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit permits or refuses a call by its method and its peer. The returned context ends when the
-// call makes no progress or its study is removed. After that, reads and writes of the call fail.
+// admit permits or refuses a call by its method and its caller. The returned context ends when
+// the call makes no progress or its study is removed. After that, reads and writes of the call
+// fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -102,8 +103,8 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call contains a supported protocol version. A
-// caller that receives the refusal agrees on a version again.
+// speaks returns a refusal unless the header of a call contains a supported protocol version.
+// The refusal makes the caller negotiate the version again.
 func (s *Server) speaks(header []string) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
@@ -150,7 +151,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	}
 }
 
-// A watch ends a call that makes no progress.
+// A watch ends a call that makes no progress for a time limit.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer
@@ -162,8 +163,8 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved records that the call made progress.
+// moved records progress, which restarts the time limit.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
-// stop stops the watch until the next call of moved.
+// stop stops the time limit until the next call of moved.
 func (w *watch) stop() { w.timer.Stop() }

@@ -32,7 +32,7 @@ func TestCallsArriveAsTheyWereMade(t *testing.T) {
 		t.Errorf("entry %q, %v", got.Body, err)
 	}
 	release := item(bytes.Repeat([]byte("a release "), 100_000))
-	for range 2 { // the second release is a repetition
+	for range 2 { // sends the same release twice
 		check(t, north.Submit(t.Context(), release))
 	}
 	if n := w.desk.taken(release); n != 1 {
@@ -60,8 +60,8 @@ func TestGuestJoins(t *testing.T) {
 	wantRefusal(t, err, Denied)
 }
 
-// The test checks that a peer learns only a number about an internal error, and that the log has
-// this number.
+// The test checks that a client receives only a number about an internal error, and that the log
+// contains the same number.
 //
 //abuse:case P20 a peer learns only a number
 func TestInternalErrorIsReportedAsAnIncident(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Errors of the checks in this file never quote the content of a message.
+// The checks in this file never quote the content of a message in an error.
 
 func checkJoin(m *wirepb.JoinRequest) error {
 	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
@@ -38,7 +38,7 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkOffer checks the first message of a release. It returns the size of the offered body in
+// checkOffer checks the first message of an answer. It returns the size of the offered body in
 // bytes.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {

@@ -29,12 +29,12 @@ type Config struct {
 	RoundDeadline time.Duration
 	// MaxEntry is the maximum size of an entry's body in bytes.
 	MaxEntry int64
-	// Brief permits the coordinator to leave out bodies that follow from earlier entries.
-	// [Client.Entry] then returns the item without its body, and [Client.Whole] returns it with
-	// its body.
+	// Brief permits the coordinator to omit bodies that the client can compute from earlier
+	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns
+	// it with its body.
 	Brief bool
-	// Poll, if not zero, is the interval at which the client requests entries. With 0 it stays
-	// connected.
+	// Poll is the interval at which the client requests entries. If it is 0, the client stays
+	// connected instead.
 	Poll     time.Duration
 	Log      *slog.Logger
 	Observer Observer
@@ -56,13 +56,13 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // holds the only follower, or nil; taken out while Entry runs
-	sender   chan struct{}  // holds one value, which is taken out while a release is sent
+	reader   chan *follower // contains the only follower or nil; empty while Entry runs
+	sender   chan struct{}  // contains a value unless an answer is being sent
 	life     context.Context
 	end      context.CancelFunc
 }
 
-// Dial connects to the coordinator. The two ends agree on the protocol version.
+// Dial connects to the coordinator and negotiates the protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -156,7 +156,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// agree agrees with the coordinator on the protocol version.
+// agree negotiates the protocol version with the coordinator.
 func (c *Client) agree(ctx context.Context) error {
 	m, err := c.rpc.Hello(ctx, wirepb.HelloRequest_builder{Lowest: c.versions.lowest, Highest: c.versions.highest}.Build())
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *Client) agree(ctx context.Context) error {
 	return nil
 }
 
-// inVersion returns a context that adds the agreed version to a call.
+// inVersion returns a context with a header that contains the negotiated version.
 func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
@@ -216,7 +216,7 @@ func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// short makes a call with one request and one response. It retries a failed call.
+// short makes a call with one request and one response, and retries it if it fails.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()

@@ -7,8 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes and decodes messages as gRPC does, with two exceptions. A frame is sent
-// unchanged, because it is already encoded. A submission is decoded without copying its pieces.
+// A codec encodes and decodes messages like gRPC does, with two exceptions. It sends a frame
+// unchanged, because a frame is already encoded. It decodes a submission without copying its
+// pieces.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {

@@ -17,9 +17,9 @@ type Hash = [sha256.Size]byte
 type Item struct {
 	Envelope []byte
 	Body     []byte
-	Stored   Stored // if not nil, replaces Body; only a coordinator returns such items
-	// Derived states that the body follows from earlier entries. A client that can compute the body
-	// receives the item with a nil body.
+	Stored   Stored // body on disk instead of Body; nil if not used; only a coordinator returns such items
+	// Derived states that clients can compute the body from earlier entries. A client that does
+	// so receives the item with a nil body.
 	Derived bool
 }
 
@@ -42,18 +42,18 @@ type Admission struct {
 type Standing struct {
 	Entries  uint64 // number of entries in the transcript
 	Approved bool   // whether the client's approval has arrived
-	// Last is the envelope of the client's last signed message that names a ledger entry. It is
-	// nil if there is none. With it a client can detect that its own state is older.
+	// Last is the envelope of the client's last message, which names an entry of its ledger. It
+	// is nil if there is no message. With it a client can detect that its own state is older.
 	Last []byte
-	// Gossip is set if the coordinator gossips and the client may take part.
+	// Gossip is set if the coordinator takes part in gossip and the client may do so.
 	Gossip Gossip
 }
 
-// Gossip holds the address and the key of the coordinator's gossip. Only the parties of the
+// Gossip contains the address and the key of the coordinator's gossip. Only the clients of the
 // study receive it.
 type Gossip struct {
 	// Address is host:port. If the host is empty, it is the host at which the client reaches the
-	// coordinator. Address is empty if the coordinator does not gossip.
+	// coordinator. Address is empty if the coordinator does not take part in gossip.
 	Address string
 	Key     secret.Secret
 }
@@ -80,14 +80,14 @@ type Coordinator interface {
 
 	// Entry returns the entry of the transcript with the given number, from 1. If the entry does
 	// not exist yet, Entry waits for it until ctx is done, and then returns the error of ctx.
-	// The caller must not modify the item. Entry may return the same bytes to many callers, and
+	// The caller must not modify the item. Entry may return the same memory to many callers, and
 	// should do so for long bodies.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
-	// Offer announces a release. It checks the envelope and returns how many bytes of the body
-	// were already received. For a release that was already accepted this is the size of the
-	// body. The argument whole is the complete body or nil. A complete body is checked and
-	// accepted at once. Offer does not keep the slices.
+	// Offer announces a release. It checks the envelope and returns the number of bytes of the
+	// body that have already arrived. For a release that was already accepted this is the size
+	// of the body. The argument whole is the complete body or nil. A complete body is checked
+	// and accepted at once. Offer does not keep the slices.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release, at an offset. After the last byte
@@ -101,10 +101,9 @@ type Coordinator interface {
 // changes.
 type Reason string
 
-// Reasons of refusals. Every error that is not a Refusal is internal. A peer learns no details
-// of an internal error.
+// Reasons of refusals. Every other error is internal, and a client learns no details of it.
 const (
-	Malformed   Reason = "malformed"    // the bytes have a wrong form
+	Malformed   Reason = "malformed"    // the bytes have an invalid form
 	Denied      Reason = "denied"       // not permitted to this peer, or not part of the study
 	Unknown     Reason = "unknown"      // there is no such study, entry or release
 	OutOfPlace  Reason = "out-of-place" // too late, too early, or in contradiction to an earlier message

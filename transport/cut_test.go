@@ -13,15 +13,15 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts each connection of a client after a number of bytes, counting sent and received
-// bytes together. The list of these numbers has one number for each connection. With −1, and
-// beyond the end of the list, connections are not cut.
+// A saw cuts each connection of a client after a number of bytes, sent and received together.
+// The field cuts contains one number for each connection. Connections are not cut at −1 and
+// after the end of the list.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
 	cuts []int
 	made int
-	used []int // number of bytes on each connection
+	used []int // number of bytes on each connection so far
 }
 
 func (s *saw) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -113,8 +113,8 @@ func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 	return all
 }
 
-// The test cuts the connection at many places while a release is sent. The coordinator must
-// accept the release once.
+// The test cuts the connection at many places while an answer is sent. The coordinator must
+// accept the answer exactly once.
 //
 //abuse:case A25 taken once, from where it was cut
 func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
@@ -158,8 +158,8 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs the test many times. In each run the first connection is cut after another
-// multiple of stride bytes, and the second connection is cut too.
+// everywhere runs the test many times. The first connection is cut after a different multiple of
+// stride bytes in each run, and the second connection is cut too.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	all := usedWhole(t, run)
 	for k := 0; k < all; k += stride() {
@@ -170,8 +170,8 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// The test cuts the connection while a release is sent. It checks that the client does not
-// resend the bytes that have arrived.
+// The test cuts the connection while an answer is sent. The client must not send the bytes again
+// that have arrived.
 func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -189,8 +189,8 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test cuts the connection while an entry is sent. It checks that the coordinator does not
-// resend the bytes that have arrived.
+// The test cuts the connection while an entry is sent. The coordinator must not send the bytes
+// again that have arrived.
 func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -209,7 +209,8 @@ func TestEntryContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test uses a coordinator with a wrong TLS key, and checks that the client does not retry.
+// The test checks that the client does not retry if the coordinator has another TLS key than
+// expected.
 //
 //abuse:case A09 the connection ends in the handshake and is not tried again
 func TestWrongPinIsNotTriedAgain(t *testing.T) {
@@ -227,8 +228,8 @@ func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// The test checks that the client sends a short release together with its offer, which saves a
-// round trip. If the release is long or was received in part, the client must first wait for the
+// The test checks that the client sends a short answer together with its offer, which saves a
+// round trip. If the answer is long or was received in part, the client must first wait for the
 // coordinator's response.
 func TestShortReleaseComesWithItsOffer(t *testing.T) {
 	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {

@@ -8,15 +8,16 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server and closes connections beyond the limits. The server
-// reads from a connection only after the door has admitted it.
+// A door counts the connections of a server and closes connections beyond the limits. It admits
+// a connection before the server reads from it. A stranger is a peer that has not yet
+// authenticated itself.
 type door struct {
 	limits   Limits
 	observer Observer
 
 	mu        sync.Mutex
 	open      map[*guarded]struct{}
-	strangers map[string]int // number of connections of strangers, by host
+	strangers map[string]int // number of connections of strangers, by network address
 	parties   map[channel.Party][]*guarded
 }
 
@@ -27,12 +28,13 @@ func newDoor(limits Limits, observer Observer) *door {
 	}
 }
 
-// A guarded is a connection that a door has admitted. It informs the door when it is closed.
+// A guarded is a connection that a door has admitted. When it is closed, the door stops counting
+// it.
 type guarded struct {
 	counted
 	door  *door
 	host  string
-	party channel.Party // party at the other end; zero for a stranger
+	party channel.Party // authenticated party at the other end; zero for a stranger
 	once  sync.Once
 }
 
@@ -70,8 +72,8 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know assigns a connection to a party. If the party then has too many connections, know closes
-// the oldest of them.
+// know records the authenticated party of a connection. If the party then has too many
+// connections, know closes the oldest of them.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return
@@ -97,7 +99,7 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget subtracts one from the number of strangers of a host.
+// forget subtracts one from the number of strangers at a network address.
 func (d *door) forget(host string) {
 	if d.strangers[host]--; d.strangers[host] == 0 {
 		delete(d.strangers, host)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A counter is an Observer that counts calls, bytes and connections.
+// A counter is an Observer for tests that counts calls, bytes and connections.
 type counter struct {
 	mu             sync.Mutex
 	calls          map[[2]string]int
@@ -42,7 +42,7 @@ func (c *counter) Connected(change int) {
 	c.most = max(c.most, c.open)
 }
 
-// counts returns the counts so far. They can still grow, because the server may still read from
+// counts returns the counts so far. They may still grow, because the server may read from
 // connections that are ending.
 func (c *counter) counts() (calls map[[2]string]int, received, sent int) {
 	c.mu.Lock()
@@ -64,7 +64,7 @@ func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 		o := newCounter()
 		w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 2}, Observer: o}, ours)
 		config := w.config("north")
-		for range 5 { // the client does not close these connections
+		for range 5 { // the client does not close its connections
 			w.raw(config).Connect()
 			synctest.Wait()
 		}
@@ -89,8 +89,8 @@ func TestNewestConnectionWins(t *testing.T) {
 	check(t, north.Approve(t.Context(), []byte("consent")))
 }
 
-// The test checks that a stranger that sends nothing counts against the limit of its host, until
-// the time limit for a handshake is over.
+// The test opens connections that send nothing. Each must count against the limit of its host
+// until the time limit for a handshake is over.
 //
 //abuse:case A12 bounded for each host
 func TestConnectionsOfStrangersAreLimited(t *testing.T) {

@@ -15,18 +15,18 @@ var (
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is one call by a client, including its retries.
+// An effort is a method call by a client, including its retries.
 type effort struct {
 	client   *Client
-	ctx      context.Context // context of the tries
+	ctx      context.Context // context of all tries
 	cancel   func()
 	tries    int // number of tries since the last progress
 	patience time.Duration
 	timer    *time.Timer
 }
 
-// begin starts an effort. The effort ends when ctx is done, or when there was no progress for
-// the time patience. With patience 0 there is no time limit.
+// begin starts an effort. It ends when ctx is done, or when there was no progress for the time
+// patience. With patience 0 there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -101,7 +101,7 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain agrees on the protocol version again, because the coordinator may have been
+// agreeAgain negotiates the protocol version again, because the coordinator may have been
 // updated. It reports whether the call should be tried again.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)

@@ -41,9 +41,8 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. A caller that stays connected may wait without a time limit. For
-// other callers await returns errNothingYet after the requested time or the server's limit,
-// whichever is shorter.
+// await waits for an entry. If m.Stay is set, it may wait without a time limit. Otherwise it
+// returns errNothingYet after the requested time or the server's limit, whichever is shorter.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -60,15 +59,15 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// A frame is one encoded message of an entry, a FollowResponse. The head is the encoding up to
-// the bytes of the piece. The piece is a part of the body, which is not copied.
+// A frame is one encoded FollowResponse. The field head is the encoding up to the bytes of the
+// piece. The field piece is a part of the body, which is not copied.
 type frame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendEntry sends an entry in pieces, beginning at an offset in the body. If brief is set and
-// the body follows from earlier entries, sendEntry leaves out the body.
+// sendEntry sends an entry in pieces, beginning at an offset in the body. It omits the body if
+// brief is set and clients can compute the body.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {

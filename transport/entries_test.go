@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test compares the bytes on the wire with the protobuf encoding of the same messages. It
-// checks that a client can assemble the entry from these messages, from any offset.
+// The test compares the bytes that sendEntry sends with the protobuf encoding of the same
+// messages. A client must be able to assemble the entry from them, from any offset.
 func TestFramesAreMessages(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -25,7 +25,7 @@ func TestFramesAreMessages(t *testing.T) {
 			}
 			c := &call{watch: watching(t), study: &served{}}
 			var frames sentFrames
-			check(t, sendEntry(&frames, c, Item{Envelope: envelope, Body: body}, 7, uint64(offset), offset%2 == 0)) // brief has no effect, because the body does not follow from earlier entries
+			check(t, sendEntry(&frames, c, Item{Envelope: envelope, Body: body}, 7, uint64(offset), offset%2 == 0)) // brief has no effect, because clients cannot compute this body
 			assembly := &assembly{number: 7, limit: int64(size), size: int64(size), running: sha256.New()}
 			check(t, assembly.add(body[:offset]))
 			rest := body[offset:]
@@ -66,7 +66,7 @@ func TestFramesAreMessages(t *testing.T) {
 	}
 }
 
-// The test checks that a body is hashed only once for all followers, that different bodies have
+// The test checks that a body is hashed only once for all clients, that different bodies have
 // different hashes, and that old bodies are not kept.
 func TestBodiesAreHashedOnce(t *testing.T) {
 	var s hashes
@@ -76,7 +76,7 @@ func TestBodiesAreHashedOnce(t *testing.T) {
 			t.Errorf("%q has the hash of another body", body)
 		}
 	}
-	s.held[1].sum[0]++ // corrupts the stored hash; only a new computation gives the right one
+	s.held[1].sum[0]++ // corrupts a stored hash, so that only a new computation gives the right one
 	if h := s.of(first); h.Hash() == sha256.Sum256(first) {
 		t.Error("a body was hashed twice")
 	}

@@ -40,7 +40,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an entry with its body, even if Entry would leave the body out.
+// Whole returns an entry with its body, even if Entry would omit the body.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -60,8 +60,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number. If f is no such follower,
-// followerAt stops f and starts a new one.
+// followerAt returns a follower whose next entry has the given number. This is f, or a new
+// follower if f has another next entry. In this case followerAt stops f.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -90,7 +90,7 @@ func (f *follower) stop() {
 	<-f.done
 }
 
-// ended returns the error that ended the follower, or nil.
+// ended returns the error that ended the follower, or nil if it has not ended.
 func (f *follower) ended() error {
 	select {
 	case <-f.done:
@@ -183,7 +183,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask requests an entry once. It returns io.EOF if the entry does not exist yet.
+// ask requests an entry once. If the entry does not exist yet, it returns io.EOF.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A wire is a connection on which a test writes HTTP/2 frames itself.
+// A wire is a connection on which a test sends HTTP/2 frames itself.
 type wire struct {
 	t      *testing.T
 	framer *http2.Framer
@@ -73,14 +73,14 @@ func (w wire) status() (codes.Code, error) {
 	}
 }
 
-// The test sends a compressed message of 64 MiB. It checks that the server refuses the message
-// without decompressing it.
+// The test sends a small compressed message that would expand to 64 MiB. The server must refuse
+// it without decompressing it.
 //
 //abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
-	// This function returns one part of an ApproveRequest with an envelope of 64 MiB. The
-	// request is sent as 1 + 64 parts, which gzip reads as one.
+	// part returns one part of an ApproveRequest with an envelope of 64 MiB. The request
+	// consists of 1 + 64 parts, which gzip reads as one.
 	part := func(plain []byte) []byte {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
@@ -115,8 +115,7 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	}
 }
 
-// The test sends headers without end. It checks that the server ends the connection and does not
-// keep the headers.
+// The test sends headers without end. The server must end the connection without storing them.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
@@ -128,7 +127,7 @@ func TestEndlessHeaders(t *testing.T) {
 	sent := 0
 	for e := hpack.NewEncoder(&block); sent < 16<<20; sent += block.Len() {
 		block.Reset()
-		filler.Sensitive = true // never in the compression index, so that each field has its full length
+		filler.Sensitive = true // never compressed, so that each header has its full length
 		check(t, e.WriteField(filler))
 		if err := wire.framer.WriteContinuation(1, false, block.Bytes()); err != nil {
 			break

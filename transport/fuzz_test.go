@@ -39,9 +39,9 @@ func cut(all []byte) (messages [][]byte) {
 	return messages
 }
 
-// FuzzEntry assembles an entry from arbitrary messages. It checks that a complete entry matches
-// the size and hash in its start message, and that the memory for an incomplete entry is in
-// proportion to the received bytes.
+// FuzzEntry assembles an entry from arbitrary messages. A complete entry must match the size and
+// hash in its start message. The memory for an incomplete entry must be proportional to the
+// received bytes.
 func FuzzEntry(f *testing.F) {
 	body := []byte("the body of an entry")
 	f.Add(stream(f, answer(1, body, 0, body)))
@@ -104,7 +104,7 @@ func replay(a *assembly, all []byte) {
 	}
 }
 
-// A tape is the server's end of a call whose messages were recorded.
+// A tape is the server's end of a call that receives recorded messages.
 type tape struct {
 	wirepb.Study_SubmitServer
 	ctx  context.Context
@@ -145,8 +145,8 @@ func submitted(t *testing.T, m *submission, b []byte) {
 	}
 }
 
-// FuzzRelease sends arbitrary messages from a client. It checks that the coordinator receives
-// the pieces of a release in order, and no more bytes than were offered.
+// FuzzRelease sends arbitrary messages from a client. The coordinator must receive the pieces of
+// an answer in order, and no more bytes than were offered.
 func FuzzRelease(f *testing.F) {
 	it := item([]byte("the body of a release"))
 	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
@@ -186,8 +186,8 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// FuzzCalls calls the methods with one request with arbitrary messages. It checks that each call
-// returns a response or a refusal.
+// FuzzCalls calls the methods that take one request with arbitrary messages. Each call must
+// return a response or a refusal.
 func FuzzCalls(f *testing.F) {
 	for _, m := range []proto.Message{
 		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
@@ -238,8 +238,8 @@ func called[In, Out any, P interface {
 	return err
 }
 
-// FuzzRefusal reads refusals from arbitrary responses of a coordinator. It checks that each
-// refusal has a known reason and printable text.
+// FuzzRefusal decodes refusals from arbitrary responses of a coordinator. Each refusal must have
+// a known reason and printable text.
 func FuzzRefusal(f *testing.F) {
 	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
 	check(f, err)

@@ -12,11 +12,11 @@ import (
 // maxGossipKey is the maximum length in bytes of a gossip key in a message.
 const maxGossipKey = 64
 
-// say sets the gossip fields of a StandingResponse.
+// say copies g to the gossip fields of a response.
 func (g Gossip) say(m *wirepb.StandingResponse) {
 	_, port, err := net.SplitHostPort(g.Address)
 	if err != nil {
-		return // the coordinator does not gossip
+		return // the coordinator takes no part in gossip
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
 		m.SetGossipPort(uint32(n))
@@ -25,7 +25,8 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 }
 
 // gossip returns the address and key of the coordinator's gossip in a response. If the fields
-// are invalid, it returns a zero Gossip and no error, because no decision depends on gossip.
+// are invalid, it returns a zero Gossip and no error, because the study does not depend on
+// gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()
 	host, _, err := net.SplitHostPort(c.config.Address)

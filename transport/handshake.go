@@ -12,12 +12,12 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller describes the peer of a connection to a server, and the TLS server name by which the
-// peer selected the study.
+// A caller describes the peer of a connection to a server, and the study that the peer has
+// selected by the TLS server name.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
-	peer  channel.Party // party at the other end; zero for a guest
+	peer  channel.Party // authenticated party at the other end; zero for a guest
 }
 
 // AuthType returns the name of the authentication for gRPC.
@@ -68,7 +68,7 @@ func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, 
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see calls the study's function Seen. It is called when bytes arrive from a party.
+// see calls the study's function Seen, because bytes have arrived from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -85,7 +85,7 @@ func (serverSide) Info() credentials.ProtocolInfo {
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An attended is a connection that calls seen when bytes arrive. Answers to pings count too.
+// An attended is a connection that calls seen when bytes arrive, including answers to pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -99,8 +99,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A visited is the connection of a guest. It fails after a number of received bytes, so that a
-// stranger cannot make the server hold more bytes.
+// A visited is the connection of a guest. Reads fail after a number of bytes, so that a guest
+// cannot make the server store more.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -117,7 +117,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide performs the TLS handshakes of a client. It records failures in the client's line.
+// clientSide performs the TLS handshakes of a client, and records failures in the client's line.
 type clientSide struct {
 	config *tls.Config
 	line   *line
@@ -153,9 +153,9 @@ func (clientSide) Info() credentials.ProtocolInfo {
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An observed is a connection that reports its state to the client's line. If the coordinator
-// refuses a certificate, the error arrives with the first byte after a handshake that seemed to
-// succeed.
+// An observed is a connection that reports its state to the client's [line]. If the coordinator
+// refuses the client's certificate, the error arrives with the first byte after a handshake that
+// seemed to succeed.
 type observed struct {
 	net.Conn
 	line   *line
@@ -173,8 +173,8 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. The other end may then close its side too. Close therefore marks
-// the connection as closed first, so that Read does not report that as a fault.
+// Close closes the connection. The other end may then close its side too. To avoid that Read
+// reports this as a fault, Close first marks the connection as closed.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

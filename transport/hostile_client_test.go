@@ -33,7 +33,7 @@ func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitR
 	check(t, err)
 	for _, m := range messages {
 		if err := stream.Send(m); err != nil {
-			break // the response contains the reason
+			break // the response contains the reason of the refusal
 		}
 	}
 	stream.CloseSend()
@@ -44,8 +44,8 @@ func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitR
 	}
 }
 
-// The test sends malformed releases. It checks that the server refuses them without a call of
-// the coordinator.
+// The test sends malformed answers. The server must refuse them and must not pass them to the
+// coordinator.
 //
 //abuse:case A12 refused before the coordinator is asked
 //abuse:case P03 sizes and offsets up to 2⁶⁴−1 are refused
@@ -190,7 +190,8 @@ func TestStalledCallEnds(t *testing.T) {
 	})
 }
 
-// The test checks that a call may wait for an entry without a time limit.
+// The test checks that a call may wait for an entry without a time limit, although it makes no
+// progress.
 func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -202,7 +203,7 @@ func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 		if got, err := north.Entry(t.Context(), 1); err != nil || string(got.Body) != "at last" {
 			t.Errorf("%q, %v", got.Body, err)
 		}
-		if n := w.desk.asked(); n != 2 { // one call for this entry and one for the next
+		if n := w.desk.asked(); n != 2 { // one call for this entry and one for the next entry
 			t.Errorf("the coordinator was called %d times", n)
 		}
 	})

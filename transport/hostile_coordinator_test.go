@@ -29,8 +29,8 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
-// abridged returns the start message of an entry without its body. The message has a piece,
-// which is not allowed.
+// abridged returns the start message of an entry whose body is omitted. The message contains a
+// piece, which is not allowed.
 func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
 	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
 }
@@ -85,7 +85,7 @@ func TestHostileEntries(t *testing.T) {
 			c, err := Dial(t.Context(), serveImpostor(t, i))
 			check(t, err)
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // after an accepted message the client waits for the next one
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // after a message that it accepts, the client waits for the next one
 			defer cancel()
 			for n := uint64(1); err == nil && n < 3; n++ {
 				_, err = c.Entry(ctx, n)
@@ -112,8 +112,8 @@ func TestPieceBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// The test cuts an entry, and sends another content on the next connection. It checks that the
-// client refuses the entry.
+// The test cuts an entry, and sends different bytes on the next connection. The client must
+// refuse the entry.
 func TestEntryThatChangesBetweenConnections(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
@@ -178,7 +178,7 @@ func TestHostileAnswersToARelease(t *testing.T) {
 	}
 }
 
-// The test checks that the client refuses a protocol version that it has not offered.
+// The test checks that the client refuses a protocol version that it does not support.
 //
 //abuse:case A11 refused by the client
 func TestVersionThatWasNotOffered(t *testing.T) {

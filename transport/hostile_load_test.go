@@ -43,9 +43,9 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Con
 	return conn
 }
 
-// The test starts a thousand calls that never end and send as much as they can. It checks that
-// the server disconnects guests at once, that the calls of a party use no more memory than the
-// party's window, and that other clients are served.
+// The test starts a thousand calls that send as much as they can and never end. The server must
+// disconnect guests at once. The calls of a client must not use more memory than their windows,
+// and other clients must be served.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
 func TestThousandEndlessCalls(t *testing.T) {
@@ -57,7 +57,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 		name        string
 		connections int
 		method      string
-		each        int64 // maximum memory for a connection beside pipes and buffers
+		each        int64 // maximum memory for a connection, in addition to pipes and buffers
 		config      func(w *world, n int) Config
 	}{
 		{"guests", 50, wirepb.Study_Join_FullMethodName, 64 << 10, func(w *world, _ int) Config { return w.guest() }},
@@ -76,7 +76,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 			if _, err := north.Entry(t.Context(), 1); err != nil {
 				t.Errorf("nobody else is served: %v", err)
 			}
-			const ends = 2*pipe + 256<<10 // memory for the pipe in both directions, and for buffers of TLS and HTTP/2
+			const ends = 2*pipe + 256<<10 // memory of the test's pipes in both directions, and of the buffers of TLS and HTTP/2
 			if more, most := heap()-before, int64(who.connections)*(who.each+ends); more > most {
 				t.Errorf("%d bytes are held for %d calls, want %d at most", more, who.connections*calls, most)
 			}

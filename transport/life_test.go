@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// restart shuts the server down and starts another one for the same study. The new server
-// supports the given versions.
+// restart stops the server and starts another one for the same study. The new server supports
+// the given protocol versions.
 func (w *world) restart(speaks versions) {
 	w.t.Helper()
 	w.close()
@@ -162,8 +162,8 @@ func TestClosingEndsEverything(t *testing.T) {
 	})
 }
 
-// The test runs a client without a coordinator. It checks that the client retries at growing
-// intervals, and then gives up.
+// The test runs a client without a coordinator. The client must retry at growing intervals and
+// finally give up.
 func TestCoordinatorIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -210,8 +210,8 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-// The test checks which version two programs agree on. Without a common version, the refusal
-// must name the side to update.
+// The test checks the protocol version that two programs negotiate. Without a common version,
+// the refusal must name the program to update.
 //
 //abuse:case A11 agreed on, or refused with the side to update
 func TestVersionsOfTwoPrograms(t *testing.T) {
@@ -248,8 +248,8 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 	}
 }
 
-// The test updates the coordinator while a client is connected. It checks that the client agrees
-// on the version again, or gets a refusal if there is no common version.
+// The test updates the coordinator while a client is connected. The client must negotiate the
+// version again, or get a refusal if there is no common version.
 func TestVersionIsAgreedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, ServerConfig{}, versions{1, 1})
@@ -283,7 +283,7 @@ func TestCallWithoutAVersion(t *testing.T) {
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
 }
 
-// A polite is a connection whose other end closes its side after this end has closed.
+// A polite is a connection whose other end closes its side when this end has closed.
 type polite struct {
 	net.Conn
 	told chan struct{}

@@ -15,13 +15,13 @@ const (
 	connWindow   = 1 << 20
 
 	sentPiece = 256 << 10 // piece of a release's body in a message
-	sentWhole = 64 << 10  // maximum body that is sent with its offer, before the coordinator's response
+	sentWhole = 64 << 10  // maximum size of a body that is sent with its offer
 	// entryMessage is the size of the messages in which an entry is sent. They fit into gRPC's
 	// buffers of 32 KiB. The next larger buffers have 1 MiB, which is too much memory for many
 	// clients.
 	entryMessage = 32<<10 - 256
 	maxIdentity  = 8 << 10  // token, roster entry or certificate request
-	maxGuest     = 64 << 10 // all data from a guest on one connection, enough for a few joins and pings
+	maxGuest     = 64 << 10 // total size of a guest's data on one connection, enough for a few joins and pings
 	maxAsked     = MaxPiece + MaxEnvelope
 	maxAnswer    = 4 << 20
 	maxHeaders   = 16 << 10
@@ -32,7 +32,7 @@ const (
 type Limits struct {
 	Connections int // connections in total; default 16,384
 	// Strangers is the maximum number of connections without a certificate from one host or one
-	// IPv6 network. Connections of guests count too. The default is 256.
+	// IPv6 network. Guests have no certificate. The default is 256.
 	Strangers int
 	// PerParty is the maximum number of connections of one party. The default is 4. A further
 	// connection closes the oldest one, which may be dead without the server's knowledge.

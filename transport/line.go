@@ -65,7 +65,7 @@ func adviceFor(err error) string {
 	return ": check the network, and that the firewall lets this address and port through"
 }
 
-// alert reports whether err means that the other end refused the handshake.
+// alert reports whether err means that the other end refused the TLS handshake.
 func alert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
@@ -86,7 +86,7 @@ func passing(err error) bool {
 	return errors.As(err, &errno)
 }
 
-// A line records the state of a client's connection, and the calls that wait for it.
+// A line records the state of a client's connection, and the calls that wait for the connection.
 type line struct {
 	address string
 	log     *slog.Logger
@@ -101,7 +101,7 @@ func newLine(address string, log *slog.Logger) *line {
 	return &line{address: address, log: log, waiting: map[int]context.CancelCauseFunc{}}
 }
 
-// alive records that bytes have arrived.
+// alive records that the connection works, because bytes have arrived.
 func (l *line) alive() {
 	l.mu.Lock()
 	was := l.fault
@@ -133,15 +133,14 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last failed connection. It returns nil if bytes have arrived
-// since.
+// last returns the error of the last failed connection, or nil if bytes have arrived since.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch returns a context that also ends when connecting fails for good.
+// watch returns a context that also ends when a connection is not possible, even with retries.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

@@ -19,8 +19,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test connects followers that do not read. It checks that each follower costs the memory of
-// a window, and not of a whole entry.
+// The test connects clients that do not read. Each must cost the memory of a flow-control
+// window, and not of a whole entry.
 //
 //abuse:case A12 a follower that does not read costs a window
 func TestMemoryOfStalledFollowers(t *testing.T) {
@@ -67,8 +67,8 @@ func heap() int64 {
 	return int64(m.HeapInuse)
 }
 
-// The test sends the same release on two connections at once. It checks that the coordinator
-// accepts the release once.
+// The test sends the same answer on two connections at once. The coordinator must accept it
+// once.
 //
 //abuse:case A25 taken once
 func TestSameReleaseOnTwoConnections(t *testing.T) {
@@ -99,7 +99,7 @@ func sameTwice(t *testing.T) {
 }
 
 // BenchmarkFollowers sends entries of 1,000 parameters to many clients over loopback. It reports
-// the number of bytes on the wire for each byte of the body.
+// the number of bytes on the connections for each byte of a body.
 func BenchmarkFollowers(b *testing.B) {
 	for _, followers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(followers), func(b *testing.B) {

@@ -2,8 +2,8 @@ package transport
 
 import "net"
 
-// An Observer counts events at one end of a connection, for metrics. It gets no information
-// about parties, rounds or records. Its methods are called concurrently.
+// An Observer counts events at one end of a connection, for metrics. Its arguments contain no
+// information about parties, rounds or records. Its methods are called concurrently.
 type Observer interface {
 	// Called counts the end of a call. The outcome is "ok", "canceled", "internal" or the
 	// [Reason] of a refusal.

@@ -31,8 +31,8 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 	"hello",
 )
 
-// The test calls methods without sending a message. It checks that the server refuses a caller
-// without permission before it reads a message.
+// The test calls methods without sending a message. The server must refuse a caller without
+// permission before it reads a message.
 //
 //abuse:case P04 the handler is not reached
 func TestGuestsMayOnlyJoin(t *testing.T) {
@@ -71,8 +71,8 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
-// The test serves two studies on one port. It checks that a party of one study has no access to
-// the other study.
+// The test serves two studies on one port. A client of one study must have no access to the
+// other study.
 //
 //abuse:case A08 refused
 //abuse:case P02 each sees its own study
@@ -113,8 +113,8 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 	}
 }
 
-// The test removes a party from the roster. It checks that the party's next connection is
-// refused. Coordinators also check every call.
+// The test removes a client from the roster. The client's next connection must be refused.
+// Coordinators also check every call.
 //
 //abuse:case P13 refused at the next connection
 func TestPartyRemovedFromTheRoster(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// raw returns a gRPC connection without the checks of Client.
+// raw returns a gRPC connection that omits the checks of [Client].
 func (w *world) raw(c Config) *grpc.ClientConn {
 	w.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///hub",
@@ -33,7 +33,7 @@ func inVersion(ctx context.Context, version string) context.Context {
 
 // refusalOf calls a method without sending a message. It returns the error of the call.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a permitted caller would wait for ever
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a caller with permission would wait for ever
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	if err != nil {
@@ -42,7 +42,7 @@ func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error 
 	return wrapped(stream.RecvMsg(&wirepb.Refusal{}))
 }
 
-// wrapped returns the refusal in err, or err itself if it contains no refusal.
+// wrapped returns the refusal in err. If err contains no refusal, it returns err.
 func wrapped(err error) error {
 	if r := refusalIn(err); r != nil {
 		return r
@@ -50,7 +50,7 @@ func wrapped(err error) error {
 	return err
 }
 
-// An impostor is a coordinator with the right keys whose responses a test determines.
+// An impostor is a test server with the coordinator's keys. The test determines its responses.
 type impostor struct {
 	wirepb.UnimplementedStudyServer
 	version uint32
@@ -85,7 +85,7 @@ func serveImpostor(t *testing.T, i *impostor) Config {
 	return w.config("north")
 }
 
-// tls completes a TLS handshake and returns the connection. Tests write raw HTTP/2 frames to it.
+// tls completes a TLS handshake and returns the connection, on which tests write HTTP/2 frames.
 func (w *world) tls(c Config) *tls.Conn {
 	w.t.Helper()
 	raw, err := c.DialContext(w.t.Context(), "tcp", "hub")

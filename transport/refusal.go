@@ -14,8 +14,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes maps reasons to gRPC codes. The codes are for peers that cannot decode the reason,
-// which the status contains as a detail.
+// reasonCodes maps reasons to gRPC codes, for peers that cannot decode the reason in the status.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -96,9 +95,9 @@ func outcome(err error) string {
 	}
 }
 
-// answer turns the error of a coordinator into a gRPC status for the peer. The peer receives the
-// full text of a refusal. A cancelled call has the code Canceled. For any other error the peer
-// receives only the number of an incident, and the log contains this number and the error.
+// answer converts the error of a coordinator to a gRPC status for the caller. The caller
+// receives the full text of a refusal. A cancelled call has the code Canceled. For any other
+// error the caller receives only a number, and the log contains this number and the error.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {

@@ -75,10 +75,10 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads lists the releases that the server is receiving. A client whose connection broke calls
+// uploads lists the answers that the server is receiving. A client whose connection broke calls
 // again, perhaps before the server has noticed the end of the earlier call. The server then ends
-// the earlier call, so that a coordinator receives the pieces of a release from only one call at
-// a time.
+// the earlier call, so that the coordinator receives the pieces of an answer from only one call
+// at a time.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -119,7 +119,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // a later call waits for this call, and so also for the earlier one
+		<-before.done // a later call waits for this call, and this call for the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

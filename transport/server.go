@@ -19,7 +19,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// ServerConfig configures a server. The zero value is ready for use.
+// ServerConfig configures a [Server]. The zero value is ready for use.
 type ServerConfig struct {
 	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
@@ -32,7 +32,7 @@ type ServerConfig struct {
 	Trace func(method string) (end func(outcome string))
 }
 
-// A Study configures a study that a server serves under one name.
+// Study configures a study for [Server.Add].
 type Study struct {
 	// Document is the SHA-256 of the study document. channel.ServerName derives the server name
 	// from it.
@@ -43,12 +43,13 @@ type Study struct {
 	Coordinator Coordinator
 	// MaxRelease is the maximum size of a release's body in bytes.
 	MaxRelease int64
-	// Seen, if set, is called whenever bytes arrive from a party. Answers to pings count too.
-	// Seen must be fast, because it is called often.
+	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings.
+	// It must be fast, because it is called often.
 	Seen func(channel.Party)
 }
 
-// A served is a study at a server. Its context ends the study's calls when the study is removed.
+// A served is a study that a server serves. Its context ends all calls when the study is
+// removed.
 type served struct {
 	Study
 	ctx     context.Context

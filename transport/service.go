@@ -69,7 +69,7 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread turns an error in reading a message into a Refusal for the metrics. gRPC has already
+// unread converts an error of reading a message to a Refusal for the metrics. gRPC has already
 // reported the error to the sender. If the stream or its context has ended, unread returns the
 // error unchanged.
 func unread(err error) error {

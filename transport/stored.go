@@ -16,7 +16,7 @@ type Stored interface {
 	Read(b []byte, from int64) error
 }
 
-// A held is a body in memory together with its hash.
+// A held is a body in memory with its hash.
 type held struct {
 	body []byte
 	sum  Hash

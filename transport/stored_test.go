@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A kept is a body in memory that the server treats like a body on disk.
+// A kept is a body in memory that stands for a body on disk.
 type kept struct {
 	body []byte
 	fail error
@@ -38,14 +38,14 @@ func (t *sentFrames) SendMsg(m any) error {
 // bytes returns the encoded messages, separated by bars.
 func (t *sentFrames) bytes() (all []byte) {
 	for _, f := range t.sent {
-		data, _ := codec{}.Marshal(f) // frames are already encoded, so there is no error
+		data, _ := codec{}.Marshal(f) // no error, because frames are already encoded
 		all = append(append(all, data.Materialize()...), '|')
 	}
 	return all
 }
 
-// The test sends entries from disk and from memory, from several offsets. It checks that the
-// messages are equal.
+// The test sends entries from disk and from memory, from several offsets. The messages must be
+// equal.
 func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {

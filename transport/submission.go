@@ -10,7 +10,7 @@ import (
 
 // A submission is a received SubmitRequest. All messages of a call use the same buffer, so the
 // slices of a submission are valid only until the next message is read. Decoding by protobuf
-// would copy each piece once more. The buffers of gRPC have sizes of powers of two, and so waste
+// would copy each piece once more. The buffers of gRPC have sizes of powers of two, which wastes
 // memory for messages that are slightly longer.
 type submission struct {
 	offer  *offerPart // nil if the message has no offer
@@ -53,7 +53,7 @@ func (m *submission) read(message mem.BufferSlice) error {
 		}
 		part, _ := protowire.ConsumeBytes(value)
 		switch number {
-		case offerPartField: // a later field replaces an earlier one
+		case offerPartField: // a later field replaces an earlier one, as in protobuf
 			if m.piece = nil; m.offer == nil {
 				m.offer = &offerPart{}
 			}

@@ -40,7 +40,7 @@ func TestSubmissions(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			submitted(t, m, b)
-			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // with unknown fields
+			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // adds unknown fields
 			submitted(t, m, b[:max(len(b)-1, 0)])
 		})
 	}
@@ -57,7 +57,7 @@ func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 		n := min(len(rest), 16<<10)
 		parts, rest = append(parts, mem.SliceBuffer(rest[:n])), rest[n:]
 	}
-	memory.Within(t, 3*size, func() { // under the race detector, a growing buffer is allocated twice
+	memory.Within(t, 3*size, func() { // the race detector allocates a growing buffer twice
 		m := &submission{}
 		for range pieces {
 			if err := m.read(parts); err != nil || m.piece.offset != 7 || len(m.piece.data) != size {

@@ -34,7 +34,7 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send tries once to send a release. It sets have to the number of bytes that the coordinator
+// send tries once to send an answer. It sets have to the number of bytes that the coordinator
 // has, and records progress if this number has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -68,9 +68,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body to send with the offer. It returns nil for a long body, and for a
-// body that the coordinator may already have in part. The client then waits until it knows how
-// many bytes the coordinator has.
+// promptly returns the body if it may be sent with the offer. It returns nil for a long body,
+// and for a body that the coordinator may already have in part. The client then waits for the
+// number of bytes that the coordinator has.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -92,7 +92,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard receives from the coordinator how many bytes of the body it has.
+// heard receives from the coordinator the number of bytes of the body that it has.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -107,8 +107,8 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	return int64(m.GetHave()), nil
 }
 
-// ended returns the error that ended a stream. After a failed send the error is only io.EOF, so
-// ended receives the cause from the stream.
+// ended returns the error that ended a stream. A failed send returns only io.EOF, so ended
+// receives the cause from the stream.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

@@ -18,7 +18,7 @@ const (
 	slowestPing = 2 * time.Minute
 )
 
-// timing holds the time limits and intervals of a connection. They are fractions of the round
+// timing contains the time limits and intervals of a connection. They are fractions of the round
 // deadline. A round can therefore end in time even if each kind of failure happens once.
 type timing struct {
 	call      time.Duration // time limit of a short call
@@ -52,9 +52,9 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the wait before a try. The second try has n = 1. The wait doubles with each try
-// up to a maximum. A random part of up to a half is subtracted, so that the clients of a
-// coordinator do not all try at the same time.
+// pause returns the wait before retry number n, from 1. The wait doubles with each retry up to a
+// maximum. A random part of up to a half is subtracted, so that the clients of a coordinator do
+// not all retry at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {

@@ -2,8 +2,8 @@ package transport
 
 import "fmt"
 
-// Protocol versions of this program. A program also supports the previous version, so that the
-// two ends can be updated one after the other.
+// Range of protocol versions that this program supports. It includes the previous version, so
+// that the two ends can be updated one after the other.
 const (
 	MinVersion = 1
 	MaxVersion = 1

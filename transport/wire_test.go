@@ -13,7 +13,7 @@ import (
 )
 
 // The test compares the fields of all messages with a reviewed list. Only the encrypted body of
-// a release is computed from records. This body has the same size for all clients.
+// an answer is computed from records, and it has the same size for all clients.
 //
 //abuse:case A18 no message has a field for a loss, norm, count or time
 func TestFieldsAreTheReviewedOnes(t *testing.T) {

@@ -72,7 +72,7 @@ func (o *office) pin(p channel.Party) (identity.Pin, bool) {
 	return pin, ok
 }
 
-// study returns the configuration of the study for [Server.Add]. Guests may connect.
+// study returns the configuration of the study for [Server.Add], with guests allowed.
 func (o *office) study(c Coordinator) Study {
 	server := channel.Server{Credentials: o.hub, Pins: o.pin, Guests: true, Now: time.Now}
 	return Study{Document: o.document, TLS: server.Config(), Coordinator: c, MaxRelease: 8 << 20}
@@ -81,8 +81,8 @@ func (o *office) study(c Coordinator) Study {
 // pipe is the capacity in bytes of one direction of a connection.
 const pipe = 256 << 10
 
-// A world is a server in memory for a test. It contains an office with the keys of a study, a
-// desk as the coordinator, and a listener.
+// A world is a server in a test. It contains an office with the keys of a study, a desk as the
+// coordinator, and a listener in memory.
 type world struct {
 	*office
 	desk     *desk
@@ -145,17 +145,18 @@ func (w *world) dial(config Config) *Client {
 	return c
 }
 
-// A desk is a coordinator in memory. The envelope of a release is the hash of its body.
+// A desk is a test coordinator that stores everything in memory. The envelope of an answer is
+// the hash of its body.
 type desk struct {
 	mu       sync.Mutex
 	entries  []Item
-	more     chan struct{} // closed when a further entry exists
+	more     chan struct{} // closed when a new entry exists
 	bodies   map[Hash]*upload
 	peers    map[string]channel.Party // last caller of each method
 	err      error                    // error that Approve returns
 	approved [][]byte
 	waits    int  // number of calls of Entry
-	prompt   bool // accepts a body that arrives with its offer; an older program does not
+	prompt   bool // whether to accept a body that arrives with its offer, unlike an older program
 }
 
 type upload struct {
@@ -261,7 +262,7 @@ func item(body []byte) Item {
 	return Item{Envelope: sum[:], Body: body}
 }
 
-// taken returns how many times a release was accepted.
+// taken returns the number of times that an answer was accepted.
 func (d *desk) taken(it Item) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -271,7 +272,7 @@ func (d *desk) taken(it Item) int {
 	return 0
 }
 
-// written returns how many bytes arrived in all calls together.
+// written returns the number of bytes that have arrived in all calls together.
 func (d *desk) written() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -281,7 +282,7 @@ func (d *desk) written() (n int) {
 	return n
 }
 
-// asked returns how many times an entry was requested.
+// asked returns the number of times that an entry was requested.
 func (d *desk) asked() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// A siege runs one study many times under faults. It kills processes at random moments, makes
-// the network unreliable, and limits the size of files as a full disk would.
+// A siege runs one study many times with faults. It kills processes at random times, makes the
+// network unreliable, and limits the size of files, which has the effect of a full disk.
 type siege struct {
 	base  string
 	proxy *proxy
-	net   *network // the state that each run copies; all clients have joined and approved
+	net   *network // state that each run copies; all clients have joined and approved
 	kills int
 	full  int
 }
@@ -28,7 +28,7 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege runs the study number times. The seeds are consecutive and begin with from.
+// besiege runs the study number times, with consecutive seeds that begin with from.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -134,7 +134,7 @@ func private(dir string) error {
 	})
 }
 
-// A battle is a run that has begun.
+// A battle is one run of a siege.
 type battle struct {
 	siege *siege
 	net   *network
@@ -142,7 +142,7 @@ type battle struct {
 	ends  chan end
 	lives map[string]*exec.Cmd
 	done  map[string]bool
-	limit map[string]bool // processes whose file size is limited
+	limit map[string]bool // processes with a limit on the size of files
 }
 
 type end struct {
@@ -185,7 +185,7 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills the process with the given name. In one of five cases it cuts all connections
+// strike kills the process with the given name. With probability 1/5 it cuts all connections
 // instead.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
@@ -194,19 +194,19 @@ func (b *battle) strike(id string) {
 	}
 	if c := b.lives[id]; c != nil {
 		b.siege.kills++
-		_ = c.Process.Kill() // the process may have just ended
+		_ = c.Process.Kill() // the process may already have ended
 	}
 }
 
-// start starts a process. At random it limits the size of the process's files, as a full disk
-// would.
+// start starts a process. At random it limits the size of the process's files, which has the
+// effect of a full disk.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
 	if id != hub {
 		program = "client"
 		args = []string{"--log", "json", "run", "--round-deadline", roundTime.String(), "--data", filepath.Join(b.net.records, id+".csv"), "--result", b.net.result(id)}
-		if err := os.RemoveAll(b.net.result(id)); err != nil { // an incomplete result may be left from a process that was killed
+		if err := os.RemoveAll(b.net.result(id)); err != nil { // a killed process may have left an incomplete result
 			return err
 		}
 	}
@@ -224,13 +224,13 @@ func (b *battle) start(id string) error {
 	b.lives[id] = c
 	go func() { b.ends <- end{id, c.Wait()} }()
 	if b.limit[id] {
-		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // at its next start the limit is drawn again
+		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // so that the process restarts, perhaps without the limit
 	}
 	return nil
 }
 
-// ended handles the end of a process. It restarts a process that was killed or stopped for a
-// temporary reason.
+// ended handles the end of a process. If the process was killed or ended for a temporary reason,
+// it starts the process again.
 func (b *battle) ended(e end) error {
 	full := b.limit[e.id]
 	delete(b.lives, e.id)
@@ -251,18 +251,18 @@ func (b *battle) ended(e end) error {
 // docs/use/exit-codes.md.
 const unreachable = 6
 
-// stop kills all running processes. These are the coordinator and, after an error, clients.
+// stop kills all running processes: the coordinator and, after an error, the clients.
 func (b *battle) stop() {
 	for _, c := range b.lives {
-		_ = c.Process.Kill() // the process may have just ended
+		_ = c.Process.Kill() // the process may already have ended
 	}
 	for range b.lives {
 		<-b.ends
 	}
 }
 
-// whole verifies the ledgers and the transcript. It returns an error if two clients have different
-// posteriors.
+// whole verifies all ledgers and the transcript. It returns an error if two clients have
+// different posteriors.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err

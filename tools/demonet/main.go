@@ -88,7 +88,7 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
-// compare returns an error if two runs have different posteriors.
+// compare returns an error if the posteriors of two runs differ.
 func compare(first, second *posterior) error {
 	if !bytes.Equal(first.exact, second.exact) {
 		return errors.New("the posteriors differ: " + filepath.Join(dir, "*", "posterior.csv"))
@@ -112,7 +112,7 @@ type posterior struct {
 	table string
 }
 
-// leave does nothing. As the argument disturb of [play] it leaves the run undisturbed.
+// leave is a value for the argument disturb of [play] that does nothing.
 func leave(context.Context, *network) error { return nil }
 
 // play runs a federation once, with the programs in a folder. It calls disturb while the

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// hub is the coordinator's name in names of processes and folders.
+// hub is the name of the coordinator's process and folder.
 const hub = "coordinator"
 
 // A network is a federation whose parties are processes.
@@ -25,7 +25,7 @@ type network struct {
 	dir, records, address string
 	clients               []string
 	running               map[string]*exec.Cmd
-	programs              map[string]string // folder with the programs of each party
+	programs              map[string]string // folder with the programs, by party
 }
 
 const (
@@ -56,8 +56,9 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found creates the study and makes invitations for its clients, with the programs in a folder.
-// The coordinator listens on the address listens. Clients reach it at the address called.
+// found creates the study and an invitation for each client, with the programs in the folder
+// programs. The coordinator listens on the address listens, and clients connect to the address
+// called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
 	for _, id := range clients {
@@ -118,8 +119,8 @@ func (n *network) join(ctx context.Context, id string) error {
 	return err
 }
 
-// permit writes a policy that permits any study. Such a policy is suitable only for made-up or
-// public records.
+// permit writes a policy that permits any study. Such a policy is only for generated or public
+// records.
 func permit(path string) error {
 	policy, err := os.ReadFile(path)
 	if err != nil {
@@ -194,7 +195,7 @@ func (n *network) wait(id string) error {
 // stop kills all processes that still run.
 func (n *network) stop() {
 	for _, c := range n.running {
-		_ = c.Process.Kill() // the process may have ended
+		_ = c.Process.Kill() // the process may already have ended
 		_ = c.Wait()
 	}
 }
@@ -226,7 +227,7 @@ func disturb(ctx context.Context, n *network) error {
 	return nil
 }
 
-// status holds the fields of a study's status that demonet reads.
+// status contains the fields of a study's status that demonet reads.
 type status struct {
 	Asked int `json:"asked"`
 	Of    int `json:"questions"`
@@ -236,8 +237,8 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the study until the condition until holds. It returns the number of the current
-// round.
+// watch polls the status of the study until the condition until holds. It returns the number of
+// the current round.
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -253,7 +254,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	}
 	defer func() {
 		cancel()
-		_ = c.Wait() // the error says only that the process was killed
+		_ = c.Wait() // always an error, because the process was killed
 	}()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s status

@@ -34,7 +34,7 @@ func newProxy(to string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// behave makes the network bad or good. The seed determines the faults of a bad network.
+// behave switches the simulated faults of the network on or off. The seed determines the faults.
 func (p *proxy) behave(bad bool, seed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,11 +87,11 @@ func (p *proxy) know(c net.Conn, open bool) {
 	}
 }
 
-// A whim tells how the network treats some bytes. It may delay them, cut the connection, or
+// A whim is a random decision about some bytes: to delay them, to cut the connection, or to
 // repeat them.
 type whim struct {
 	hold  time.Duration
-	keep  int // number of bytes before the connection is cut; negative for no cut
+	keep  int // number of bytes to forward before a cut; negative for no cut
 	again bool
 }
 
@@ -127,7 +127,7 @@ func (p *proxy) copy(to, from net.Conn) {
 				p.sayAgain(b[:n])
 			}
 			if w.keep >= 0 {
-				_, _ = to.Write(b[:w.keep]) // the connection is cut next, so an error does not matter
+				_, _ = to.Write(b[:w.keep]) // the connection is cut anyway
 				return
 			}
 			if _, err := to.Write(b[:n]); err != nil {
@@ -140,7 +140,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// sayAgain sends the bytes of a connection again, over a new connection.
+// sayAgain sends bytes of a connection once more, over a new connection.
 func (p *proxy) sayAgain(b []byte) {
 	c, err := net.Dial("tcp", p.to)
 	if err != nil {

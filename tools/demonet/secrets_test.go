@@ -59,7 +59,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// A tap is a writer that keeps all data.
+// A tap is a writer that stores all data.
 type tap struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -85,13 +85,12 @@ func check(t *testing.T, err error) {
 }
 
 // An observed is a federation whose coordinator and clients run in one process. It records all
-// their output. The output is logs at every level, errors, metrics, and the bytes of
-// connections.
+// their output: logs at every level, errors, metrics, and the bytes of connections.
 type observed struct {
 	t       *testing.T
 	dir     string
 	shown   tap
-	clients string // address for clients
+	clients string // address at which clients reach the coordinator, through the wiretap
 	metrics string
 	gossip  string // address of the coordinator's gossip
 }
@@ -100,7 +99,7 @@ func (o *observed) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&o.shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// fail records an error message in the form that a user would see.
+// fail records an error in the form in which a user would see it.
 func (o *observed) fail(err error) {
 	o.t.Helper()
 	if err == nil {
@@ -131,7 +130,7 @@ func (o *observed) serve() <-chan error {
 }
 
 // wiretap forwards connections to the address to, and records their bytes. It returns the
-// address for callers.
+// address at which callers connect.
 func (o *observed) wiretap(at, to string) (address string) {
 	l, err := net.Listen("tcp", at)
 	check(o.t, err)
@@ -183,8 +182,8 @@ func (o *observed) open(name identity.Name) *client.Client {
 	return c
 }
 
-// take runs a client, which joins, is refused without approval, approves, and takes part until
-// the end.
+// take runs a client from joining to the end of the study. The client also tries to take part
+// before its approval, which must be refused.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -218,7 +217,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		Show:   func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
 	}
 	_, err = c.Run(ctx, run)
-	o.fail(err) // an error because the study is not approved
+	o.fail(err) // an error, because the study is not approved
 	if _, err := c.Approve(member, policy, "", member.Hash.String()); err != nil {
 		return err
 	}
@@ -238,7 +237,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 	return nil
 }
 
-// measure reads the metrics of the coordinator.
+// measure records the coordinator's metrics.
 func (o *observed) measure() error {
 	answer, err := http.Get("http://" + o.metrics + "/metrics")
 	if err != nil {
@@ -281,8 +280,8 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 	return all
 }
 
-// The test runs a whole study with refusals. It checks that no key, invitation or value of a
-// record occurs in a log, an error, a metric, a review, or on the wire.
+// The test runs a whole study, including refusals. It checks that no key, invitation or value of
+// a record occurs in a log, an error, a metric, a review, or in the bytes of a connection.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
@@ -297,7 +296,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	})
 	check(t, err)
 	check(t, state.Close())
-	// Clients use the host that they dial, which is the tap, for gossip too.
+	// For gossip, clients use the host to which they connect, which is that of the wiretap.
 	_, port, err := net.SplitHostPort(o.gossip)
 	check(t, err)
 	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)
@@ -352,7 +351,7 @@ func gossiped(document []byte) string {
 // duration matches metrics and log lines that contain a duration.
 var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
-// stranger runs an unknown client, which tries an invitation that was already used.
+// stranger runs an unknown client, which tries to use an invitation that was already used.
 func (o *observed) stranger(text string) {
 	c := o.open("stranger")
 	defer c.Close()

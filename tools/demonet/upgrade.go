@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// upgrade runs a study that an earlier build begins and this build ends. Half way through the
+// upgrade runs a study that an earlier build begins and this build ends. Halfway through the
 // study it replaces the coordinator and then one client. The other clients keep the earlier
-// build. The posterior must equal the posterior of an undisturbed run bit for bit. This build
-// must be able to read and verify all files of the earlier build.
+// build. The posterior must equal that of an undisturbed run bit for bit. This build must be
+// able to read and verify all files of the earlier build.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {
@@ -32,8 +32,8 @@ func upgrade(ctx context.Context, earlier string) error {
 	return compare(first, second)
 }
 
-// replace stops the coordinator and one client half way with a signal, as an administrator
-// would. It then starts them with the programs of this build.
+// replace stops the coordinator and one client halfway through the study with a signal, as an
+// administrator would. It then starts them with the programs of this build.
 func replace(ctx context.Context, n *network) error {
 	round, err := n.halfWay(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func replace(ctx context.Context, n *network) error {
 		say("  round %d: %s was replaced by this build's, and round %d is asked for", from, id, round)
 	}
 	for id := range n.programs {
-		n.programs[id] = bin // this build later verifies all states
+		n.programs[id] = bin // for the verification of all states by this build
 	}
 	return nil
 }

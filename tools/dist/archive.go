@@ -20,7 +20,7 @@ type entry struct {
 	name  string
 	mode  int64
 	body  []byte
-	owner int // number of the owner and of the group
+	owner int // user ID and group ID of the owner
 }
 
 // pack writes a tar archive. Its bytes do not depend on the machine, the clock or the user.
@@ -55,7 +55,7 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// alongside lists the files that each archive contains beside the programs.
+// alongside lists the files that each archive contains in addition to the programs.
 var alongside = []string{"LICENSE", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
 // archive writes the archive of the programs for one processor.

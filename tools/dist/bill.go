@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A bill is a bill of materials in the JSON form of CycloneDX 1.5. It lists the modules that the
-// linker put into a program, from the program's build information.
+// A bill is a bill of materials in the JSON format of CycloneDX 1.5. It lists the modules in a
+// program, from the build information that the linker has stored.
 type bill struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`

@@ -24,14 +24,14 @@ import (
 	"time"
 )
 
-// programs are built for every processor. Each daemon also gets an image.
+// programs are the programs that are built for every processor. Each daemon also gets an image.
 var (
 	programs = []string{"client", "coordinator", "sim"}
 	daemons  = []string{"client", "coordinator"}
 	machines = []string{"amd64", "arm64"}
 )
 
-// A release is a build of one commit.
+// A release contains the version and date of the commit that is built.
 type release struct {
 	version string
 	date    time.Time // date of the commit, and of every file in the release

@@ -26,10 +26,11 @@ import (
 // atOnce is the number of clients that join at the same time.
 const atOnce = 32
 
-// maxEntry is an upper bound in bytes for an entry in a study of a million coefficients.
+// maxEntry is an upper bound on the size of a transcript entry in bytes, in a study of a million
+// coefficients.
 const maxEntry = 1 << 30
 
-// A light is a client without records, ledger and files.
+// A light is a simple client without records, ledger and files.
 type light struct {
 	identity *identity.Identity
 	party    channel.Party
@@ -37,8 +38,8 @@ type light struct {
 	tls      channel.Client
 	line     *transport.Client
 	ledger   uint64
-	has      uint64    // number of transcript entries that it has received
-	asked    time.Time // when it received the last plan
+	has      uint64    // number of transcript entries received so far
+	asked    time.Time // time at which the last plan arrived
 }
 
 // bytes counts the bytes that all clients have received and sent.
@@ -81,7 +82,7 @@ func (c *crowd) each(at int, do func(p *light) error) error {
 	}
 }
 
-// gather makes all invited clients join and connect. It returns them as a crowd.
+// gather makes all invited clients join and connect, and returns them as a crowd.
 func gather(ctx context.Context, address string, document []byte, invited []coordinator.Invited) (*crowd, error) {
 	st, err := study.Parse("load.toml", document)
 	if err != nil {
@@ -161,8 +162,8 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script defines the clients' answers in a study. All answers are equal and contain zeros.
-// When one client has verified an entry, the other clients accept it without verification.
+// A script determines the clients' answers in a study. All answers contain zeros. When one
+// client has verified an entry, the other clients accept it without verification.
 type script struct {
 	size   int // number of numbers in a release
 	padded int // padded size of a release in bytes
@@ -173,8 +174,8 @@ type script struct {
 	times   times
 }
 
-// follow handles an entry that a client received, and records the time. The first client with
-// the entry also requests the entry's body, if real clients would compute this body themselves.
+// follow processes an entry that a client received, and records the time. The first client that
+// receives the entry also requests its body, if real clients would compute this body themselves.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -203,15 +204,15 @@ func (s *script) follow(ctx context.Context, p *light, number uint64, item trans
 	return e, nil
 }
 
-// played returns the number of rounds that are finished at all clients.
+// played returns the number of rounds that all clients have finished.
 func (s *script) played(clients int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.times.whole(clients))
 }
 
-// play runs a client until it has the outcome of the plan until, or until the study is over. It
-// begins with the entry after the client's last entry.
+// play runs a client until it has the outcome of plan number until, or until the study is over.
+// It begins with the next entry that the client has not yet received.
 func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	for {
 		number := max(p.has, 1) + 1

@@ -21,12 +21,12 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A hub is a coordinator in a separate process.
+// A hub is a coordinator that runs in a separate process.
 type hub struct {
 	dir, address string
-	metrics      string // address for metrics
+	metrics      string // address of the metrics
 	process      *exec.Cmd
-	empty        usage // usage before any client has joined
+	empty        usage // memory and CPU time before any client has joined
 }
 
 // found chooses the addresses of a coordinator, and creates its studies with the given number of
@@ -69,7 +69,8 @@ func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]c
 	return all, nil
 }
 
-// bare returns the usage of a coordinator process with a tiny study that no client has joined.
+// bare starts a coordinator process with a tiny study that no client joins. It returns the
+// memory and CPU time of the process, as a baseline.
 func bare(ctx context.Context, o options) (u usage, err error) {
 	o.dir = filepath.Join(o.dir, "bare")
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
@@ -86,7 +87,7 @@ func bare(ctx context.Context, o options) (u usage, err error) {
 	return u, errors.Join(err, h.stop())
 }
 
-// serve starts the process, and waits until it accepts connections.
+// serve starts the coordinator's process, and waits until it accepts connections.
 func (h *hub) serve(ctx context.Context, o options) error {
 	log, err := os.Create(filepath.Join(o.dir, "hub.log"))
 	if err != nil {
@@ -118,14 +119,14 @@ func (h *hub) stop() error {
 	return h.process.Wait()
 }
 
-// A usage is the use of memory and processor time by a process.
+// A usage is the memory and the CPU time that a process uses.
 type usage struct {
-	resident, private, peak int64         // bytes of memory; private memory belongs to no file
+	resident, private, peak int64         // bytes of memory; private memory excludes mapped files
 	file                    int64         // size of the state file in bytes
-	processor               time.Duration // processor time since the start
+	processor               time.Duration // CPU time since the start
 }
 
-// tick is the unit of processor time in /proc on Linux.
+// tick is the unit of CPU time in /proc on Linux.
 const tick = 10 * time.Millisecond
 
 func (h *hub) usage() (usage, error) {
@@ -187,8 +188,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most begins to sample the private memory of the process. The returned function ends the
-// sampling and returns the maximum.
+// most begins to sample the private memory of the process. The returned function stops the
+// sampling and returns the maximum in bytes.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {
@@ -213,8 +214,7 @@ func (h *hub) most() (stop func() int64) {
 	}
 }
 
-// processors returns the processor time that this process has used. All clients run in this
-// process.
+// processors returns the CPU time that this process, with all its clients, has used.
 func processors() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)

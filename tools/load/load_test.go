@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the study has at least the requested number of coefficients, and few
-// more.
+// The test checks that the generated study has at least the requested number of coefficients,
+// and not many more.
 func TestStudyHasCoefficients(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
 		st, err := study.Parse("load.toml", document("load", want, 3))
@@ -28,9 +28,8 @@ func TestStudyHasCoefficients(t *testing.T) {
 	}
 }
 
-// The test compares slope and deviation with values computed by hand, for a line of points in
-// which one stretch is off the line. It also checks that variation within a stretch does not
-// change the trend.
+// The test compares slope and deviation with values computed by hand, for points on a line
+// except for one stretch. Variation within a stretch must not change the trend.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64
@@ -44,8 +43,8 @@ func TestTrend(t *testing.T) {
 	for i := range points {
 		y[i] += 12
 	}
-	// In units of stretches, the centres are -5.5 to 5.5, and the sum of their squares is 143.
-	// The mean of the first stretch is 12 too high.
+	// In units of stretches, the centres of the stretches are -5.5 to 5.5, and the sum of their
+	// squares is 143. The mean of the first stretch is 12 above the line.
 	slope := 0.5 - 12*5.5/143/points
 	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.
 	if got := trendOf(at, y); math.Abs(got.slope-slope) > 1e-12 || math.Abs(got.deviation-math.Sqrt(rest/10/143)/points) > 1e-12 {

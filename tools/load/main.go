@@ -1,9 +1,9 @@
-// Command load measures a coordinator with many light clients. The clients run in one process
+// Command load measures a coordinator with many simple clients. The clients run in one process
 // and connect over loopback with mutual TLS. They join, consent, verify entries and answer with
 // zeros. Load reports the duration of rounds for each client and for all of them, the memory and
-// processor time of the coordinator's process, and the bytes on the wire. Clients compute only
-// encryption and signatures. They run on the same cores as the coordinator, so the durations of
-// rounds include the clients' time.
+// CPU time of the coordinator's process, and the bytes sent over the network. Clients compute
+// only encryption and signatures. They run on the same cores as the coordinator, so the
+// durations of rounds include the clients' time.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait

@@ -64,10 +64,10 @@ func rounds(ctx context.Context, o options) error {
 	return nil
 }
 
-// An effort is the cost of a task in the coordinator's process and in the clients' process.
+// An effort is the cost of a task, in the coordinator's process and in the clients' process.
 type effort struct {
 	lasted         time.Duration
-	hub, crowd     time.Duration // processor time
+	hub, crowd     time.Duration // CPU time
 	received, sent float64       // bytes that the clients received and sent
 }
 
@@ -89,13 +89,14 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	return e, err
 }
 
-// play runs all clients until they have the outcome of the plan until, or until the study is
+// play runs all clients until they have the outcome of plan number until, or until the study is
 // over.
 func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
 }
 
-// assemble starts a coordinator with one study. It connects clients, which join the study.
+// assemble starts a coordinator with one study. It creates clients, which connect and join the
+// study.
 func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 	o.studies = 1
 	h, crowds, err := assembleAll(ctx, o)
@@ -139,8 +140,8 @@ func (c *crowd) begin(ctx context.Context) (*script, error) {
 	return c.script(ctx)
 }
 
-// idle keeps connections open while they wait for studies to begin. It reports the coordinator's
-// memory for each connection, including the memory for joining.
+// idle opens connections that wait for studies to begin. It reports the coordinator's memory for
+// each connection, including the memory for joining.
 func idle(ctx context.Context, o options) error {
 	if o.connections < 1 || o.connections > 4 {
 		return errors.New("a client has 1 to 4 connections")
@@ -213,7 +214,7 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 // soak runs rounds for a given time. It reports the growth of the coordinator's memory and of
 // its state file.
 func soak(ctx context.Context, o options) error {
-	o.rounds = 999_999 // as many rounds as a study can have
+	o.rounds = 999_999 // maximum number of rounds of a study
 	h, c, err := assemble(ctx, o)
 	if err != nil {
 		return err
@@ -243,7 +244,7 @@ func soak(ctx context.Context, o options) error {
 				return err
 			}
 			since := time.Since(began)
-			if since > o.lasts/5 { // the first fifth of the time is for warming up
+			if since > o.lasts/5 { // discards the first fifth of the time
 				at = append(at, since.Minutes())
 				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
 				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
@@ -277,9 +278,9 @@ const stretches = 12
 // A trend is a growth rate per minute with its standard deviation.
 type trend struct{ slope, deviation float64 }
 
-// trendOf fits a line by least squares to the mean of the points in each stretch. Garbage
-// collection makes successive seconds dependent. Stretches are longer, and so nearly
-// independent. Each stretch must have at least one point.
+// trendOf averages the points in each stretch of time, and fits a line to the averages by least
+// squares. Garbage collection makes successive seconds dependent. Stretches are longer, and so
+// nearly independent. Each stretch must have at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// document returns a study of the given name with at least the given number of coefficients. The
-// coefficients are for pairs of levels of two columns, and for as many outcomes as needed.
+// document returns a study file with at least the given number of coefficients. There is a
+// coefficient for each pair of levels of two columns, and for each of several outcomes if
+// needed.
 func document(name string, coefficients, rounds int) []byte {
 	const most = 60_000 // maximum number of coefficients of one outcome
 	outcomes := 1 + (coefficients-1)/most

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A times records for each plan when clients received the plan and its outcome. All clients use
-// the same clock.
+// A times records when clients received each plan and its outcome. All clients use the same
+// clock.
 type times struct {
 	opened  map[uint64]time.Time // when the first client received the plan
-	closed  map[uint64]time.Time // when the most recent client received the outcome
-	clients map[uint64]int       // number of clients that have the outcome
+	closed  map[uint64]time.Time // when the latest client so far received the outcome
+	clients map[uint64]int       // number of clients that have received the outcome
 	own     []time.Duration      // for every client and plan, the time from the plan to the outcome
 }
 
@@ -36,8 +36,8 @@ func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	t.own = append(t.own, took)
 }
 
-// whole returns the durations of the plans whose outcome the given number of clients have
-// received. A duration begins when the first client receives the plan and ends when the last
+// whole returns the durations of the plans whose outcome has reached all clients, whose number
+// is given. A duration begins when the first client receives the plan and ends when the last
 // client receives the outcome.
 func (t *times) whole(clients int) (all []time.Duration) {
 	for ask := uint64(1); t.clients[ask] == clients; ask++ {
@@ -46,8 +46,8 @@ func (t *times) whole(clients int) (all []time.Duration) {
 	return all
 }
 
-// periods returns the times between the outcomes of successive plans. An outcome counts from
-// when the last client has received it.
+// periods returns the times between the outcomes of successive plans. An outcome counts from the
+// time when the last client has received it.
 func (t *times) periods(clients int) (all []time.Duration) {
 	for ask := uint64(2); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.closed[ask-1]))
@@ -55,7 +55,7 @@ func (t *times) periods(clients int) (all []time.Duration) {
 	return all
 }
 
-// spread formats the number of times and their distribution.
+// spread formats the number of durations and their distribution.
 func spread(all []time.Duration) string {
 	if len(all) == 0 {
 		return "none"

@@ -11,8 +11,8 @@ func before(file, fault, anchor, text string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
-// daemonFaults break promises of the daemons. They show only if a process or the disk fails at
-// the right moment, so the simulated worlds of internal/testing/chaos must find them.
+// daemonFaults are faults of the daemons. They show only if a process or the disk fails at the
+// right moment, so the simulations of internal/testing/chaos must find them.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator skips a sync", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

@@ -1,10 +1,10 @@
 package main
 
-// afterStep is the anchor between the computation of a released sum of gradients and the use of
-// this sum.
+// afterStep is a line of code after which a sum of gradients has been computed and was not yet
+// used.
 const afterStep = "\ts.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)\n"
 
-// descentFaults break the privacy of gradient steps.
+// descentFaults are faults that break the privacy of gradient steps.
 var descentFaults = []fault{
 	{"bare-spread", "no noise on gradients in the spread", []edit{{
 		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", after: `

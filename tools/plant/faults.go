@@ -10,15 +10,15 @@ type edit struct {
 	before, after string
 }
 
-// A fault breaks a promise. Its edits act only if planted.Is(name), so that one program can
-// contain all faults and activate one of them.
+// A fault is a deliberate error that breaks a guarantee. Its edits take effect only if
+// planted.Is(name) is true, so that one program can contain all faults and activate one of them.
 type fault struct {
 	name  string
 	says  string
 	edits []edit
 }
 
-// Anchors that more than one fault uses.
+// Lines of code that more than one fault uses as an anchor.
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
@@ -34,7 +34,7 @@ const (
 // The others could occur as easily.
 var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults)
 
-// gateFaults break mechanisms, sampling and the clients' memory.
+// gateFaults are faults in mechanisms, in sampling and in the clients' stored state.
 var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `

@@ -1,12 +1,12 @@
 // Command plant adds faults to copies of the code that protects records. It checks that sim
-// audit finds each fault and raises no alarm about the unchanged code.
+// audit finds each fault and reports nothing about the unchanged code.
 //
 // A fault is a few lines that an overlay of the go command adds to a file, so the files of the
-// repository contain no hooks. Plant fails if one audit misses a fault or raises an alarm about
-// the unchanged program.
+// repository contain no hooks. Plant fails if one audit misses a fault or reports a finding
+// about the unchanged program.
 //
-// With -worlds it adds faults to the daemons. The simulated worlds of internal/testing/chaos
-// must find these.
+// With -worlds it adds faults to the daemons. The simulations of internal/testing/chaos, which
+// are called worlds, must find these.
 package main
 
 import (

@@ -64,7 +64,7 @@ func (e edit) apply(text string) (string, error) {
 	return strings.Replace(text, e.anchor, e.before+e.anchor+e.after, 1), nil
 }
 
-// build builds the simulator with the given overlay. An empty overlay means none.
+// build builds the simulator with the given overlay file, or without an overlay if it is empty.
 func build(root, overlay, program string) error {
 	args := []string{"build", "-o", program}
 	if overlay != "" {

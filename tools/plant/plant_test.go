@@ -8,9 +8,9 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// The test checks that every fault can be added to the present code and is found in one audit,
-// and that an audit of the unchanged program finds nothing. The command make audit runs twenty
-// audits of each.
+// The test checks that every fault can be added to the present code and that one audit finds it.
+// An audit of the unchanged program must find nothing. The command make audit runs twenty audits
+// of each.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator twice and audits it with every fault, which takes half a minute")
@@ -30,8 +30,8 @@ func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	}
 }
 
-// The test checks that an anchor that is missing in the code is an error, so that no fault is
-// left out silently.
+// The test checks that an anchor that does not occur in the code is an error, so that no fault
+// is silently omitted.
 func TestLostAnchors(t *testing.T) {
 	for _, text := range []string{"nothing\n", "anchor\nanchor\n"} {
 		if _, err := (edit{file: "a.go", anchor: "anchor", after: "x"}).apply(text); err == nil {
@@ -43,7 +43,8 @@ func TestLostAnchors(t *testing.T) {
 	}
 }
 
-// The test checks that a missed fault and a false alarm in simulated worlds are failures.
+// The test checks that judge returns an error for a missed fault, and for a broken promise
+// without a fault.
 func TestJudgement(t *testing.T) {
 	for _, c := range []struct {
 		find  find
@@ -60,7 +61,8 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// The test checks that a missed fault and a false alarm in audits are failures.
+// The test checks that verdict returns an error for a missed fault, and for a finding about the
+// unchanged program.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		subject subject

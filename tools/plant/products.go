@@ -1,6 +1,6 @@
 package main
 
-// productFaults break the sums of matrix products.
+// productFaults are faults that break the privacy of sums of matrix products.
 var productFaults = []fault{
 	{"product-layers-apart", "layers of a network clipped apart", []edit{{
 		file: "dpmech/product_run.go", anchor: "\tlimit := s.limit()\n", before: `

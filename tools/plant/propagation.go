@@ -1,7 +1,7 @@
 package main
 
-// propagationFaults break the privacy of expectation propagation. Published code has made the
-// same mistakes.
+// propagationFaults are faults that break the privacy of expectation propagation. Published code
+// has contained the same errors.
 var propagationFaults = []fault{
 	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
 		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `

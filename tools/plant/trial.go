@@ -61,12 +61,12 @@ func (o options) run(w io.Writer) error {
 	return verdict(subjects, o.repeat)
 }
 
-// A subject is a program under audit. It contains one active fault or none.
+// A subject is a program under audit, with one active fault or none.
 type subject struct {
 	program, fault, says string
 
-	found int            // number of audits with a finding
-	by    map[string]int // number of audits by the first failed check
+	found int            // number of audits that found something
+	by    map[string]int // number of audits by the name of the first failed check
 }
 
 // auditAll audits every subject with every seed. Several audits run concurrently.
@@ -99,9 +99,9 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// Without a fault, one process runs all audits, so that it computes the claims only
-		// once. With a fault, each audit has its own process, because it mostly finds the fault
-		// before it needs the claims.
+		// Without a fault, one process runs all audits, so that it computes the claimed bounds
+		// only once. With a fault, each audit has its own process, because most audits find the
+		// fault before they need these bounds.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers
@@ -122,7 +122,8 @@ func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first")
 	}
-	// Audits allocate much and keep little, so the garbage collector may run rarely.
+	// The garbage collector may run rarely, because audits keep little of the memory that they
+	// allocate.
 	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages
@@ -171,8 +172,8 @@ func (s *subject) mostly() string {
 	return names[0]
 }
 
-// verdict returns an error if there was an alarm about the unchanged program, or if a fault was
-// missed.
+// verdict returns an error if an audit found something in the unchanged program, or if audits
+// missed a fault.
 func verdict(subjects []subject, repeat int) error {
 	var errs []error
 	for _, s := range subjects {

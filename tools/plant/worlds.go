@@ -17,17 +17,17 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A find is the result of simulating worlds with a fault. A world is a federation with simulated
-// clocks, disks and network.
+// A find is the result of simulations of the daemons with one fault. A simulation is called a
+// world.
 type find struct {
 	fault fault
-	world int // number of the first world with a broken promise; 0 if there is none
+	world int // number of the first world with a broken promise; 0 if none
 	says  string
 	err   error
 }
 
-// worlds simulates worlds with each fault of the daemons, until a world breaks a promise, and at
-// most the number most. It also simulates this number of worlds without faults.
+// worlds simulates at most most worlds with each fault of the daemons, until a world breaks a
+// promise. It also simulates most worlds without faults.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
@@ -79,12 +79,10 @@ func (o options) playAll(root, program string, finds []find, most int) {
 	wg.Wait()
 }
 
-// foundMark is the beginning of the line in which a run reports the broken promise and the
-// world.
+// foundMark begins the line in which a simulation reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play simulates worlds with a fault until a world breaks a promise, and at most the number
-// most.
+// play simulates at most most worlds with a fault, until a world breaks a promise.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "chaos")

@@ -67,7 +67,7 @@ func compile(folder, name string) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// goFeatures resolves the import of go_features.proto, which is not part of protocompile.
+// goFeatures resolves the import of go_features.proto, which protocompile does not contain.
 var goFeatures = protocompile.ResolverFunc(func(path string) (protocompile.SearchResult, error) {
 	if file := gofeaturespb.File_google_protobuf_go_features_proto; path == file.Path() {
 		return protocompile.SearchResult{Desc: file}, nil

@@ -17,27 +17,27 @@ import (
 // KeySize is the length in bytes of a gossip key for AES-256.
 const KeySize = 32
 
-// farewell is the maximum time for telling other nodes that this node leaves.
+// farewell is the maximum time for informing other nodes that this node leaves.
 const farewell = 2 * time.Second
 
-// Config configures a Node.
+// Config configures a [Node].
 type Config struct {
 	Name  identity.Name // name of this party
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
 	Key   secret.Secret // key of KeySize bytes, the same for all parties
 	Port  *Port
-	View  *View // records the other parties
+	View  *View // records when the other parties were seen
 	Log   *slog.Logger
 
 	transport memberlist.Transport // replaces the network in tests
 }
 
-// A Node is a daemon that gossips.
+// A Node is a daemon that takes part in gossip.
 type Node struct {
 	list *memberlist.Memberlist
 }
 
-// Start starts a node, which listens at once.
+// Start starts a node, which accepts messages at once.
 func Start(c Config) (*Node, error) {
 	if c.View == nil || c.Name == "" {
 		return nil, errors.New("gossip needs a name and a view")
@@ -96,14 +96,15 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close tells the other nodes that this node leaves, and stops the node. It ignores an error in
-// telling them.
+// Close informs the other nodes that this node leaves, and stops the node. It ignores errors in
+// informing them.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // without this message the others notice the departure later
+	_ = n.list.Leave(farewell) // without this message the other nodes notice the departure later
 	return n.list.Shutdown()
 }
 
-// ears receives the events of the library. It passes events about known parties to the view.
+// ears receives the events of the gossip library. It passes events about known parties to the
+// view.
 type ears struct {
 	own  identity.Name
 	view *View
@@ -124,7 +125,7 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 }
 
 // NotifyAlive returns an error for a node that is not a party of the study, and for a node that
-// sends data other than its name and address. The library then ignores this node.
+// sends more than its name and address. The library then ignores this node.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -146,8 +147,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog logs the lines of the library at debug level, because other nodes can cause these
-// lines. The lines contain names and addresses, but no keys.
+// toSlog writes the log lines of the library at debug level, because other nodes can cause them.
+// The lines contain names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

@@ -48,7 +48,7 @@ func TestPartiesSeeEachOther(t *testing.T) {
 		}
 
 		gone := north.Changed()
-		check(t, south.list.Shutdown()) // the node dies without telling the others
+		check(t, south.list.Shutdown()) // the node stops without informing the others
 		start := time.Now()
 		<-gone
 		if s := north.Last("south"); s.Missed.IsZero() || time.Since(start) > 2*time.Minute {
@@ -61,7 +61,7 @@ func TestPartiesSeeEachOther(t *testing.T) {
 	})
 }
 
-// The test checks that the departure of a node is recorded as a time.
+// The test checks that the view records the time at which another node leaves.
 //
 //abuse:case A19 a departure is recorded as a time and decides nothing
 func TestLeaving(t *testing.T) {
@@ -78,8 +78,8 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// The test starts a node with another key, another study or an unknown name. It checks that the
-// other node ignores it.
+// The test starts a node with another key, another study or an unknown name. Other nodes must
+// ignore it.
 //
 //abuse:case A19 another key, study or name is ignored
 func TestUnknownNodesAreIgnored(t *testing.T) {
@@ -144,8 +144,8 @@ func TestInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// The test checks the result types of the methods of View. They may be sightings and a channel,
-// but no number, truth value or list of members that a decision could use.
+// The test checks the result types of the methods of View. They may contain sightings and a
+// channel, but no number, Boolean or list of members that a program could use for a decision.
 //
 //abuse:case A19 gossip yields no data for a decision
 func TestViewContainsTimesOnly(t *testing.T) {

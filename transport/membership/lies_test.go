@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// baggage makes a node send additional data, as another program might.
+// baggage makes a node send additional data, like a modified program could.
 type baggage struct{ meta []byte }
 
 func (b baggage) NodeMeta(limit int) []byte           { return b.meta[:min(len(b.meta), limit)] }
@@ -22,7 +22,7 @@ func (baggage) GetBroadcasts(int, int) [][]byte       { return nil }
 func (b baggage) LocalState(bool) []byte              { return bytes.Repeat(b.meta, 1000) }
 func (baggage) MergeRemoteState(buf []byte, now bool) {}
 
-// insider starts a node of another program that has the gossip key and the name of a party.
+// insider starts a node of a modified program that has the gossip key and the name of a party.
 func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	w.t.Helper()
 	m := memberlist.DefaultWANConfig()
@@ -37,8 +37,7 @@ func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	return list
 }
 
-// The test starts a node that sends more than its name and address. It checks that the other
-// node ignores it.
+// The test starts a node that sends more than its name and address. Other nodes must ignore it.
 func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	for name, carries := range map[string][]byte{"one byte": {1}, "as much as there may be": make([]byte, memberlist.MetaMaxSize)} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +59,7 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// The test replays packets. It checks that a replay can make a dead node appear alive only for a
+// The test sends recorded packets again. They must make a dead node appear alive only for a
 // short time.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -85,8 +84,8 @@ func TestReplayedPackets(t *testing.T) {
 	})
 }
 
-// The test starts two nodes with the same name. It checks that the nodes conflict, and that the
-// first node is still heard.
+// The test starts two nodes with the same name. The library must report a conflict, and messages
+// of the first node must still be accepted.
 func TestTwoNodesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

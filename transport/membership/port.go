@@ -16,18 +16,18 @@ import (
 
 const (
 	// maxStreams is the maximum number of incoming streams that are read at once, and maxStream
-	// the maximum number of bytes of one stream. A list of all nodes of the largest study has a
-	// third of maxStream bytes.
+	// the maximum number of bytes of one stream. The list of all nodes of the largest study
+	// takes a third of maxStream.
 	maxStreams = 8
 	maxStream  = 1 << 20
 	// maxPacket is the maximum size of a packet in bytes. Valid packets fit into an Ethernet
 	// frame.
 	maxPacket = 2 << 10
-	// labelled is the first byte of a message that begins with a label.
+	// labelled is the first byte of a message that carries a label.
 	labelled = 244
 	// patience is the time limit for reading the label of a stream.
 	patience = 10 * time.Second
-	// queue is the number of packets that may wait for a node. Further packets are dropped.
+	// queue is the maximum number of packets that wait for a node. Further packets are dropped.
 	queue = 64
 )
 
@@ -35,7 +35,7 @@ const (
 // begins with a label that selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
-	busy chan struct{} // holds one value for each open stream
+	busy chan struct{} // contains one value for each open stream
 
 	mu      sync.Mutex
 	outlets map[string]*outlet
@@ -121,7 +121,7 @@ func (p *Port) streams() {
 	}
 }
 
-// hand reads the label of a stream, and delivers the stream to the study with this label.
+// hand reads the label of a stream and delivers the stream to the study with this label.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -143,7 +143,7 @@ func (p *Port) hand(s *stream) {
 		s.Close()
 		return
 	}
-	s.first = header // the node reads these bytes again
+	s.first = header // so that the node reads these bytes too
 	select {
 	case o.streams <- s:
 	case <-o.closed:
@@ -161,7 +161,7 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet returns the part of the port for the given label.
+// outlet returns the outlet of the port for the study with the given label.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ func listen(t *testing.T) *Port {
 
 func address(p *Port) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Number()))) }
 
-// at starts a node on a port. The cleanup of the test closes the node before the port.
+// at starts a node on a port. The test closes the node before the port.
 func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *View) {
 	t.Helper()
 	v := NewView(sites, time.Now)
@@ -36,8 +36,8 @@ func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *
 	return n, v
 }
 
-// Two studies gossip on one port of their coordinator. The test checks, over real sockets, that
-// they do not hear each other.
+// Two studies use one gossip port of their coordinator. The test checks, over real sockets, that
+// a node receives no messages of the other study.
 func TestStudiesShareAPort(t *testing.T) {
 	hub := listen(t)
 	other := sha256.Sum256([]byte("another"))

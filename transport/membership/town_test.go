@@ -17,7 +17,7 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// A town is a network in memory for tests. A packet without a receiver is lost. The town keeps
+// A town is a simulated network for tests. A packet without a receiver is lost. The town records
 // all packets and the logs of the nodes.
 type town struct {
 	t       *testing.T
@@ -68,7 +68,7 @@ func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, st
 	return node, view, p.address
 }
 
-// A phone connects a node to the town's network.
+// A phone connects a node to a town.
 type phone struct {
 	town    *town
 	address string
@@ -118,7 +118,7 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// replay sends again all packets that were ever sent to an address. It returns their number.
+// replay sends all packets again that were ever sent to an address. It returns their number.
 func (w *town) replay(address string) (n int) {
 	w.mu.Lock()
 	kept := slices.Clone(w.kept)

@@ -17,10 +17,10 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Way tells how a party was seen.
+// A Way is a means by which a party was seen.
 type Way string
 
-// Ways in which a party can be seen.
+// Means by which a party can be seen.
 const (
 	Stream Way = "stream"
 	Gossip Way = "gossip"
@@ -29,10 +29,10 @@ const (
 // A Sighting tells when and how a party was last seen.
 type Sighting struct {
 	Name identity.Name
-	At   time.Time // time of the last sign of the party; zero if there was none
-	Way  Way       // way of the last sign of the party
-	// Missed is the time since when other daemons have not heard the party. It is zero if the
-	// party was seen later.
+	At   time.Time // time when the party was last seen; zero if it never was
+	Way  Way       // means by which the party was last seen
+	// Missed is the time when gossip lost contact with the party. It is zero if the party was
+	// seen later.
 	Missed time.Time
 }
 
@@ -61,7 +61,7 @@ func (v *View) Seen(name identity.Name, way Way) {
 	})
 }
 
-// miss records that other daemons no longer hear a party.
+// miss records that gossip has lost contact with a party.
 func (v *View) miss(name identity.Name) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		if !s.Missed.IsZero() {

@@ -1,5 +1,5 @@
-// Package planted has functions for planted faults. Only programs built by the command plant
-// import it, which a policy test checks.
+// Package planted contains functions that the deliberate faults call. Only programs built by the
+// command plant import it, which a policy test checks.
 package planted
 
 import (
@@ -22,7 +22,7 @@ var (
 	orders = map[any]uint32{}
 )
 
-// Reuse overwrites noise with the noise of the first call for the same owner.
+// Reuse overwrites noise with the noise of the first call that had the same owner.
 func Reuse(owner any, noise []int64) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -33,8 +33,8 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends size records to batch. The records are the next ones of the owner, in order,
-// and begin again after record n − 1.
+// InOrder appends size records to batch. They follow the last record that it appended for the
+// same owner. After record n − 1 it continues with record 0.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
@@ -45,7 +45,7 @@ func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	return batch
 }
 
-// With returns batch with the given record in it.
+// With returns batch with the given record added, unless it is already there.
 func With(batch []uint32, record uint32) []uint32 {
 	if slices.Contains(batch, record) {
 		return batch
