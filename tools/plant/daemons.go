@@ -34,7 +34,7 @@ var daemonFaults = []fault{
 	}},
 	{"refunds", "a late answer is not charged", []edit{
 		before("client/participant.go", "refunds", "\treturn a.client.store.Save(change)\n", "\t\ta.client.store.Refund()"),
-		{file: "client/ledger/change.go", anchor: "// next returns an entry with the next number and the hash of the last entry. It sets the fields\n", before: `
+		{file: "client/ledger/change.go", anchor: "// next returns an entry with the next number, the hash of the last entry, and the other fields\n", before: `
 // Refund takes the last charge back.
 func (s *Store) Refund() {
 	<-s.guard
