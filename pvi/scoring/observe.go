@@ -38,11 +38,7 @@ type mixture struct {
 // the mixture of all draws. The mean is taken at the mean curvature.
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
-	var terms []term
-	for _, l := range draws {
-		terms = append(terms, term{1 / float64(len(draws)), l})
-	}
-	mean := plus(terms...)
+	mean := meanOf(draws)
 	made := s.madeUp.at(at, s.ridge(), nil)
 	precision, pull := mat.NewSymDense(d, nil), make([]float64, d)
 	for _, o := range path {

@@ -15,8 +15,9 @@ type Problem struct {
 	Digest   [32]byte // of the protocol, for public random numbers
 	Rounds   int      // number of rounds; the last one releases curvature alone
 	Clients  int
-	Records  float64 // nominal number of records of all clients
+	Records  float64 // number of records of all clients: the nominal one, later what counts say
 	NoiseSD  float64 // of one element of the sum of all clients' vectors, for a round with clip 1 and the whole budget
+	nominal  float64 // number of records of all clients
 	response solver.Described
 	linear   bool // the curvature does not depend on θ
 
@@ -54,6 +55,7 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 		Records: float64(st.Federation.NominalRecords) * float64(clients),
 		linear:  m.Linear() != nil, locations: m.Locations(), high: st.OutcomeBound(),
 	}
+	p.nominal = p.Records
 	var err error
 	if p.response, err = m.Outcome().Described(); err != nil {
 		return nil, err

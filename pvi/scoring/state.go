@@ -20,6 +20,10 @@ type State struct {
 	curvature curvature
 	stretch   stretch
 	path      []observation
+	counted   belief // about the number of records
+
+	last               *mat.SymDense // curvature with which the posterior was computed
+	clipped, clippedSD float64       // number of clipped records in the last round of scores
 
 	mu      sync.Mutex
 	queries map[int]*Query // by round; those that were asked for
@@ -37,6 +41,8 @@ type sum struct {
 func (p *Problem) Begin() *State {
 	s := &State{Problem: p, theta: slices.Clone(p.mean), margins: p.newMargins()}
 	s.madeUp = s.margins.madeUp()
+	spread := recordsSD * p.nominal
+	s.counted.learn(p.nominal, spread*spread)
 	s.curvature = curvature{seen: plus(term{1, diagonal(p.Dim(), func(int) float64 { return 1 })}), variance: firstVariance}
 	s.posterior = mixture{s.theta, plus(term{1, diagonal(p.Dim(), func(i int) float64 { return p.sd[i] * p.sd[i] })})}
 	return s
@@ -204,10 +210,12 @@ func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opene
 func (s *State) step(o *opened) *State {
 	next := &State{
 		Problem: s.Problem, theta: s.theta, posterior: s.posterior, margins: s.margins, madeUp: s.madeUp,
-		curvature: s.curvature, stretch: s.stretch, path: s.path,
+		curvature: s.curvature, stretch: s.stretch, path: s.path, counted: s.counted,
+		last: s.last, clipped: s.clipped, clippedSD: s.clippedSD,
 	}
 	if o.sizes[marginBlock] > 0 {
-		next.margins = s.margins.learned(o.values[marginBlock], o.sd[marginBlock])
+		next.count(o.values[lengthBlock], o.sd[lengthBlock])
+		next.margins = next.margins.learned(o.values[marginBlock], o.sd[marginBlock])
 		next.madeUp = next.margins.madeUp()
 	}
 	if o.sizes[curvatureBlock] > 0 {
@@ -227,6 +235,25 @@ func (s *State) step(o *opened) *State {
 	return next
 }
 
+// recordsSD is the sd of the belief about the number of records before a release, as a share of the
+// nominal number.
+const recordsSD = 0.5
+
+// count learns the number of records from the counts of norms, which add up to it.
+func (s *State) count(counts []float64, sd float64) {
+	p := *s.Problem
+	var total float64
+	for _, n := range counts {
+		total += n
+	}
+	s.counted.learn(total, float64(lengths)*sd*sd)
+	p.Records = max(s.counted.linear/s.counted.precision, p.nominal/100, 1)
+	s.Problem = &p
+	margins := *s.margins
+	margins.Problem = &p
+	s.margins = &margins
+}
+
 // takeScores observes a sum of scores and moves to the next point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
@@ -239,12 +266,16 @@ func (s *State) takeScores(o *opened) {
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
-	s.posterior = s.observe(s.path, s.theta, []*mat.SymDense{lambda})
+	s.posterior, s.last = s.observe(s.path, s.theta, []*mat.SymDense{lambda}), lambda
 	progress := float64(o.round-1) / float64(max(1, s.Rounds-2))
 	length := (0.5 + 0.2*progress) / s.damping(lambda)
 	s.theta = slices.Clone(s.theta)
 	for i, x := range s.posterior.mean {
 		s.theta[i] += length * (x - s.theta[i])
+	}
+	s.clipped, s.clippedSD = 0, o.sd[lengthBlock]*math.Sqrt(float64(lengths-2))
+	for _, n := range o.values[lengthBlock][2:] {
+		s.clipped += n
 	}
 	// So many clipped records, all pointing one way, would move the sum as much as the noise.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
@@ -276,6 +307,7 @@ func (s *State) damping(lambda *mat.SymDense) float64 {
 // scores and the released curvature.
 func (s *State) finish(r *releasedCurvature) {
 	if len(s.path) > 0 {
-		s.posterior = s.observe(s.path[len(s.path)/4:], s.theta, s.drawCurvatures(r))
+		draws := s.drawCurvatures(r)
+		s.posterior, s.last = s.observe(s.path[len(s.path)/4:], s.theta, draws), meanOf(draws)
 	}
 }
