@@ -24,7 +24,7 @@ var (
 
 func now() time.Time { return today }
 
-// A site is a party with its keys. Each key is stored in a separate file.
+// A site is a party of the test with its keys, each in a separate file.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity
@@ -58,8 +58,8 @@ func newSite(t *testing.T, name identity.Name, role identity.Role) site {
 	return s
 }
 
-// admit redeems the invitation of a guest in the same way as the coordinator. It checks the
-// entry, redeems the token and issues a certificate.
+// admit does the work of the coordinator for a guest: it checks the roster entry, redeems the
+// token and issues a certificate.
 func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, token, entry, request []byte) ([]invitation.Ticket, roster.Entry, []byte) {
 	t.Helper()
 	e, err := roster.ParseEntry(entry, study)
@@ -75,7 +75,7 @@ func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, toke
 	return tickets, e, certificate
 }
 
-// The test takes a party from its invitation to a sealed answer.
+// The test follows a party from its invitation to an encrypted answer.
 func TestPartyJoinsAndAnswers(t *testing.T) {
 	hub := newSite(t, "hub", identity.Coordinator)
 	authority, err := channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
@@ -91,8 +91,8 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	check(t, err)
 	north := newSite(t, read.Name, identity.Client)
 
-	// The client connects as a guest and sends its token, entry and request. The
-	// coordinator admits it.
+	// The client connects as a guest and sends its token, entry and request. The coordinator
+	// admits it.
 	hubCertificate, err := authority.Issue(hub.request, hub.party, hub.identity.Public(), hub.tls.Pin(), today, end)
 	check(t, err)
 	hubCredentials, err := channel.NewCredentials(hub.party, hub.tls, authority.Certificate(), hubCertificate, today)
@@ -113,7 +113,8 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 		t.Error("the invitation can be used twice")
 	}
 
-	// The coordinator signs the next roster, which has both parties. The client verifies it.
+	// The coordinator signs the next roster, which contains both parties. The client verifies
+	// it.
 	members, err = members.Next([]roster.Entry{hub.entry, entry})
 	check(t, err)
 	header := signed.Header{Version: signed.MaxVersion, Domain: signed.Roster, Study: study, Roster: members.Hash()}
@@ -139,7 +140,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	answers(t, hub, north, got)
 }
 
-// answers lets north seal and sign an answer, and lets hub verify and open it.
+// answers makes north encrypt and sign an answer, which hub verifies and decrypts.
 func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	t.Helper()
 	const size = 1000
@@ -178,7 +179,7 @@ func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	}
 }
 
-// connect makes a TLS connection and returns the client's party as the server sees it.
+// connect makes a TLS connection and returns the party that the server sees at the other end.
 func connect(t *testing.T, client, server *tls.Config) channel.Party {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)

@@ -5,11 +5,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file computes the squared norm of a component that consists of one direct leaf. The
-// closed form is Σa² for a global value or a gather. It is δ²|x|² for the product of a table and
-// a vector of the row. Weights that differ from 1 multiply the squares. If the query adds a
-// vector inside the clip, as the published form does, the squared norm also has the cross terms
-// of the gradient and that vector.
+// This file computes the squared norm of a record's gradient with respect to one table of
+// coordinates that no other part of the program shares. A leaf is a place where the program
+// reads such a table. The closed form is Σa² for adjoints a of elements that are used directly.
+// It is δ²|x|² for the product of the table and a vector x of the row, with the adjoint δ.
+// Weights that differ from 1 multiply the squares. If the query adds a vector inside the clip,
+// the squared norm also has the cross terms of the gradient and that vector.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -69,8 +70,7 @@ func (n *lanes) gatherNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []floa
 	}
 }
 
-// gatherWidth returns the number of elements that a gathering leaf reads from its table for one
-// record.
+// gatherWidth returns the number of elements that a leaf reads from its table for one record.
 func gatherWidth(f *leaf) int {
 	if f.op == ir.Gather {
 		return 1

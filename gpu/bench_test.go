@@ -11,7 +11,8 @@ import (
 )
 
 // The benchmarks in this file compute values, gradients, norms and clipped sums on one core,
-// over a random batch of 2000 of 39,073 rows (the size of Adult). They report ns per record.
+// over a random batch of 2000 of 39,073 rows, which is the size of the Adult data. They report
+// ns per record.
 
 const (
 	benchRows  = 39_073
@@ -92,7 +93,7 @@ func BenchmarkGeneric(b *testing.B) {
 	}
 }
 
-// BenchmarkEach measures Each, which private steps use, without a mechanism.
+// BenchmarkEach measures [Evaluator.Each], without the mechanism that adds the contributions.
 func BenchmarkEach(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {

@@ -8,18 +8,18 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// CPU is the engine that evaluates models on the processor.
+// CPU is the engine that evaluates models on the CPU.
 type CPU struct {
 	// Workers is the number of goroutines that compute a sum. With 0 or 1 the calling goroutine
 	// computes the sum alone and allocates nothing. The result has the same bits with any number
 	// of workers.
 	Workers int
-	// Generic turns the fused kernels off, so that tests can compare results with and
-	// without them.
+	// Generic turns the fused kernels off, so that tests can compare results with and without
+	// them.
 	Generic bool
 }
 
-// Compile returns an evaluator of a model over the rows of a table that the model loaded.
+// Compile returns an evaluator of a model over the rows of a table that the model has loaded.
 func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	if m == nil || table == nil {
 		return nil, errors.New("compile: a model and a table of its rows are needed")
@@ -34,15 +34,15 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	return &cpu{p: p, table: table, workers: max(1, c.Workers)}, nil
 }
 
-// maxStrips is the largest number of strips, the parts into which a batch is cut. Each
-// strip is summed in the order of its records, and the sums of the strips are added in
+// maxStrips is the maximum number of strips, which are the parts into which a batch is divided.
+// Each strip is summed in the order of its records, and the sums of the strips are added in
 // order.
 const (
 	maxStrips      = 8
-	blocksPerStrip = 16 // least number of blocks in a strip
+	blocksPerStrip = 16 // minimum number of blocks in a strip
 )
 
-// cpu is the [Evaluator] on the processor.
+// cpu is the [Evaluator] on the CPU.
 type cpu struct {
 	p       *plan
 	table   *model.Table
@@ -51,7 +51,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// The fields below belong to the current sum. The workers read them.
+	// The fields below belong to the current call of Sum. The workers read them.
 	query *Query
 	want  bool
 	count int
@@ -65,7 +65,7 @@ func (e *cpu) Dim() int { return e.p.d }
 // Rows implements Evaluator.
 func (e *cpu) Rows() int { return e.table.Rows }
 
-// length returns the number of records of a query.
+// length returns the number of records in a query.
 func (e *cpu) length(q *Query) int {
 	if q.Batch != nil {
 		return len(q.Batch)
@@ -73,8 +73,8 @@ func (e *cpu) length(q *Query) int {
 	return e.table.Rows
 }
 
-// prepare checks the query, sets the draws to its points, and makes sure that every strip
-// has buffers.
+// prepare checks the query, evaluates the values that all records share at its points, and makes
+// sure that every strip has buffers.
 func (e *cpu) prepare(q *Query, strips int) error {
 	if err := q.check(e.p.d, e.table.Rows); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take sums strips until no strip is left. Each worker runs it.
+// take computes the sums of strips until no strip is left. Each worker calls it.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -145,7 +145,7 @@ func (e *cpu) take() {
 	}
 }
 
-// strip sums part s of the batch.
+// strip computes the sum of strip number s of the batch.
 func (e *cpu) strip(s int) {
 	n, draws := e.strips[s], e.draws[:len(e.query.Draws)]
 	total := e.length(e.query)

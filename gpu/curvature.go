@@ -34,8 +34,8 @@ func (e *cpu) curvature(h *hessian) error {
 	return nil
 }
 
-// predictor returns the leaves of a linear predictor: the leaf of x·β and the leaves of the
-// scalars that are added to it. ok reports whether all elements of these leaves are coordinates.
+// predictor returns the leaf that multiplies x by β, and the leaves of the scalars that are
+// added to x·β. If an element of these leaves is not simply a coordinate of θ, ok is false.
 func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	ok = true
 	find := func(node int) *leaf {
@@ -55,8 +55,9 @@ func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	return linear, shifts, ok
 }
 
-// second writes ∂²ℓ/∂η² for each row to dst, by central differences of the exact first
-// derivative. It reports whether all values are finite.
+// second writes ∂²ℓ/∂η² for each row to dst, where η is the linear predictor and ℓ the log
+// density. It uses central differences of the exact first derivative. It reports whether all
+// values are finite.
 func (k *glmLanes) second(p *plan, rows []int32, dst []float64) bool {
 	v := p.m.Verified()
 	k.forward(v, rows)

@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// denseLanes computes the gradients of a block over all coordinates of a component.
+// denseLanes contains the gradients of a block of records over all coordinates of a component.
 type denseLanes struct {
 	grad   []float64 // gradients, coordinates × block
 	tables []float64 // adjoints of the elements of indirect tables × block
@@ -15,9 +15,9 @@ func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form computes the gradients of the component. A direct leaf adds to its coordinates. The
-// adjoints of all other leaves are first added in their tables, and the Jacobian then maps the
-// tables to the coordinates.
+// form computes the gradients of the component. A leaf whose elements are coordinates adds to
+// them directly. The adjoints of other leaves are first added in their tables, and the Jacobian
+// then maps the tables to the coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)

@@ -1,8 +1,9 @@
-// Package gpu evaluates a verified record program over batches of rows. The program is the
-// model's log density of one record. [Evaluator.Sum] returns only sums over records.
+// Package gpu evaluates the log density of a model's records, and its gradients, over batches of
+// rows. A verified record program defines the log density of one record. [Evaluator.Sum] returns
+// only sums over records.
 //
 // [CPU.Compile] makes an [Evaluator] of a model and a table of records. Package
-// [fedpvi/gpu/cuda] takes private steps of some models on a GPU.
+// [fedpvi/gpu/cuda] computes private steps of some models on a GPU.
 //
 // A record contributes the gradient of its log density, clipped to an L2 norm C. A record whose
 // density, gradient or norm is not finite contributes zero. Norms are exact: the contributions

@@ -18,7 +18,8 @@ type draw struct {
 	inside2 float64
 }
 
-// leafWeights are the weights of a direct leaf, one for each element of its table.
+// leafWeights contains a weight for each element of the table that a leaf reads. A leaf is a
+// place where shared values enter the computation of a record.
 type leafWeights struct {
 	path *tape.Path
 	// slope is ∂element/∂coordinate. It is nil if all derivatives are 1.
@@ -105,8 +106,8 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns 1+v² at coordinate j, or 1 in aligned mode. It is the squared norm of a
-// contribution whose gradient is 1 in this coordinate.
+// double returns the squared norm of a contribution whose gradient is 1 in coordinate j and 0
+// elsewhere. It is 1+v² with the vector v of Query.Joint, and 1 in aligned mode.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -151,7 +152,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean sets to zero the scratch elements that the slope of a path wrote.
+// clean sets the scratch elements to zero that the slope of a path has written.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

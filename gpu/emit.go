@@ -9,26 +9,26 @@ import (
 
 var errNoSink = errors.New("each: no sink")
 
-// emitter collects the contributions of a block for a sink, leaf by leaf. A record has one slot
-// for each number of its contribution. In a dense contribution the slot is the coordinate. In a
-// sparse contribution each leaf has consecutive slots.
+// emitter collects the contributions of a block of records for a sink. A record has one slot for
+// each number of its contribution. In a dense contribution the slot is the coordinate. In a
+// sparse contribution each leaf (place where shared values are used) has consecutive slots.
 type emitter struct {
 	sparse bool
 	slot   []int // first slot of each leaf
 	merged []int // first slot of each merged component
 	rest   []int // first slot of each dense component
-	one    int   // number of slots of a draw, without those of the joint part
+	one    int   // number of slots of a draw, without those of Query.Joint
 	stride int   // number of slots of a record
 	index  []int32
 	value  []float64
 	joint  []float64 // vector v of the draw, or nil
 	d      int
-	clean  bool // true if the slots that are not written stay zero
+	clean  bool // whether the slots that are not written stay zero
 	draw   int  // first slot of the current draw
 	first  int  // first coordinate of the current draw
 }
 
-// unused marks slots that a record does not need.
+// unused marks a slot that a record does not need.
 const unused = -1
 
 // Each implements Evaluator.
@@ -66,18 +66,18 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 }
 
 // rows reports whether every contribution to the query is a multiple of a row of the table, and
-// only the sink clips.
+// is clipped only by the sink.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether the sink gets unclipped contributions. In this case the engine
-// computes no norms.
+// unbounded reports whether the sink gets contributions without a clip. The engine then computes
+// no norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
-// handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers. The
-// contribution of a record is its slope times its row.
+// handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers, for the log
+// density ℓ and the linear predictor η. The contribution of a record is its slope times its row.
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
@@ -155,7 +155,7 @@ func (o *emitter) layOut(p *plan) int {
 	return next
 }
 
-// put writes g to a slot. g is the scaled gradient of lane l in coordinate coord.
+// put writes g, the scaled gradient of record l of the block in coordinate coord, to a slot.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -236,7 +236,7 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	}
 }
 
-// times returns g·x, or 0 if g is 0. A slope x that is not finite then does not cause NaN.
+// times returns g·x, or 0 if g is 0, so that an x that is not finite does not cause NaN.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0

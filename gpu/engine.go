@@ -15,15 +15,15 @@ type Evaluator interface {
 	// Sum writes the sum of the contributions to dst, of length q.Size(d), and returns the sum
 	// of the log densities, averaged over the draws. If dst is nil, Sum computes only densities.
 	Sum(dst []float64, q *Query) (Total, error)
-	// Each hands every record's contribution to the sink, in the order of the batch. It
-	// leaves out a record whose contribution panics.
+	// Each passes every record's contribution to the sink, in the order of the batch. It omits a
+	// record whose computation panics.
 	Each(q *Query, sink Sink) error
-	// Hessian writes the sum of the records' Hessians in θ, unclipped, to dst. dst has d(d+1)/2
-	// elements and receives the lower triangle row by row.
+	// Hessian writes the sum of the records' Hessians with respect to θ, without a clip, to dst.
+	// dst has d(d+1)/2 elements and receives the lower triangle row by row.
 	Hessian(dst, theta []float64, batch []int32) error
 }
 
-// A Query describes an evaluation: points, records and clip.
+// A Query describes an evaluation by its points, records and clip.
 type Query struct {
 	// Draws holds the points θ, at least one. With K draws a record's contribution is the
 	// concatenation of its K gradients, clipped as one vector.
@@ -32,10 +32,10 @@ type Query struct {
 	Batch []int32
 	// Clip is the bound C on the L2 norm of a contribution. +Inf means no bound.
 	Clip float64
-	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g], as in
-	// the published algorithms. With θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε this vector is the gradient
-	// in (μ, ρ). If Joint is nil, the mode is aligned: a record contributes only g, because v∘Σg
-	// can be computed from the sum Σg.
+	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g] for
+	// its gradient g, as in the published algorithms. With θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε this
+	// vector is the gradient with respect to (μ, ρ). If Joint is nil, the mode is aligned: a
+	// record contributes only g, because v∘Σg can be computed from the sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
 	// contribution before the clip. The published form of the algorithm adds the gradient of
@@ -51,22 +51,22 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total holds the sums that Sum returns in addition to the gradients. They have no noise and are
+// Total contains sums that Sum returns in addition to the gradients. They have no noise and are
 // not private.
 type Total struct {
-	// LogDensity is Σ ℓ_n, averaged over the draws. It leaves out records whose ℓ_n is not
-	// finite.
+	// LogDensity is the sum of the records' log densities, averaged over the draws. It omits
+	// records whose log density is not finite.
 	LogDensity float64
-	// Refused counts records that contributed zero because something was not finite or
-	// panicked.
+	// Refused is the number of records that contributed zero because a number was not finite or
+	// their computation panicked.
 	Refused int
 }
 
-// Sink receives contributions, one at a time. value[j] is the number in coordinate index[j]; a
-// nil index means all coordinates in order. All indices are different. The slices are valid only
-// during the call. The norm of value may exceed Clip by rounding, so a mechanism clips again. If
-// Clip is infinite and Query.Inside is nil, value may contain numbers that are not finite, and
-// the mechanism must count such a contribution as zero.
+// Sink receives contributions, one at a time. value[j] is the element of the contribution in
+// coordinate index[j]; a nil index means all coordinates in order. All indices are different.
+// The slices are valid only during the call. The norm of value may exceed Clip by rounding, so a
+// mechanism clips again. If Clip is infinite and Query.Inside is nil, value may contain numbers
+// that are not finite, and the mechanism must count such a contribution as zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
@@ -84,9 +84,9 @@ type RowSink interface {
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
-// VectorSink is a [Sink] that receives many contributions at once. values holds vectors of all
-// coordinates in order, one after another. [Evaluator.Each] prefers it if records contribute to
-// most coordinates. The slice is valid only during the call.
+// VectorSink is a [Sink] that receives many contributions at once. values contains whole
+// vectors, one after another. [Evaluator.Each] prefers it if records contribute to most
+// coordinates. The slice is valid only during the call.
 type VectorSink interface {
 	Sink
 	AddVectors(values []float64) error
@@ -121,7 +121,7 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if uint(row) >= uint(rows) { // The comparison is also true for row < 0.
+		if uint(row) >= uint(rows) { // also true for row < 0
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file recognises generalised linear models. Such a program is a density of one outcome.
-// One argument of the density is x·β plus scalars that all records share, and its other
-// arguments are constants or shared scalars. The fused kernel computes the linear predictor, the
-// density and the derivatives in one pass over a row. The general code (package tape) computes
-// them node by node. Both use the same code for norms and sums.
+// This file recognises generalised linear models. In the program of such a model, the log
+// density has one outcome, and one argument of the density is x·β plus scalars that all records
+// share. Its other arguments are constants or shared scalars. The fused kernel computes the
+// linear predictor, the density and the derivatives in one pass over a row. The general code
+// (package tape) computes them node by node. Both use the same code for norms and sums.
 
 // glm describes a program that was recognised as a generalised linear model.
 type glm struct {
@@ -52,7 +52,7 @@ func recognise(v *ir.Verified) *glm {
 }
 
 // predictor reports whether node is the sum of one product x·β and shared scalars. It records
-// the terms in g.
+// these terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -84,8 +84,8 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns nil if the program is no generalised linear model. It also returns nil
-// if a node is used as two arguments, because the adjoints of the two uses would have to be
+// newGLMLanes returns nil if the program is no generalised linear model, or if a node is used as
+// two arguments of the density. In this case the adjoints of the two uses would have to be
 // added.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
@@ -104,12 +104,12 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 		return nil
 	}
 	for _, s := range g.shifts {
-		r.Adjoint[s] = k.slope // The adjoint of a term equals the adjoint of the sum.
+		r.Adjoint[s] = k.slope // the adjoint of a term equals that of the sum
 	}
 	return k
 }
 
-// repeats reports whether a shared scalar is used twice.
+// repeats reports whether a shared scalar is used twice in the density.
 func (g *glm) repeats(v *ir.Verified) bool {
 	seen := map[int]bool{}
 	for _, s := range g.shifts {
@@ -129,8 +129,8 @@ func (g *glm) repeats(v *ir.Verified) bool {
 	return false
 }
 
-// forward computes the densities of a block and, in the same pass, the adjoints of all leaves.
-// It returns the densities.
+// forward computes the log densities of a block of rows and, in the same pass, the adjoints of
+// all leaves. It returns the log densities.
 func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -138,8 +138,8 @@ func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	return k.value[:n]
 }
 
-// slopes returns ∂ℓ/∂η for the rows of a block. A slope is not finite if the density is not
-// finite.
+// slopes returns ∂ℓ/∂η for the rows of a block, for the log density ℓ and the linear predictor
+// η. A slope is not finite if ℓ is not finite.
 func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)

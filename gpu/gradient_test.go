@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test compares the gradient of every model, and that of its prior, with central differences
-// of the density.
+// The test compares the gradients of every model and of its prior with central differences of
+// the log density.
 func TestGradientAgainstDifferences(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestGradientAgainstDifferences(t *testing.T) {
 	}
 }
 
-// difference returns the central difference of f in coordinate i of theta.
+// difference returns the central difference of f with respect to element i of theta.
 func difference(theta []float64, i int, f func() float64) float64 {
 	const h = 1e-5
 	old := theta[i]

@@ -10,7 +10,7 @@ var errNotFinite = errors.New("hessian: the log density of a record is not finit
 // hessian holds the buffers of [cpu.Hessian].
 type hessian struct {
 	at, up, down, full []float64
-	exact              []bool // true for coordinates whose rows and columns are done
+	exact              []bool // coordinates whose rows and columns are already computed exactly
 	query              Query
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The test compares the Hessian of every model with second differences of the density. For
+// The test compares the Hessian of every model with second differences of the log density. For
 // generalised linear models it also compares the fused kernel with the general code.
 func TestHessian(t *testing.T) {
 	for name := range zoo {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// randomProgram builds a random program that the verifier accepts.
+// randomProgram builds a random model program that the verifier accepts.
 func randomProgram(t *rapid.T) *model.Model {
 	p := ir.Program{
 		Name: "random",
@@ -66,7 +66,7 @@ func randomProgram(t *rapid.T) *model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The likelihood is a sum over all scalars of records, so that it depends on as many nodes
+	// The log density is the sum of all scalars of a record, so that it depends on as many nodes
 	// as possible.
 	for i := range p.Nodes {
 		if v.Phase(i) == ir.Record && v.Shape(i).Size() == 1 && i != p.Likelihood {
@@ -81,9 +81,9 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// The test checks that a refused record, which contributes zero because a number is not finite,
-// has no effect on later records. A matrix multiplies a vector that all records share, and the
-// first row overflows.
+// The test checks that a record that contributes zero because a number is not finite has no
+// effect on later records. The model multiplies rows by a shared vector, and the first row
+// overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
 	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)
@@ -100,7 +100,7 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 		switch n.Op {
 		case ir.Global:
 			global = i
-		case ir.MatVec: // The argument is the global vector itself, which the builder would refuse.
+		case ir.MatVec: // the shared vector itself is the argument, which the builder does not accept
 			program.Nodes[i].Args = []int{n.Args[0], global}
 		}
 	}
@@ -150,10 +150,9 @@ func randomNode(t *rapid.T, n int) ir.Node {
 	return node
 }
 
-// The test checks the contributions of every program that the verifier accepts, for extreme rows
-// and parameters. A contribution must be finite with a norm of at most C. It must agree with the
-// gradient that the test computes for the record alone, and must keep its bits when all other
-// rows change.
+// The test evaluates random programs that the verifier accepts, for extreme rows and parameters.
+// A contribution must be finite with a norm of at most C. It must agree with the gradient that
+// the test computes for the record alone, and must keep its bits when all other rows change.
 func TestHostilePrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randomProgram(t)

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// The test checks that a sum has the same bits with any number of workers.
+// The test checks that a sum has the same bits with any number of goroutines.
 func TestWorkersGiveTheSameBits(t *testing.T) {
 	for _, name := range []string{"logistic", "slopes", "mixture", "pairs"} {
 		m := build(t, name)
@@ -49,8 +49,8 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// The test checks that records that contribute zero because a number is not finite are counted
-// in every strip, which is a part of the batch.
+// The test checks that records that contribute zero because a number is not finite are counted,
+// in every part of the batch that a goroutine sums.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000
@@ -96,8 +96,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// The test checks that records with an overflow contribute zero and are counted, and that other
-// records are not affected.
+// The test checks that records with an overflow contribute zero and are counted. They must not
+// change the contributions of other records.
 func TestOverflowContributesZero(t *testing.T) {
 	m := build(t, "poisson")
 	rng := rand.New(rand.NewSource(7))
@@ -105,20 +105,20 @@ func TestOverflowContributesZero(t *testing.T) {
 	columns := randomColumns(m, rng, rows, 1)
 	bad := map[int32]bool{3: true, 64: true, 129: true}
 	for row := range bad {
-		columns[1][int(row)*5] = 50 // The value is the bound of the column.
+		columns[1][int(row)*5] = 50 // the bound of the column
 	}
 	table, err := m.Load(rows, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	theta := make([]float64, m.Dim())
-	theta[0] = 20 // The bad rows have an exponent of 1000.
+	theta[0] = 20 // the exponent of the bad rows is 1000
 	for i := 1; i < len(theta); i++ {
 		theta[i] = .1
 	}
 	for i := range rows {
 		if !bad[int32(i)] {
-			table.Nodes[1][i*5] = 0 // The value 0 keeps the other rows finite.
+			table.Nodes[1][i*5] = 0 // keeps the other rows finite
 		}
 	}
 	for _, engine := range []CPU{{}, {Generic: true}} {
@@ -225,7 +225,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a program with a component over too many coordinates does not compile.
+// The test checks that Compile returns an error if too many coordinates are connected with each
+// other.
 func TestCompileLimits(t *testing.T) {
 	b := model.NewBuilder("large")
 	names := features(maxDense + 1)

@@ -9,17 +9,17 @@ import (
 
 const block = ir.Block
 
-// lanes evaluates one block of rows at a time, one row in each lane. Each worker has a separate
-// lanes.
+// lanes evaluates one block of rows at a time. A lane is the part of its buffers that belongs to
+// one row. Each goroutine has separate lanes.
 type lanes struct {
 	p       *plan
 	table   *model.Table
 	draws   []laneDraw
 	rows    []int32
-	squared [block]float64 // squared norms, which are later replaced by clip factors
+	squared [block]float64 // squared norms, later replaced by clip factors
 	value   [block]float64
 	scaled  [block]float64
-	all     [block]int32 // row numbers if the batch is all rows
+	all     [block]int32 // row numbers of the block, if the batch is all rows
 	weight  float64      // sum of the clip factors so far
 	// unbounded is true if the norms of contributions are not needed. No record is then refused
 	// because of its norm.
@@ -27,7 +27,7 @@ type lanes struct {
 	total     Total
 }
 
-// laneDraw is the state of a worker for one draw.
+// laneDraw is the state of a goroutine for one draw of θ.
 type laneDraw struct {
 	records *tape.Records
 	fused   *glmLanes // fused kernel; nil if the tape evaluates the program
@@ -61,7 +61,7 @@ func (n *lanes) begin(draws []*draw) {
 }
 
 // norms evaluates a block of rows at all draws and writes the clip factor of every record to
-// n.squared. If want is false, it computes log densities and no gradients.
+// n.squared. If want is false, it computes log densities but no gradients.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -82,7 +82,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// guarded computes and uses a block of rows. It refuses the rows for which compute panics.
+// guarded calls compute and use for a block of rows. It omits the rows for which compute panics,
+// and counts them.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {
@@ -93,8 +94,8 @@ func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) e
 	return err
 }
 
-// run evaluates the program on a block of rows and returns the log densities. If want is true,
-// it also computes the adjoints of the leaves.
+// run evaluates the log densities of a block of rows. If want is true, it also computes the
+// adjoints of the leaves, where shared values enter the computation.
 func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	if ld.scrubbed {
 		ld.records.Begin()
@@ -132,12 +133,12 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	}
 }
 
-// factors replaces squared norms by clip factors and adds the block to the totals. It reports
-// whether it refused a record because a number was not finite.
+// factors replaces squared norms by clip factors, and adds the log densities of the block to the
+// totals. It reports whether it refused a record because a number was not finite.
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
-		if v-v != 0 { // The comparison is true if v is not finite.
+		if v-v != 0 { // true if v is not finite
 			c = 0
 		}
 		squared[l] = c
@@ -152,8 +153,8 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused 
 	return refused
 }
 
-// scrub sets the values to zero that would be multiplied by the zero factor of a refused record.
-// Zero times a number that is not finite would be NaN.
+// scrub sets values of refused records to zero, because zero times a number that is not finite
+// would be NaN.
 func (n *lanes) scrub(draws int) {
 	for l := range n.rows {
 		if n.squared[l] != 0 {
@@ -201,7 +202,8 @@ func (n *lanes) add(draws []*draw) {
 	}
 }
 
-// scale returns c·a, where c holds the clip factors and a an adjoint of every lane.
+// scale returns c·a, where c contains the clip factors and a an adjoint, for each record of the
+// block.
 func (n *lanes) scale(a []float64) []float64 {
 	out := n.scaled[:len(n.rows)]
 	a, c := a[:len(out)], n.squared[:len(out)]
@@ -211,9 +213,9 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish multiplies the sum of every direct leaf that is alone in its component by
-// ∂element/∂coordinate. It can do so after the summation, because no other leaf adds to the
-// coordinates of such a leaf.
+// finish multiplies sums of adjoints by ∂element/∂coordinate for tables whose elements are
+// functions of one coordinate each. It can do so after the summation, because only one leaf adds
+// to these coordinates.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {
@@ -226,5 +228,5 @@ func (ld *laneDraw) finish(p *plan, w *draw) {
 	}
 }
 
-// lane returns the first k lanes of element e of a node's adjoint or value.
+// lane returns element e of a node's values or adjoints, for the first k records of the block.
 func lane(b []float64, e, k int) []float64 { return b[e*block : e*block+k : e*block+k] }

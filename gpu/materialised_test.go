@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// materialised is the plain evaluator, the reference of the tests. It works on one row at a
-// time: it computes the gradient of the record in all tables and maps this gradient to θ.
+// materialised is a simple evaluator, which tests use as a reference. It computes the gradient
+// of one record at a time with respect to all tables, and maps it to θ.
 type materialised struct {
 	m       *model.Model
 	table   *model.Table
@@ -29,7 +29,8 @@ func newMaterialised(m *model.Model, table *model.Table) *materialised {
 func (e *materialised) Dim() int  { return e.m.Dim() }
 func (e *materialised) Rows() int { return e.table.Rows }
 
-// gradient returns ℓ_n and ∂ℓ_n/∂θ of a row at the point of shared.
+// gradient returns the log density of a row and its gradient with respect to θ, at the point of
+// shared.
 func (e *materialised) gradient(row int32) (float64, []float64) {
 	e.records.Begin()
 	value := e.records.Forward([]int32{row})[0]
@@ -89,8 +90,8 @@ func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	}
 }
 
-// contribution returns a record's clipped contribution g and its density averaged over draws. ok
-// is false if a number is not finite.
+// contribution returns a record's clipped contribution g, and its log density averaged over
+// draws. If a number is not finite, ok is false.
 func (e *materialised) contribution(q *Query, row int32) (value float64, g []float64, ok bool) {
 	for k, theta := range q.Draws {
 		e.shared.Set(theta)

@@ -11,7 +11,7 @@ import (
 // Link is a function that maps an unconstrained number ρ to a standard deviation s.
 type Link uint8
 
-// ExpLink and SoftplusLink are the available links.
+// Links between ρ and the standard deviation s.
 const (
 	ExpLink      Link = iota // s = e^ρ
 	SoftplusLink             // s = log(1 + e^ρ)
@@ -41,13 +41,14 @@ type MeanFieldOptions struct {
 	// same draws.
 	Draws int
 	Link  Link
-	// Joint is true if records contribute the gradient in (m, ρ), as in the published
-	// algorithms. Otherwise records contribute only the gradient in m. The gradient in ρ is then
-	// s'∘ε times the gradient in m, and is computed from the released sum (post-processing).
+	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the
+	// published algorithms. Otherwise records contribute only the gradient with respect to m.
+	// The gradient with respect to ρ is then s'∘ε times that with respect to m, and is computed
+	// from the released sum (post-processing).
 	Joint bool
-	// Preconditioned divides the second half of the gradient in (m, ρ) of a Joint run by s'
-	// before the clip, and multiplies it by s' after the noise. Otherwise, with small s, the
-	// second half would be small compared with the noise.
+	// Preconditioned divides the gradient with respect to ρ of a Joint run by s' before the
+	// clip, and multiplies it by s' after the noise. Otherwise, with small s, this gradient
+	// would be small compared with the noise.
 	Preconditioned bool
 	// Inside adds the gradient of the KL divergence, divided by Records, to every record's
 	// contribution before the clip, as in the published form. It requires Joint.
@@ -80,7 +81,7 @@ type MeanFieldOptions struct {
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point is (m, ρ). gradient and total have the same order.
+	// point is (m, ρ). gradient and total are gradients with respect to (m, ρ).
 	point, gradient, total []float64
 	averaged               int
 	sd, slope              []float64

@@ -1,18 +1,18 @@
 package gpu
 
-// This file adds the contributions of a record to the same element of a table before squares are
-// taken. A record may gather several elements of one table, and may gather an element twice.
+// This file adds the contributions of a record to the same element of a table before they are
+// squared. A record may use several elements of one table, and may use an element twice.
 
-// entry is the contribution of one leaf to one coordinate, on the scale of the coordinate.
+// entry is the contribution of one leaf to the gradient with respect to one coordinate.
 type entry struct {
 	coord int
 	value float64
 }
 
-// mergeScratch holds the entries of a block for each merged component and each lane.
+// mergeScratch contains the entries of a block, for each merged component and each record.
 type mergeScratch struct {
-	entries [][]entry // entries of lane l from index l·width of the component
-	count   [][]int   // number of different coordinates, for each lane
+	entries [][]entry // entries of record l begin at index l·width of the component
+	count   [][]int   // number of different coordinates, for each record
 	width   []int
 }
 

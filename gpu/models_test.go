@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// zoo has one program for each kind of likelihood, and programs with other features, such as
+// zoo contains one model for each kind of likelihood, and models with other features, such as
 // records that use one coordinate twice.
 var zoo = map[string]func() (*model.Model, error){
 	"logistic":   func() (*model.Model, error) { return regression.Build(programs.Logistic) },
@@ -61,7 +61,7 @@ func pairs() (*model.Model, error) {
 	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
 	s := b.Parameter(ir.Parameter{Name: "s", Rows: 3, Cols: 1, Constraint: model.Positive}, b.Normal(unit))
 	first := b.Gather(s, i)
-	second := b.Gather(b.Apply(ir.Log, s), j) // second depends on the same coordinates by another function.
+	second := b.Gather(b.Apply(ir.Log, s), j) // second depends on the same coordinates as the first strength, through another function
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
 }
 

@@ -14,8 +14,9 @@ func klAt(l Link, x, y []float64) float64 {
 	return math.Log(r/s) + (s*s+gap*gap)/(2*r*r) - .5
 }
 
-// The test checks that a small step Δ solves F·Δ = rate·g. It computes the Fisher information F
-// by finite differences, as the curvature of the KL divergence between nearby points.
+// The test checks that a small step Δ solves F·Δ = rate·g for the gradient g. It computes the
+// Fisher information F by finite differences, as the curvature of the KL divergence between
+// nearby points.
 func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) {
 	for _, link := range []Link{ExpLink, SoftplusLink} {
 		natural, err := NewNatural(link, 1)
@@ -28,7 +29,7 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
 				above[i] += h
 				below[i] -= h
-				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // The divergence from the point to itself is 0.
+				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // the divergence from a point to itself is 0
 			}
 			g := []float64{.7, -1.3}
 			x := []float64{at[0], at[1]}
@@ -43,8 +44,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 	}
 }
 
-// The test checks that a coordinate moves by its reach in the direction of the gradient and no
-// further, for any size of the gradient and the rate.
+// The test checks that a step moves a coordinate in the direction of the gradient, by at most
+// the reach, for any size of the gradient and of the rate.
 func TestNaturalStepHasAReach(t *testing.T) {
 	const reach = .5
 	natural, err := NewNatural(ExpLink, reach)

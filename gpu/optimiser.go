@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Optimiser moves a point uphill. An implementation may keep a state of earlier steps. It
-// allocates nothing in a step.
+// Optimiser moves a point uphill. It may keep state from earlier steps. A step allocates
+// nothing.
 type Optimiser interface {
 	// Step moves x along the gradient with the given step size. The slices have the dimension
 	// of the optimiser.

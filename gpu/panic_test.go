@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A record whose computation panics contributes nothing, and changes no bit of what the other
-// records contribute. In the test the values of the last row are cut off.
+// The test makes the computation of the last record panic. The record must contribute nothing,
+// and the contributions of the other records must have the same bits as without it.
 //
 //abuse:case A13 a record whose gradient panics contributes zero, and no other record changes
 func TestPanicOfOneRecord(t *testing.T) {

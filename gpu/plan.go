@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// leaf is a node at which values that all records share enter the computation of a record. At a
-// leaf, a record's adjoint becomes a gradient.
+// leaf is a node of the program at which values that all records share enter the computation of
+// a record. The adjoint of a record at its leaves gives the gradient.
 type leaf struct {
 	index int // index among the leaves of the plan
 	node  int
 	op    ir.Op
 	table int // node of the shared value
-	other int // node of the vector that multiplies the table, or of the index into the table
+	other int // node of the vector that multiplies the table, or of the index of an element of the table
 	// onTable is true if the vector that multiplies the shared value is row data, which is read
 	// from the table of records.
 	onTable    bool
@@ -33,25 +33,24 @@ func (f *leaf) size() int { return f.rows * f.cols }
 // span is a range of coordinates.
 type span struct{ from, to int }
 
-// plan describes how a program's gradients are computed. Its leaves are grouped into components
-// that share no coordinate.
+// plan describes how the gradients of a program are computed. Leaves that use the same
+// coordinates form a component, so two components share no coordinate.
 type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone holds the leaves of components that consist of one direct leaf. Their norms have a
-	// closed form.
+	// alone contains the leaf of each component with only one leaf whose elements are functions
+	// of one coordinate each. Its norms have a closed form.
 	alone []*leaf
-	// merged holds the components that consist of direct gathers. A record uses few of their
-	// coordinates, and contributions to the same coordinate are added.
+	// merged contains the components of leaves that select elements of a table by index. A
+	// record uses few of their coordinates, and contributions to the same coordinate are added.
 	merged [][]*leaf
 	// dense holds all other components. Their gradients are computed over all coordinates of the
 	// component.
 	dense []*denseLayout
 	// sparse is true if a record uses few of all coordinates.
 	sparse bool
-	// row is the only leaf of the plan if every contribution is a multiple of a row, and nil
-	// otherwise.
+	// row is the only leaf if every contribution is a multiple of a row, and nil otherwise.
 	row *leaf
 	// generic turns the fused kernels off.
 	generic bool
@@ -59,8 +58,8 @@ type plan struct {
 
 // maxDense and maxJacobian limit the size of a dense component.
 const (
-	maxDense    = 1 << 12 // number of coordinates, and number of elements of all tables
-	maxJacobian = 1 << 18 // number of elements of the Jacobian
+	maxDense    = 1 << 12 // maximum number of coordinates, and of elements of all tables together
+	maxJacobian = 1 << 18 // maximum number of elements of the Jacobian
 )
 
 func newPlan(m *model.Model, generic bool) (*plan, error) {
@@ -197,12 +196,12 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	default:
 		return leaf{}, false
 	}
-	if v.Phase(f.table) != ir.Shared { // The table is a constant matrix.
+	if v.Phase(f.table) != ir.Shared { // the table is a constant matrix
 		return leaf{}, false
 	}
 	shape := v.Shape(f.table)
 	f.rows, f.cols = shape.Rows, shape.Cols
-	if n.Op == ir.Linear { // The table has one row.
+	if n.Op == ir.Linear { // the table has one row
 		f.rows, f.cols = 1, shape.Rows
 	}
 	f.onTable = f.other >= 0 && v.Phase(f.other) == ir.Data
@@ -276,8 +275,8 @@ type denseLayout struct {
 	tables []int // shared node of each path
 	start  []int // index of the first element of each table
 	size   int   // number of elements of all tables
-	of     []int // for each leaf: number of its table, or −1 for direct leaves
-	local  []int // for each direct leaf: index of its first coordinate in coords
+	of     []int // number of the table of each leaf; −1 for a leaf whose elements are coordinates
+	local  []int // index in coords of the first coordinate of such a leaf
 }
 
 func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {

@@ -8,9 +8,9 @@ import (
 
 // The test checks that a record contributes the same bits alone, among other records, and at any
 // position in a batch. Adding or removing one record then changes a sum by this record's
-// contribution only. If the position of a record changed its rounding, removing one record could
-// also change the truncation of all other records to the lattice. This change would add to the
-// sensitivity, in proportion to the number of records.
+// contribution only. If the rounding depended on the position, removing one record could change
+// the truncation of all other records to the lattice. This would increase the sensitivity in
+// proportion to the number of records.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {

@@ -24,8 +24,9 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// The test checks that slopes times rows equal the contributions that a plain sink receives. It
-// covers batches of any size and order, and records whose density is not finite.
+// The test checks that the contributions that a RowSink receives as slopes times rows equal
+// those that another sink receives. It covers batches of any size and order, and records whose
+// density is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)
@@ -66,8 +67,8 @@ func TestRowsAreContributions(t *testing.T) {
 	}
 }
 
-// The test checks that a regression whose only parameters are coefficients passes slopes of rows
-// to the sink, unless the query needs the contributions before they reach the sink.
+// The test checks that a regression whose only parameters are coefficients passes slopes and
+// rows to a RowSink, unless the query needs the contributions themselves.
 func TestRegressionsPassRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	rows := func(name string, engine CPU, change func(q *Query)) bool {

@@ -23,9 +23,9 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// The test checks that vectors that are passed together equal the vectors that are passed one by
-// one, for every kind of query. Models in which a record uses few coordinates pass no vectors
-// together, unless the query adds a vector inside the clip.
+// The test checks that the contributions that a VectorSink receives together equal those that
+// another sink receives one by one, for every kind of query. Models in which a record uses few
+// coordinates pass no vectors together, unless the query adds a vector inside the clip.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

@@ -14,12 +14,13 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Skew is the largest time by which the clock of a party may be slow. A certificate is valid
+// Skew is the maximum time by which the clock of a party may be slow. A certificate is valid
 // from Skew before the time of issue.
 const Skew = 5 * time.Minute
 
-// An Authority certifies the TLS keys of the parties of one study. It has a separate key. Its
-// certificates are valid for this study only, and only if the roster pins the certified key.
+// An Authority certifies the TLS keys of the parties of one study. It has a key of its own. Its
+// certificates are valid for this study only, and only if the roster contains the pin of the
+// certified key.
 type Authority struct {
 	study       Hash
 	key         *Key

@@ -84,7 +84,7 @@ func flipped(b []byte, at int) []byte {
 }
 
 // The test checks that Issue takes only the key of a certificate from the request. All other
-// fields come from the other arguments of Issue.
+// fields must come from the arguments of Issue.
 func TestCertificateHasKeyOfRequest(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {
@@ -173,7 +173,7 @@ func TestEveryChangedByteOfARequestIsDetected(t *testing.T) {
 	}
 }
 
-// knownServerName was computed with Python's hashlib and base64.
+// knownServerName was computed with Python's hashlib and base64, independently of this package.
 const knownServerName = "lu5fmwyrcyqrff6ubl2bsvbfqvftqr4u.fedpvi.invalid"
 
 func TestNamesInCertificates(t *testing.T) {

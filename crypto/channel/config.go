@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A handshake fails with one of these errors. Their text does not depend on the peer. The peer
-// learns only that its certificate is bad.
+// Errors of a failed handshake. Their text does not depend on the peer. The peer learns only
+// that its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
 	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
@@ -20,8 +20,8 @@ var (
 	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
-// Pins looks up the pin of a party in the roster in force. It is called at every
-// handshake and returns false for a party that is not in the roster.
+// Pins looks up the pin of a party in the current roster. It is called at every handshake and
+// returns false for a party that is not in the roster.
 type Pins func(Party) (identity.Pin, bool)
 
 // A Server configures the coordinator's end of the connections of one study.
@@ -97,13 +97,13 @@ func (l Client) Config() *tls.Config {
 	return c
 }
 
-// Join returns the configuration of a party that has an invitation but no certificate.
-// The party does not know the authority of the study yet. It recognises the coordinator
-// by the pin in the invitation.
+// Join returns the configuration of a party that has an invitation but no certificate. The party
+// does not know the authority of the study yet. It recognises the coordinator by the pin in the
+// invitation.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	c := base(now)
 	c.ServerName = ServerName(study)
-	c.InsecureSkipVerify = true // VerifyConnection checks the pin instead of the certificate chain.
+	c.InsecureSkipVerify = true // VerifyConnection checks the pin instead of the certificate chain
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		pins := func(Party) (identity.Pin, bool) { return pin, true }
 		if err := check(state, study, pins, identity.Coordinator); err != nil {
@@ -122,7 +122,7 @@ func base(now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: []tls.CurveID{tls.X25519MLKEM768},
-		// A resumed session would not be checked against the current roster.
+		// a resumed session would not be checked against the current roster
 		SessionTicketsDisabled: true,
 		Time:                   now,
 	}
@@ -135,8 +135,8 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check checks the peer of a connection. Both ends call check. They also verify the certificate
-// chain to the authority.
+// check checks the party at the other end of a connection. Both ends call it, in addition to
+// verifying the certificate chain.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {
 		return err

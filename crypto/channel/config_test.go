@@ -44,7 +44,7 @@ func TestAdminsConnect(t *testing.T) {
 	}
 }
 
-// leafOf returns a certificate template with the same fields that the authority sets for p.
+// leafOf returns a certificate template with the fields that the authority would set for p.
 func leafOf(p Party) *x509.Certificate {
 	return &x509.Certificate{
 		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},
@@ -63,8 +63,8 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 		change(c)
 		return c
 	}
-	// pinned returns a configuration with a certificate that the function change altered. The
-	// roster pins its key, so that only the change can cause a refusal.
+	// pinned returns a configuration with a certificate that change has altered. The roster
+	// contains the pin of its key, so that only the change can cause a refusal.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.north.party)
 		change(leaf)
@@ -153,7 +153,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
-	shown := s.hub.key.Pin() // pin that the invitation states
+	shown := s.hub.key.Pin() // pin in the invitation
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.hub.party)
 		change(leaf)
@@ -184,7 +184,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		{"no post-quantum key exchange", func() *tls.Config {
 			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
 		}, nil},
-		// A public authority could make this certificate, because the name is right and the key
+		// Any other authority could make this certificate, because the name is right and the key
 		// is pinned.
 		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
 		{"under another name", func() *tls.Config {
@@ -229,7 +229,7 @@ func TestGuestsConnectOnlyWherePermitted(t *testing.T) {
 	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
 		t.Errorf("the guest sees %v, %v", p, err)
 	}
-	// The server accepts a party with a certificate too, and refuses a certificate whose holder
+	// The server also accepts a party with a certificate, but refuses a certificate whose holder
 	// is not in the roster.
 	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
 		t.Error("a party was refused by a server that permits guests:", at.err)
@@ -266,7 +266,7 @@ func TestSessionsAreNotResumed(t *testing.T) {
 	client := s.client().Config()
 	client.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	server := s.server().Config()
-	// Without VerifyConnection, only the configuration prevents resumption.
+	// without VerifyConnection, only the configuration prevents resumption
 	client.VerifyConnection, server.VerifyConnection = nil, nil
 	for range 3 {
 		at, _ := connect(t, client, server)
@@ -315,8 +315,8 @@ func TestOlderHandshakesAreRefused(t *testing.T) {
 	}
 }
 
-// The test passes bad peers to check directly. In a connection, crypto/tls would refuse some of
-// them first.
+// The test calls check directly with invalid peers, because in a connection crypto/tls would
+// refuse some of them first.
 func TestEachCheckWorksAlone(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, tc := range map[string]struct {
@@ -364,7 +364,7 @@ func TestOnePortServesSeveralStudies(t *testing.T) {
 			t.Errorf("study %d: %v, %v", i+1, p, err)
 		}
 	}
-	// A party of one study connects to the other study.
+	// a party of one study connects to the other study
 	lost := a.client().Config()
 	lost.ServerName, lost.RootCAs = ServerName(Hash{2}), b.hubC.roots()
 	if _, server := connect(t, lost, port); server.err == nil {

@@ -57,8 +57,8 @@ func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 // Expires returns the time at which the certificate in use expires.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewFrom returns the time from which the caller should request a new certificate. It is after
-// two thirds of the validity, so that the last third is left for retries.
+// RenewFrom returns the time from which the caller should request a new certificate, which is
+// after two thirds of the validity period. The last third is left for retries.
 func (c *Credentials) RenewFrom() time.Time {
 	leaf := c.current.Load().Leaf
 	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)

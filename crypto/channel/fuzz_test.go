@@ -14,7 +14,7 @@ import (
 var fuzzed = Hash{1, 2, 3}
 
 // FuzzRequest checks that, for any request that a party signs, the authority certifies only the
-// key that the roster pins.
+// key whose pin is in the roster.
 //
 //abuse:case A08 the authority certifies only the key that the roster pins
 func FuzzRequest(f *testing.F) {
@@ -40,8 +40,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzCertificates checks that a party that gets arbitrary bytes accepts only a certificate of
-// its own key.
+// FuzzCertificates passes arbitrary bytes to a party as its certificate. The party must accept
+// only a certificate for its own key.
 func FuzzCertificates(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
 	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)

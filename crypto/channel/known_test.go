@@ -31,8 +31,8 @@ func readHex(t *testing.T, name string) []byte {
 	return b
 }
 
-// The test checks that the request and the certificates of version 1 stay valid. The seed of
-// their key is the bytes 0 to 31.
+// The test checks that requests and certificates in version 1 of the format stay valid. The seed
+// of their key consists of the bytes 0 to 31.
 func TestFormatOfVersion1(t *testing.T) {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {

@@ -1,10 +1,11 @@
-// Package channel configures the connections between the parties of a study: mutual TLS
-// 1.3 with the post-quantum key exchange X25519MLKEM768 only. Every study has its own
-// certificate [Authority], and the roster pins the key of every party.
+// Package channel configures the connections between the parties of a study: mutual TLS 1.3 with
+// the post-quantum key exchange X25519MLKEM768 only. Every study has its own certificate
+// [Authority]. The roster contains the pin of every party's key, which is its SHA-256.
 //
-// A peer needs a certificate from the authority of the study and the key that the roster
-// pins. Certificates from public authorities are refused. TLS sessions are not resumed, so
-// every connection is checked in full. The caller supplies the clock.
+// A connection is accepted only if the peer has a certificate from the authority of the study,
+// for a key whose pin is in the roster. Certificates from public authorities are refused. TLS
+// sessions are not resumed, so every connection is checked in full. The caller supplies the
+// clock.
 package channel
 
 import (

@@ -38,14 +38,14 @@ func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 
 func requestStatement(study Hash, der []byte) []byte { return append(bytes.Clone(study[:]), der...) }
 
-// checkRequest verifies a request and returns the key to certify. The authority uses only this
-// key of the request.
+// checkRequest verifies a request and returns the key to certify. The authority uses no other
+// part of the request.
 func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identity.Pin) (ed25519.PublicKey, error) {
 	r := wire.NewReader(request)
 	der := r.Bytes(maxRequest)
 	var signature [identity.SignatureSize]byte
 	r.Fixed(signature[:])
-	// The signature is checked first, so that requests from strangers are not parsed.
+	// The signature is checked first, so that requests of unknown senders are not parsed.
 	if !r.Done() || !holder.Verify(requestDomain, requestStatement(p.Study, der), signature) {
 		return nil, ErrRequest
 	}

@@ -96,8 +96,8 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows returns a copy of c with another certificate and the pin of its key. The authority makes
-// the certificate from the template leaf for a new key.
+// shows returns a copy of c with another certificate, and the pin of this certificate's key. The
+// authority makes the certificate from the template leaf for a new key.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()
@@ -115,15 +115,15 @@ func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*
 	return c, key.Pin()
 }
 
-// An outcome is the state and the error of one end of a connection.
+// An outcome is the state and the error of a handshake at one end.
 type outcome struct {
 	state tls.ConnectionState
 	err   error
 }
 
 // connect makes a connection over the loopback interface and sends one byte each way after the
-// handshake. If the server refuses the client, the client learns this only from a read after the
-// handshake.
+// handshake. The byte is necessary because a client learns that it was refused only when it
+// reads.
 func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,9 +1,9 @@
-// Package identity defines the parties of a study. Each party has a long-term Ed25519 key,
-// a name and a role. The key is made on the machine of its party and stays there; other
-// parties recognise it by its fingerprint.
+// Package identity defines the parties of a study. Each party has a long-term Ed25519 key, a
+// name and a role. The key is made on the machine of its party and stays there. Other parties
+// recognise the party by the fingerprint of its key.
 //
-// Every signature is for one [Domain], so that a signature for one purpose is not valid
-// for another.
+// Every signature is for one [Domain], so that a signature for one purpose is not valid for
+// another.
 package identity
 
 import (
@@ -63,7 +63,7 @@ func Create(path string) (*Identity, error) {
 }
 
 // Load reads an identity from a file that Create wrote. It refuses links, files and directories
-// that are open to others, and a key that was changed.
+// that are open to others, and a file whose key was changed.
 func Load(path string) (*Identity, error) {
 	seed, err := keyfile.Load(path, keyKind)
 	if err != nil {

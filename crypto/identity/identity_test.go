@@ -74,7 +74,7 @@ func TestSignatureIsValidForOneKeyDomainAndMessage(t *testing.T) {
 			t.Errorf("the signature is valid with byte %d changed", at)
 		}
 	}
-	// The signature must not be valid for the message without its domain.
+	// The signature must not be valid without the domain.
 	if ed25519.Verify(i.public[:], []byte("message"), signature[:]) {
 		t.Error("the signature does not cover the domain")
 	}
@@ -93,8 +93,8 @@ func TestMalformedDomainsPanic(t *testing.T) {
 	}
 }
 
-// The test checks that keys of small order are refused. Under such a key, the signature with R
-// the neutral point and S zero is valid for many messages.
+// The test checks that public keys of small order are refused. With such a key, the signature
+// whose R is the neutral point and whose S is zero is valid for many messages.
 func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 	forged := [SignatureSize]byte{1}
 	if len(smallOrders) != 7 {
@@ -169,7 +169,7 @@ func TestCreatedIdentityIsLoaded(t *testing.T) {
 	}
 }
 
-// The test checks that Generate makes keys only from the random source of the operating system.
+// The test checks that Generate uses only the random source of the operating system.
 //
 //abuse:case P15 keys come from the random source of the operating system
 func TestKeysAreRandom(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// MaxName is the length of the longest name in bytes.
+// MaxName is the maximum length of a name in bytes.
 const MaxName = 40
 
-// ErrName is returned for a malformed name. Its text describes a valid name.
+// ErrName is returned for a malformed name. Its text describes the form of a valid name.
 var ErrName = fmt.Errorf("a name consists of 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
 
 // A Name identifies a party within a study. Its characters are safe in paths, URIs and log
@@ -42,9 +42,9 @@ func (n Name) Skeleton() string { return alikePairs.Replace(alike.Replace(string
 // A Role determines the rights of a party.
 type Role uint8
 
-// These are the roles. The zero Role has no rights.
+// Roles of parties. The zero Role has no rights.
 const (
-	Client      Role = 1 // holds a shard and answers plans
+	Client      Role = 1 // holds records and answers plans
 	Coordinator Role = 2 // sends the plans; every study has exactly one
 	Admin       Role = 3 // administers a coordinator
 )

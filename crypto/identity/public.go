@@ -23,8 +23,8 @@ var ErrPublicKey = errors.New("not a public key of an identity")
 type PublicKey [PublicKeySize]byte
 
 // ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small
-// order. Under such a key one signature is valid for many messages, so a party could deny having
-// signed a message.
+// order. With such a key one signature is valid for many messages, so a party could deny that it
+// has signed a message.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
 		return PublicKey{}, ErrPublicKey
@@ -90,8 +90,8 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 }
 
 // A Pin identifies the key that a party uses for TLS. It is the SHA-256 of the key's subject
-// public key info (RFC 5280, DER). A connection is accepted only from a peer whose key matches
-// the pin.
+// public key info (RFC 5280, DER). A connection is accepted only if the peer's key has the
+// expected pin.
 type Pin [sha256.Size]byte
 
 // String returns the pin in hexadecimal.
@@ -110,9 +110,9 @@ func fromHex(dst, text []byte) bool {
 	return true
 }
 
-// smallOrders lists the encodings, canonical or not, of the eight points of order 1, 2, 4
-// and 8, without the sign of x. RFC 7748 section 6 warns of similar points. The values
-// follow from y of a point of order 8 and p = 2²⁵⁵ − 19.
+// smallOrders lists the encodings of the eight points of order 1, 2, 4 and 8, without the sign
+// of x. It includes encodings that are not canonical. RFC 7748 section 6 warns of such points.
+// The values follow from y of a point of order 8 and p = 2²⁵⁵ − 19.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",

@@ -1,6 +1,6 @@
 // Package invitation implements the invitations with which parties join a study. The coordinator
 // makes an invitation for a name and sends it to the party by any means, such as mail or chat.
-// The party redeems it once, for a key that it has made.
+// The party redeems it once, with the public key that it will use.
 //
 // Anyone who has an invitation can join under its name until it is used or expires. The
 // coordinator stores a [Ticket] with the hash of the invitation's token. The token cannot be
@@ -29,9 +29,9 @@ import (
 const (
 	// Prefix is the start of every invitation. The number in it is the version.
 	Prefix = "fedpvi-invite-1-"
-	// MaxText is the largest size of the text of an invitation in bytes.
+	// MaxText is the maximum length of an invitation's text in bytes.
 	MaxText = 4 << 10
-	// MaxAddresses is the largest number of addresses in an invitation.
+	// MaxAddresses is the maximum number of addresses in an invitation.
 	MaxAddresses = 8
 
 	maxAddress   = 255 + len(":65535")
@@ -46,7 +46,7 @@ type Hash = [sha256.Size]byte
 // the input.
 var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
-// An Invitation is the content of an invitation. Only the method Text shows the token.
+// An Invitation contains the data of an invitation. Only the method Text shows the token.
 type Invitation struct {
 	Study       Hash
 	Name        identity.Name        // name of the party in the study
@@ -57,8 +57,8 @@ type Invitation struct {
 	Token       secret.Secret        // token of 256 random bits
 }
 
-// New returns the invitation i with a new token, and the ticket with which the coordinator
-// checks the token later. It replaces any token in i.
+// New returns the invitation i with a new token in place of any token in i. It also returns the
+// ticket with which the coordinator checks the token later.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
 	rand.Read(token) // Read never returns an error: crypto/rand aborts the program instead.
@@ -120,7 +120,7 @@ var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // Text returns the invitation as one line: the prefix, then letters and digits. The line
 // contains the token, so anyone who reads it can join. Parse ignores changes of case, spaces and
-// line breaks, which mail programs may make.
+// line breaks, because mail programs may make them.
 func (i Invitation) Text() string {
 	b := i.append(nil)
 	defer clear(b)

@@ -62,7 +62,8 @@ func TestInvitationsSurviveMail(t *testing.T) {
 	}
 }
 
-// The test compares the text of version 1 with a text made with Python's hashlib and base64.
+// The test compares the text of an invitation in version 1 with one made with Python's hashlib
+// and base64.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/invitation-v1.txt")
 	if err != nil {
@@ -170,8 +171,8 @@ func TestInvitationsAreRedeemedOnce(t *testing.T) {
 	if redeemed[0] != another || redeemed[1] != got {
 		t.Error("Redeem changed the ticket of another invitation")
 	}
-	// The party repeats the request after the invitation has expired, as if it had not received
-	// the first reply.
+	// The party repeats the request after the invitation has expired, as if the first reply was
+	// lost.
 	again, got2, err := Redeem(redeemed, i.Study, i.Token.Reveal(), key, expires.Add(time.Hour))
 	if err != nil || got2 != got || !slices.Equal(again, redeemed) {
 		t.Errorf("the same key: %v, %v", got2, err)
@@ -227,7 +228,8 @@ func TestUnusableTokensAreRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a ticket can be stored as JSON, and that it does not reveal the token.
+// The test checks that a ticket can be stored as JSON, and that the JSON does not reveal the
+// token.
 func TestTicketsDoNotShowTokens(t *testing.T) {
 	i, ticket := invite(t)
 	text, err := json.Marshal(ticket)
@@ -258,7 +260,7 @@ func TestTokensAreNotShown(t *testing.T) {
 	canary.Absent(t, canary.Shown(err), []byte(text[len(Prefix):]))
 }
 
-// FuzzParse passes arbitrary bytes to Parse, and to decode, which expects no checksum.
+// FuzzParse passes arbitrary bytes to Parse, and also to decode, which does not need a checksum.
 func FuzzParse(f *testing.F) {
 	i, _ := invite(f)
 	f.Add([]byte(i.Text()))

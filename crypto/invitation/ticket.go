@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// ErrRefused is returned for every token that is unknown, expired, or used by another
-// key. It does not reveal which of these is the case.
+// ErrRefused is returned for a token that is unknown, expired, or used by another key. It does
+// not reveal which of these is the case.
 var ErrRefused = errors.New("this invitation cannot be used: it is unknown, was used or has expired; ask the coordinator for a new one")
 
 // A Ticket is the coordinator's record of an invitation. It is not secret, because the token

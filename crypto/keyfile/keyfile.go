@@ -28,7 +28,7 @@ const (
 	maxFile      = 16 << 10
 )
 
-// Load returns these errors for malformed files.
+// Errors of Load for malformed files.
 var (
 	errForm     = errors.New("malformed: after comments it must have one line with a kind, a version and a key; restore it from a backup")
 	errVersion  = errors.New("its version is not " + version + ": use the newer program that wrote it")
@@ -53,7 +53,7 @@ func Create(path, kind, comment string, key []byte) error {
 }
 
 // Load reads a key of the given kind. It refuses links, files and directories that are open to
-// others, and files whose key line is not as Create writes it.
+// others, and files whose last line is not exactly in the form of Create.
 func Load(path, kind string) (secret.Secret, error) {
 	text, err := private.Read(path, maxFile)
 	if err != nil {
@@ -69,7 +69,7 @@ func Load(path, kind string) (secret.Secret, error) {
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer
-	b.Grow(maxFile) // A buffer that grows would leave copies of the key in memory.
+	b.Grow(maxFile) // allocates the buffer at once, because a growing buffer leaves copies of the key in memory
 	for line := range strings.Lines(comment) {
 		b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}
@@ -98,7 +98,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder would ignore line breaks, and the key would have several encodings.
+	// The base64 decoder ignores line breaks, which would give a key several encodings.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}

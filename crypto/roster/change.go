@@ -7,8 +7,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Compare and InForce return these errors if a roster cannot be the next version of another
-// roster.
+// Errors of Compare and InForce if a roster cannot be the next version of another roster.
 var (
 	ErrSuccession = errors.New("not the next version of the roster: its study, version or previous hash is wrong")
 	// ErrCoordinator is returned if the coordinator differs, because the coordinator of a study
@@ -17,12 +16,12 @@ var (
 	ErrAcceptance  = errors.New("an acceptance of the roster is invalid: it is not from a party of the previous version, its signature is wrong, or it is there twice")
 )
 
-// A Change lists the differences between a roster and its next version. A party should examine
-// the changes before it accepts the next version.
+// A Change lists the differences between a roster and its next version, for a party that must
+// decide whether to accept the next version.
 type Change struct {
 	Joined  []Entry // entries with new keys
-	Left    []Entry // entries whose keys are not in the next version
-	Renewed []Entry // entries with the same key, but another name, role, pin or recipient
+	Left    []Entry // entries of parties that are not in the next version
+	Renewed []Entry // entries with the same identity, but another name, role, pin or recipient
 }
 
 // Compare returns the changes from r to next. It returns an error if next is not the
@@ -58,16 +57,16 @@ type Acceptance struct {
 	Signature [identity.SignatureSize]byte
 }
 
-// Accept returns the signer's consent to next. The signer should first examine the changes that
-// Compare returns.
+// Accept returns the signer's signed consent to next. The signer should first examine the
+// changes that Compare returns.
 func Accept(signer *identity.Identity, next *Roster) Acceptance {
 	hash := next.Hash()
 	return Acceptance{signer.Fingerprint(), signer.Sign(acceptDomain, hash[:])}
 }
 
 // InForce returns nil if next may replace r. This requires that next is the version after r, and
-// that every client in both versions has accepted next. The coordinator accepts by signing the
-// roster.
+// that every client in both versions has accepted next. The coordinator accepts it by signing
+// the roster.
 func (r *Roster) InForce(next *Roster, acceptances []Acceptance) error {
 	if _, err := r.Compare(next); err != nil {
 		return err

@@ -33,7 +33,8 @@ func TestChangesNeedConsent(t *testing.T) {
 	r := newRoster(t, parties...)
 	west := newParty(t, "west", identity.Client)
 	renewed := entryOf(t, north.Identity, "north", identity.Client)
-	// In the next version west joins, south leaves, and north has new keys for TLS and sealing.
+	// In the next version west joins, south leaves, and north has new keys for TLS and
+	// encryption.
 	n := next(t, r, []Entry{hub.entry, renewed, east.entry, west.entry})
 	if n.Version != 2 || n.Previous != r.Hash() {
 		t.Errorf("version %d after %x", n.Version, n.Previous)

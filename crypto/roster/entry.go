@@ -1,5 +1,5 @@
-// Package roster implements the list of the parties of a study, with the keys that they use to
-// sign, to connect and to open sealed messages.
+// Package roster implements the list of the parties of a study, with the public keys for their
+// signatures, their connections and the encryption of messages to them.
 //
 // Every party signs its own entry. The signature shows that the party has the key and consents
 // to be in this study under this name and role. The coordinator signs the whole roster. A change
@@ -31,7 +31,7 @@ type Entry struct {
 	Role      identity.Role // client or coordinator
 	Key       identity.PublicKey
 	Pin       identity.Pin   // pin of the party's TLS key
-	Recipient seal.Recipient // public key for messages sealed for the party
+	Recipient seal.Recipient // public key for the encryption of messages to the party
 	// Signature is the party's own signature of the study's hash and all fields above.
 	Signature [identity.SignatureSize]byte
 }
@@ -88,7 +88,7 @@ func ParseEntry(b []byte, study Hash) (Entry, error) {
 	return e, nil
 }
 
-// readEntry decodes an entry. The reader fails if the entry is malformed.
+// readEntry decodes an entry. If the entry is malformed, it makes the reader fail.
 func readEntry(r *wire.Reader) Entry {
 	var e Entry
 	e.Name = identity.Name(r.Bytes(identity.MaxName))

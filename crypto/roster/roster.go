@@ -12,15 +12,15 @@ import (
 	"fedpvi/crypto/seal"
 )
 
-// MaxParties is the largest number of parties of a study, including the coordinator.
+// MaxParties is the maximum number of parties of a study, including the coordinator.
 const MaxParties = 1024
 
 const (
 	magic = "FPR1"
-	// entrySize is the largest size of an entry: the length of the name, the name, role,
-	// key, pin, recipient and signature.
+	// entrySize is the maximum size of an entry in bytes: the length of the name, the name,
+	// role, key, pin, recipient and signature.
 	entrySize = 4 + identity.MaxName + 1 + identity.PublicKeySize + 32 + seal.RecipientSize + identity.SignatureSize
-	// MaxSize is the largest encoding of a roster in bytes.
+	// MaxSize is the maximum size of an encoded roster in bytes.
 	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*entrySize
 )
 
@@ -81,8 +81,8 @@ func (r *Roster) check() error {
 	return r.distinct()
 }
 
-// distinct returns an error if two entries have similar names or share a key. A party
-// with two entries would count twice.
+// distinct returns an error if two entries have similar names or share a key. With two entries,
+// a party would count twice.
 func (r *Roster) distinct() error {
 	names, keys, pins, recipients := map[string]bool{}, map[identity.PublicKey]bool{}, map[identity.Pin]bool{}, map[string]bool{}
 	for i, e := range r.Entries {
@@ -126,7 +126,7 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	rd.Fixed(r.Study[:])
 	r.Version = rd.Uint64()
 	rd.Fixed(r.Previous[:])
-	// Parse allocates no memory for the entries in advance, because the number of entries may be
+	// No memory is allocated for the entries in advance, because their stated number may be
 	// false.
 	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
 		r.Entries = append(r.Entries, readEntry(rd))

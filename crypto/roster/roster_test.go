@@ -109,7 +109,7 @@ func TestParseReturnsTheRoster(t *testing.T) {
 
 func sameEntry(a, b Entry) bool { return bytes.Equal(a.Bytes(), b.Bytes()) }
 
-// The test checks that the largest roster fits in one signed message.
+// The test checks that the largest roster fits in the payload of one signed message.
 func TestLargestRosterFitsInAMessage(t *testing.T) {
 	if MaxSize > signed.MaxPayload {
 		t.Errorf("%d bytes do not fit in %d", MaxSize, signed.MaxPayload)
@@ -258,8 +258,8 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The test checks that a changed or shortened entry is refused, because the signature of a party
-// covers its whole entry. The coordinator's signature covers the bytes between entries.
+// The test checks that a changed or shortened entry is refused, because a party's signature
+// covers its whole entry. Only the coordinator's signature covers the bytes between entries.
 func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {

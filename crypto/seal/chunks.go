@@ -8,21 +8,22 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload gives access to sealed bytes that are not in memory, such as a file on a disk. Every
-// read decrypts them again, in chunks of 64 KiB. The methods must not be called concurrently.
+// A Payload gives access to the content of a seal that is not in memory, such as a file on disk.
+// Every read decrypts it again, in chunks of 64 KiB. The methods must not be called
+// concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
-	bound  []byte // context of the seal
+	bound  []byte // context to which the seal is bound
 	size   int
 	length int
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt does the same as Open for a sealed payload of length bytes in from, which must not
-// change while the Payload is in use. OpenAt reads and authenticates the whole payload before it
-// returns. It refuses the same input as Open with the same errors. If from cannot be read,
-// OpenAt returns the read error.
+// OpenAt is like Open for a seal of length bytes in from, which must not change while the
+// Payload is in use. OpenAt reads and authenticates the whole seal before it returns. It refuses
+// the same input as Open with the same errors. If from cannot be read, OpenAt returns the read
+// error.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(from, length, context, size)
 	if err != nil {
@@ -70,8 +71,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that stores its last read error. A read error is then not mistaken for a
-// forged seal.
+// A source is a reader that remembers a read error, so that it is not mistaken for a forged
+// seal.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -86,8 +87,8 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report after age returned err. It returns the read error if the
-// source could not be read, and ErrOpen otherwise.
+// reason returns the error to report when age has returned err. This is the read error if there
+// was one, and ErrOpen otherwise.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)
@@ -103,14 +104,13 @@ func (p *Payload) Len() int { return p.length }
 
 // Each calls f with the parts of the payload in order. A part is valid until f returns. Each
 // stops at the first error of f and returns this error. Every part is authenticated before it is
-// passed to f. If the sealed bytes have changed since OpenAt, Each returns [ErrOpen] or a read
-// error.
+// passed to f. If the seal has changed since OpenAt, Each returns [ErrOpen] or a read error.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err
 }
 
-// each decrypts all chunks. If f is not nil, each calls f with the part of the payload in each
+// each decrypts all chunks. If f is not nil, it calls f with the part of the payload in each
 // chunk.
 func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
 	total := plainSize(len(p.bound), p.size)

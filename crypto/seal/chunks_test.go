@@ -48,8 +48,8 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// The test checks that OpenAt returns the same payloads and errors as Open. It changes bytes in
-// different places.
+// The test checks that OpenAt returns the same payloads and errors as Open, also for seals with
+// changed bytes.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)
 	context := []byte("context")
@@ -90,7 +90,7 @@ func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	k := newKey(t)
 	const size = 2 * chunkSize
 	for name, tc := range map[string]struct {
-		payload uint32 // stated length of the payload
+		payload uint32 // length of the payload that the seal states
 		at      int    // index of a padding byte that is not zero; 0 for none
 		err     error
 	}{
@@ -116,8 +116,8 @@ func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	}
 }
 
-// The test checks that, if the sealed bytes change after the check, the read fails and returns
-// no plaintext of the changed chunk.
+// The test changes a seal after OpenAt has checked it. The next read must fail and must not
+// return plaintext of the changed chunk.
 func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	k := newKey(t)
 	const size = 3 * chunkSize
@@ -145,8 +145,8 @@ func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	}
 }
 
-// The test checks that OpenAt returns the read error if the sealed bytes cannot be read, and not
-// ErrForm or ErrOpen.
+// The test makes reading a seal fail. OpenAt must return the read error, and not ErrForm or
+// ErrOpen.
 func TestReadErrorIsReturned(t *testing.T) {
 	k := newKey(t)
 	s := sealed(t, k, "context", "payload", 2*chunkSize)
@@ -163,8 +163,7 @@ func TestReadErrorIsReturned(t *testing.T) {
 }
 
 // The test checks that a long payload is never in memory as a whole. It bounds both the live
-// heap and the allocations, because package age allocates memory for each chunk in each of the
-// two passes.
+// heap and the allocations, which each of the two passes makes for every chunk.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20
@@ -196,7 +195,7 @@ func TestLongPayloadIsNotInMemory(t *testing.T) {
 	}
 }
 
-// live returns the number of bytes of the heap that are in use after a garbage collection.
+// live returns the number of bytes in use on the heap after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -2,8 +2,9 @@ package seal
 
 import "bytes"
 
-// intro and the following constants describe the header of an age file with one hybrid stanza.
-// It always has the same length and the same line breaks:
+// intro and the following constants describe the header of an age file for one recipient with a
+// hybrid key. The header then consists of one stanza and always has the same length and the same
+// line breaks:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
@@ -29,7 +30,7 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size in bytes of a seal. The arguments are the length of the context
+// SealedSize returns the size of a seal in bytes. The arguments are the length of the context
 // and the size to which the payload is padded.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
@@ -37,9 +38,9 @@ func SealedSize(context, size int) int {
 	return chunksAt + plain + chunks*tagSize
 }
 
-// oneHybridStanza reports whether sealed begins with a header that has exactly one hybrid
-// stanza. Callers check this first, so that age's parser never gets a second recipient, an older
-// kind of key or a large header.
+// oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a
+// hybrid key. Callers check this first, so that age's parser never gets a second recipient, an
+// older kind of key or a large header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

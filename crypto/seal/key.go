@@ -13,16 +13,16 @@ import (
 
 const (
 	keyKind = "fedpvi-sealing-key"
-	// RecipientSize is the size in bytes of the text of a recipient.
+	// RecipientSize is the length in bytes of the text of a recipient.
 	RecipientSize = 1959
 )
 
 // ErrRecipient is returned for a text that is not a recipient.
 var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins with age1pq1 and has 1959 characters")
 
-// A Recipient is a public key for which bytes are sealed.
+// A Recipient is a public key for which [Seal] encrypts.
 type Recipient struct {
-	text      string // stored, because computing it takes as long as sealing
+	text      string // kept because computing it takes as long as making a seal
 	recipient *age.HybridRecipient
 }
 
@@ -41,8 +41,8 @@ func ParseRecipient(text string) (Recipient, error) {
 // String returns the recipient in the text form of package age.
 func (r Recipient) String() string { return r.text }
 
-// A Key opens seals for its recipient. Formatting verbs, loggers and encoders do not show
-// the key.
+// A Key decrypts seals for its recipient. Formatting verbs, loggers and encoders do not show the
+// key.
 type Key struct{ identity *age.HybridIdentity }
 
 // Generate makes a new key from the random source of the operating system.
@@ -80,7 +80,7 @@ func Load(path string) (*Key, error) {
 	}
 	defer text.Wipe()
 	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
-	if err != nil { // The error is dropped, because its text may quote the key.
+	if err != nil { // not returned, because its text may quote the key
 		return nil, fmt.Errorf("sealing key: key file %s holds no key of the hybrid kind: restore it from a backup", path)
 	}
 	return &Key{identity}, nil

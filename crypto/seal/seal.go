@@ -1,7 +1,7 @@
-// Package seal encrypts bytes for one key. The program uses it for answers that clients send to
-// the coordinator, and for state that is stored on a disk. It uses age (age-encryption.org/v1)
-// with its native hybrid key exchange of ML-KEM-768 and X25519, which resists attacks with a
-// quantum computer.
+// Package seal encrypts bytes for one key. The result is called a seal. The program uses seals
+// for answers that clients send to the coordinator, and for state that is stored on disk. The
+// package uses age (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and
+// X25519, which resists attacks with a quantum computer.
 //
 // A seal is bound to a context, such as the header of the message that carries it. The payload
 // is padded to a public size, so that the length of the seal reveals nothing. A seal does not
@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// MaxSize is the largest padded size of a payload in bytes.
+	// MaxSize is the maximum padded size of a payload in bytes.
 	MaxSize = 1 << 30
-	// MaxContext is the longest context in bytes.
+	// MaxContext is the maximum length of a context in bytes.
 	MaxContext = 4 << 10
 )
 
-// Open returns these errors. Their text never depends on the contents of the seal.
+// Errors of Open. Their text never depends on the contents of the seal.
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
-	// ErrContext is returned for a seal that was made for the key but with another context.
+	// ErrContext is returned if the context differs from that for which the seal was made.
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 
@@ -53,7 +53,7 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	}
 	plain := wire.AppendBytes(make([]byte, 0, plainSize(len(context), size)), context)
 	plain = wire.AppendBytes(plain, payload)
-	plain = plain[:cap(plain)] // The padding consists of zeros.
+	plain = plain[:cap(plain)] // the padding consists of zeros
 	defer clear(plain)
 
 	var sealed bytes.Buffer
@@ -71,9 +71,9 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// Open returns the payload that was sealed for the key with this context and size. It checks the
-// length of sealed before it decrypts anything. It returns the payload only after it has
-// authenticated all bytes.
+// Open decrypts a seal that was made for the key with this context and size, and returns the
+// payload. It checks the length of sealed before it decrypts anything. It returns the payload
+// only after it has authenticated all bytes.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {

@@ -36,7 +36,7 @@ func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
 	return s
 }
 
-// The test seals and opens payloads of several sizes. Some sizes are near age's chunk size,
+// The test seals and opens payloads of several sizes. Some are near the size of age's chunks,
 // where the age format has special cases.
 func TestSealAndOpen(t *testing.T) {
 	k := newKey(t)
@@ -66,7 +66,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// The test checks that a file that an earlier version sealed can still be opened.
+// The test checks that a seal that an earlier version made can still be opened.
 func TestKnownSeal(t *testing.T) {
 	keys, err := os.Open("testdata/key.txt")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestKnownSeal(t *testing.T) {
 	}
 }
 
-// encrypted returns an age file with any plaintext and recipients, which Seal would not make.
+// encrypted returns an age file with a plaintext and recipients that Seal would not accept.
 func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -202,7 +202,7 @@ func TestChangedByteIsRefused(t *testing.T) {
 func TestReorderedChunksAreRefused(t *testing.T) {
 	k := newKey(t)
 	const full = chunkSize + tagSize
-	size := 3*chunkSize - plainSize(3, 0) // All chunks are full.
+	size := 3*chunkSize - plainSize(3, 0) // all chunks are full
 	good := sealed(t, k, "ctx", "pay", size)
 	head, chunks := good[:headerSize+nonceSize], good[headerSize+nonceSize:]
 	if len(chunks) != 3*full {

@@ -8,7 +8,7 @@ import (
 	"fedpvi/crypto/internal/private"
 )
 
-// page is the smallest unit, in bytes, to which roundUp rounds up.
+// page is the smallest step, in bytes, in which roundUp rounds up.
 const page = 4 << 10
 
 // WriteState seals state for the key's own recipient and atomically replaces the file at path
@@ -59,8 +59,8 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 }
 
 // roundUp returns the padded size for n bytes of state. From 32 KiB on, it is at most an eighth
-// larger than n. The steps are so coarse that the padded size reveals little more than the order
-// of magnitude of n.
+// larger than n. The steps are so coarse that the padded size reveals only the order of
+// magnitude of n.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step

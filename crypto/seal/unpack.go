@@ -15,11 +15,11 @@ func unpack(plain, context []byte, size int) ([]byte, error) {
 	return payload, u.fault
 }
 
-// An unpacker parses a plaintext chunk by chunk. The first chunk must hold the context and the
-// length of the payload.
+// An unpacker parses a plaintext chunk by chunk. The first chunk must contain the context and
+// the length of the payload.
 type unpacker struct {
 	context []byte
-	size    int // largest number of bytes of the payload
+	size    int // maximum length of the payload in bytes
 	rest    int // number of bytes in the following chunks
 	begun   bool
 	length  int // length of the payload

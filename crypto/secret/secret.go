@@ -21,7 +21,7 @@ var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its b
 // Secret is empty. Copies of a Secret share the bytes, so wiping one copy wipes all of
 // them.
 type Secret struct {
-	// bytes is a closure because fmt cannot print the variables of a closure. A pointer would
+	// bytes is a closure, because fmt cannot print the variables of a closure. A pointer would
 	// not hide the bytes: fmt does not call the Format method of an unexported field, and for
 	// some verbs it prints the value at a pointer.
 	bytes func() []byte
@@ -49,8 +49,8 @@ func (s Secret) Reveal() []byte {
 // of the two.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
-// Wipe overwrites the bytes with zeros. It cannot overwrite copies that the runtime or the
-// processor made earlier, for example during a garbage collection or a context switch.
+// Wipe overwrites the bytes with zeros. It cannot overwrite copies that the runtime or the CPU
+// made earlier, for example during a garbage collection or a context switch.
 func (s Secret) Wipe() { clear(s.Reveal()) }
 
 // Format prints Hidden for every verb and flag.

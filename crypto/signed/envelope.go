@@ -9,18 +9,18 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MaxPayload is the largest size of a payload in bytes. Larger data is sent separately,
-// and its hash is signed.
+// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and its
+// hash is signed.
 const MaxPayload = 4 << 20
 
-// Overhead is the largest number of bytes that an envelope adds to its payload.
+// Overhead is the maximum number of bytes that an envelope adds to its payload.
 const Overhead = 512
 
 // A Message is the content of a verified envelope.
 type Message struct {
 	Header  Header
 	Payload []byte
-	// Hash is the SHA-256 of the envelope, for a transcript.
+	// Hash is the SHA-256 of the envelope, by which a transcript refers to it.
 	Hash Hash
 }
 
@@ -40,20 +40,20 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return append(envelope, signature[:]...), nil
 }
 
-// statement returns the bytes that are signed, which are the header and the hash of the payload.
+// statement returns the bytes that are signed: the header and the hash of the payload.
 func statement(header, payload []byte) []byte {
 	digest := sha256.Sum256(payload)
 	return append(bytes.Clone(header), digest[:]...)
 }
 
-// Verify returns the message in an envelope if the signature of key is valid and the header
+// Verify returns the message in an envelope if the signature is valid for key and the header
 // agrees with want. The version, domain, study, protocol, round, model and roster must be those
 // of want. The sender in the header must be the holder of key; Verify ignores the sender in
 // want. Verify does not check the ledger fields, which the sender may have made up. The payload
 // shares memory with the envelope.
 //
-// A receiver that cannot know the round in advance gets the round from Claims and sets it in
-// want. Verify keeps no state: it accepts the same envelope any number of times.
+// A receiver that does not know the round in advance gets it from [Claims] and sets it in want.
+// Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
 	if err != nil {
@@ -87,7 +87,7 @@ func ClaimedPayload(envelope []byte) ([]byte, error) {
 	return p.payload, err
 }
 
-// parts holds the parts of an envelope. The field signed has the encoded header.
+// parts contains the parts of an envelope. The field signed is the encoded header.
 type parts struct {
 	header          Header
 	signed, payload []byte

@@ -19,31 +19,31 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MinVersion and MaxVersion are the oldest and the newest version of the protocol that this
-// program supports.
+// MinVersion and MaxVersion are the oldest and the newest version of the message format that
+// this program supports.
 const (
 	MinVersion = 1
 	MaxVersion = 1
 )
 
-// These domains are the kinds of messages. The meaning of a domain never changes. A message with
-// a new meaning gets a new domain.
+// Domains of signed messages, one for each kind of message. The meaning of a domain never
+// changes. A message with a new meaning gets a new domain.
 const (
 	Plan       identity.Domain = "fedpvi/v1/plan"       // coordinator's request to the clients
 	Release    identity.Domain = "fedpvi/v1/release"    // client's answer to a plan
-	Outcome    identity.Domain = "fedpvi/v1/outcome"    // coordinator's message that completes a plan
+	Outcome    identity.Domain = "fedpvi/v1/outcome"    // coordinator's message that states the result of a plan
 	Roster     identity.Domain = "fedpvi/v1/roster"     // coordinator's list of the parties
 	Invitation identity.Domain = "fedpvi/v1/invitation" // client's request to join by invitation
 	Admission  identity.Domain = "fedpvi/v1/admission"  // coordinator's answer to a request to join
 	Approval   identity.Domain = "fedpvi/v1/approval"   // client's consent to take part
-	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the head of its ledger
-	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's message that completes a study
+	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
+	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
 	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that the study ends early
 )
 
 var domains = []identity.Domain{Plan, Release, Outcome, Roster, Invitation, Admission, Approval, Head, Bundle, Abort}
 
-// Verify returns these errors. Their text does not depend on the message.
+// Errors of Verify. Their text does not depend on the message.
 var (
 	ErrForm      = errors.New("the signed message is malformed: it was changed, cut short, or written by another program")
 	ErrVersion   = errors.New("the signed message has a protocol version that this program does not support: update the older of the two programs")
@@ -68,7 +68,7 @@ type Header struct {
 	Protocol   Hash   // hash of the rules that follow from the study and the roster
 	Round      uint64 // number of the plan, from 1; 0 for messages without a plan
 	Model      Hash   // hash of the global natural parameters λ at the start of the round
-	Roster     Hash   // hash of the roster in force
+	Roster     Hash   // hash of the current roster
 	LedgerSeq  uint64 // number of entries of the sender's ledger
 	LedgerHead Hash   // hash of the last entry of the sender's ledger
 	Sender     identity.Fingerprint

@@ -70,8 +70,8 @@ func TestVerifyReturnsSignedMessage(t *testing.T) {
 	}
 }
 
-// The test compares an envelope of version 1 with one from Python's cryptography package. The
-// seed of the identity is the bytes 0, 1, …, 31.
+// The test compares an envelope in version 1 of the format with one from Python's cryptography
+// package. The seed of the identity consists of the bytes 0 to 31.
 func TestKnownEnvelope(t *testing.T) {
 	text, err := os.ReadFile("testdata/envelope-v1.hex")
 	if err != nil {
@@ -192,8 +192,8 @@ func TestSignRefusesMalformedHeaders(t *testing.T) {
 	}
 }
 
-// The test checks that a signature under one domain is not valid under another domain, for any
-// domain in the header.
+// The test checks that a signature under one domain is not valid under another domain, whatever
+// domain the header states.
 //
 //abuse:case A10 a signature is valid for one domain only
 func TestDomainsAreSeparate(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// Follow and Sign return these errors. Their text does not depend on the entry.
+// Errors of Follow and Sign. Their text does not depend on the entry.
 var (
 	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
 	ErrKind   = errors.New("the entry is out of place: the roster is the first entry only, and only plans and outcomes have the number of a plan")
@@ -29,24 +29,24 @@ type Chain struct {
 	at          Position
 }
 
-// A Position identifies the last entry that a chain has followed.
+// A Position identifies the last entry of a transcript that a chain has processed.
 type Position struct {
-	Number uint64 // number of the last entry; 0 before the first
-	Head   Hash   // SHA-256 of the last envelope
-	Over   bool   // true if the study is over
+	Number uint64 // number of the last entry; 0 if there is none
+	Head   Hash   // SHA-256 of the last entry's envelope
+	Over   bool   // whether the study is over
 }
 
-// Begin returns the chain of a study without entries. The coordinator with the given key must
-// sign all later entries.
+// Begin returns the chain of a study whose transcript is empty. The coordinator with the given
+// key must sign all entries.
 func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
 
-// Position returns the position of c. Callers may store it for At.
+// Position returns the position of c. Callers may store it, to continue with [Chain.At].
 func (c Chain) Position() Position { return c.at }
 
-// At returns a copy of c with a stored position. The chain from which the position was stored
-// must have followed the same roster as c.
+// At returns a copy of c with a stored position. The position must come from a chain with the
+// same roster.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
@@ -56,7 +56,7 @@ func (c Chain) At(p Position) Chain {
 // entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
-// Protocol returns the hash of the rules that the coordinator derived from the study and the
+// Protocol returns the hash of the rules that the coordinator has derived from the study and the
 // roster. Every party compares it with the hash that it has computed itself.
 func (c Chain) Protocol() Hash { return c.protocol }
 
@@ -69,8 +69,8 @@ func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed does the same as Follow for a body that is not in memory and that the caller has
-// hashed. It cannot follow the first entry, whose body is the roster.
+// FollowHashed is like [Chain.Follow] for a body that is not in memory and that the caller has
+// hashed. It cannot process the first entry, whose body is the roster.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -97,14 +97,14 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 	return c, e, nil
 }
 
-// read verifies an envelope and checks that its entry can be next.
+// read verifies an envelope and checks that its entry can be the next one.
 func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	claimed, err := signed.Claims(envelope)
 	if err != nil {
 		return Entry{}, claimed, err
 	}
-	// The receiver does not know the domain, round and model in advance, so they come from
-	// the unverified header.
+	// The receiver does not know the domain, round and model in advance, so they come from the
+	// header, which is not verified yet.
 	want := c.header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
 		want.Protocol, want.Roster = claimed.Protocol, claimed.Roster
@@ -163,7 +163,7 @@ func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Has
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
 
-// SignHashed does the same as Sign for a body that the caller has hashed.
+// SignHashed is like [Chain.Sign] for a body that the caller has hashed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 {
 		return nil, ErrKind

@@ -9,32 +9,32 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Release is the content of the envelope of a client's answer.
+// A Release contains the verified data of a client's answer, without the body.
 type Release struct {
 	Header signed.Header
 	Body   Body
 	Hash   Hash // SHA-256 of the envelope of the answer
 }
 
-// ReleaseHeader returns the header of a client's answer to a plan that c has followed. plan and
-// model come from the plan's entry in the transcript. The ledger fields describe the client's
-// ledger after the charge for this answer. ReleaseHeader also sets the sender, because the
-// encoding of the header is the context of the sealed body.
+// ReleaseHeader returns the header of a client's answer to a plan in the transcript. plan and
+// model come from the plan's entry. The ledger fields describe the client's ledger after the
+// charge for this answer. ReleaseHeader also sets the sender, because the encoding of the header
+// is the context of the encrypted body.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
 	return h
 }
 
-// SignRelease returns the signed envelope of an answer with the given sealed body. The header
+// SignRelease returns the signed envelope of an answer with the given encrypted body. The header
 // must come from ReleaseHeader, with the signer as the sender.
 func SignRelease(signer *identity.Identity, header signed.Header, body []byte) ([]byte, error) {
 	return signed.Sign(signer, header, BodyOf(body).append([]byte{version}))
 }
 
-// VerifyRelease verifies the envelope of an answer. The client with the given key must
-// have signed it for the plan with this number, for the model, and for the roster and the
-// protocol that c has followed. VerifyRelease does not check the ledger in the header.
+// VerifyRelease verifies the envelope of an answer. The client with the given key must have
+// signed it for the plan with this number, for the model, and for the roster and the protocol of
+// the transcript. VerifyRelease does not check the ledger fields in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
 	m, err := signed.Verify(envelope, key, c.header(signed.Release, plan, model))
 	if err != nil {
@@ -85,7 +85,7 @@ func approvalHeader(study Hash) signed.Header {
 	return signed.Header{Version: signed.MaxVersion, Domain: signed.Approval, Study: study}
 }
 
-// MaxReason is the longest reason in bytes.
+// MaxReason is the maximum length in bytes of the reason of a leave or an abort.
 const MaxReason = 400
 
 // Reason returns the bytes of text, which is the reason of a leave or an abort. It returns

@@ -8,9 +8,9 @@
 // transcripts by comparing one hash.
 //
 // A client signs three kinds of messages. An approval is its consent to take part, before the
-// study starts. A release is its answer to a plan. The body of a release is sealed, and has the
-// same size in all answers of the study. A leave ends the client's participation.
+// study starts. A release is its answer to a plan. The body of a release is encrypted, and has
+// the same size in all answers of the study. A leave ends the client's participation.
 //
-// This package handles the size and the hash of the bodies, and does not interpret their
+// This package processes the size and the hash of the bodies, and does not interpret their
 // content.
 package transcript

@@ -19,12 +19,12 @@ type Receipt struct {
 	LedgerHead Hash
 }
 
-// MaxReceipts is the largest number of receipts in a study.
+// MaxReceipts is the maximum number of receipts in a study.
 const MaxReceipts = 1 << 22
 
-// A Closing is the body of the End entry.
+// A Closing is the body of the last entry of a completed study.
 type Closing struct {
-	Result   []byte    // posterior, in the encoding of the study's phases
+	Result   []byte    // posterior, in the encoding of the study's last phase
 	Receipts []Receipt // receipts, ordered by plan and then by client
 }
 
@@ -33,7 +33,7 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 	return Receipt{client, r.Round, release, r.LedgerSeq, r.LedgerHead}
 }
 
-const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // smallest size of a receipt in bytes
+const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // minimum size of a receipt in bytes
 
 // WriteClosing writes the encoding of a Closing to w. The function result must write the field
 // Result, which has exactly size bytes.

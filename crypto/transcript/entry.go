@@ -10,14 +10,14 @@ import (
 )
 
 // A Kind is the kind of an entry. The kinds of plans end with "plan", and the kinds of outcomes
-// end with "outcome". The phases of the study define these kinds.
+// end with "outcome". The phases of a study define these kinds.
 type Kind string
 
-// Roster, End and Abort are the kinds of the entries outside the phases.
+// Kinds of the entries that are neither plans nor outcomes.
 const (
-	Roster Kind = "roster" // first entry, with the parties
-	End    Kind = "end"    // last entry of a complete study
-	Abort  Kind = "abort"  // last entry of an incomplete study
+	Roster Kind = "roster" // first entry, which contains the roster
+	End    Kind = "end"    // last entry of a completed study
+	Abort  Kind = "abort"  // last entry of an aborted study
 )
 
 // Plan reports whether entries of this kind are plans.
@@ -63,7 +63,7 @@ type Entry struct {
 	Model    Hash   // hash of λ after this entry
 	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
 	Body     Body
-	Hash     Hash // SHA-256 of the envelope of this entry
+	Hash     Hash // SHA-256 of this entry's envelope
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.

@@ -68,7 +68,7 @@ func (f *federation) begin() Chain { return Begin(study, f.hub.Public()) }
 // An item is an envelope with its body.
 type item struct{ envelope, body []byte }
 
-// script returns the envelopes and bodies of a study with two plans.
+// script returns the items of a study with two plans.
 func (f *federation) script(t testing.TB) []item {
 	t.Helper()
 	c := f.begin()
@@ -106,7 +106,7 @@ func TestChainFollowsATranscript(t *testing.T) {
 		if e.Number != uint64(n+1) || e.Previous != c.Position().Head || e.Hash != sha256.Sum256(i.envelope) || e.Body != BodyOf(i.body) {
 			t.Errorf("entry %d is %+v", n+1, e)
 		}
-		// After three entries, another chain continues from the stored position.
+		// continues with another chain from the stored position after three entries
 		if n == 3 {
 			other := f.follow(t, f.begin(), items[0]).At(c.Position())
 			if again, _, err := other.Follow(i.envelope, i.body); err != nil || again.Position() != next.Position() {
@@ -121,8 +121,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 	}
 }
 
-// signs returns an item with the given entry and body. Its header was altered by the function
-// change, and the coordinator has signed it.
+// signs returns an item with the given entry and body, signed by the coordinator. The function
+// change has altered its header.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))
@@ -220,7 +220,7 @@ func TestMisplacedEntriesAreNotSigned(t *testing.T) {
 	}
 }
 
-// The test compares encodings with bytes made by Python's struct module.
+// The test compares the encodings of version 1 with bytes made by Python's struct module.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/v1.txt")
 	check(t, err)
@@ -308,7 +308,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(Abortion{"hub", "why"}.Bytes())
 	f.Add(BodyOf(nil).append([]byte{version}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		memory.Bound(t, 4*len(b), func() { // The limit allows for four parsers.
+		memory.Bound(t, 4*len(b), func() { // the limit allows for four parsers
 			parsePayload(b)
 			ParseClosing(b)
 			ParseAbortion(b)

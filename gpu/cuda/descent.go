@@ -9,16 +9,16 @@ import (
 	"fedpvi/gpu"
 )
 
-// A Visit is a number of steps of private variational inference of one problem, such as the
-// records of one client. The Table holds the records in a device's memory. The Plan has the
-// clip, the batches and the noise. The steps change the Run.
+// A Visit is a sequence of private steps for one problem, such as the records of one client. The
+// Table contains the records in a device's memory. The Plan determines the clip, the batches and
+// the noise. The steps change the Run.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is the run that the plan's steps change. Options must be the options of Run. Descend
-	// requires one draw, aligned gradients that only the mechanism clips, the exponential link,
-	// and a [gpu.Adam] as Optimiser.
+	// Run is the run that the steps change. Options must be the options of Run. Descend requires
+	// one draw, aligned gradients that only the mechanism clips, the exponential link, and a
+	// [gpu.Adam] as Optimiser.
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
@@ -26,21 +26,20 @@ type Visit struct {
 	// lattice step.
 	Releases []int64
 
-	// Taken reports whether the steps were taken. If it is false after an error of [Descend],
-	// Run and Releases are unchanged and nothing was released, so another device or the
-	// processor may take the steps after [dpmech.Plan.Reclaim]. If it is true, the plan is
-	// wiped.
+	// Taken reports whether the steps were computed. If it is false after an error of [Descend],
+	// Run and Releases are unchanged and nothing was released, so another device or the CPU may
+	// compute the steps after [dpmech.Plan.Reclaim]. If it is true, the plan is wiped.
 	Taken bool
 }
 
 const (
-	// mostThreads is the largest number of threads of a block. A block can then process a batch
+	// mostThreads is the maximum number of threads of a block. A block can then process a batch
 	// of a few hundred records at once. The kernels need a multiple of 32 threads.
 	mostThreads  = 256
 	leastThreads = 32
 
-	// mostShared is the number of words of shared memory that a block has on every supported
-	// GPU.
+	// mostShared is the number of 64-bit words of shared memory that a block has on every
+	// supported GPU.
 	mostShared = 48 << 10 / 8
 )
 
@@ -93,10 +92,10 @@ const (
 // batchWords is the size in words of the kernels' struct Batch.
 const batchWords = 58
 
-// Descend takes the steps of all visits, with one launch for each kind of model. The result of a
-// visit depends on that visit alone and is the same every time. For about one in 2^50 samples of
-// the noise a device cannot decide the sample. [dpmech.Plan.Decide] then decides it, and the
-// device takes the visit again.
+// Descend computes the steps of all visits, with one launch for each kind of model. The result
+// of a visit depends on that visit alone and is the same every time. For about one in 2^50
+// samples of the noise a device cannot decide the sample. [dpmech.Plan.Decide] then decides it,
+// and the device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -125,8 +124,8 @@ func Descend(d Device, visits []*Visit) error {
 	return nil
 }
 
-// run takes the steps of all visits of a job. It returns a second job with the visits that have
-// an undecided sample.
+// run computes the steps of all visits in a job. It returns a second job with the visits whose
+// plans have an undecided sample.
 func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
@@ -195,9 +194,9 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job describes the memory of one launch. The memory begins with the parts that are read
-// back: problems, states and releases. The parts that the device only reads follow, with the
-// plans at the end.
+// A job describes the memory of one launch. The memory begins with the parts that are read back:
+// problems, states and releases. The parts that the device only reads follow, with the plans at
+// the end.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
@@ -238,7 +237,7 @@ func (j *job) size() int {
 	return at + j.planned
 }
 
-// words returns the content of the memory for a job whose memory is at the given address.
+// words returns the content of a job's memory, which begins at the given address.
 func (j *job) words(memory uint64) []uint64 {
 	words := make([]uint64, j.inputs, j.inputs+j.planned)
 	address := func(place int) uint64 { return memory + uint64(8*place) }
@@ -281,8 +280,8 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle updates the runs of the visits that were taken. It decides the undecided sample of the
-// other visits, and returns these visits as a job.
+// settle updates the runs of the visits that are finished. It decides the undecided samples of
+// the other visits, and returns these visits as a job.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A scene is a test problem that a device and the processor solve.
+// A scene is a test problem that a device and the CPU solve.
 type scene struct {
 	family       Family
 	records, dim int
@@ -30,7 +30,7 @@ func (s scene) String() string {
 
 const precision = 2.5
 
-// data returns made-up records.
+// data returns generated records.
 func (s scene) data() Regression {
 	src := seeded.Stream(uint64(s.records), "data", uint64(s.dim))
 	r := Regression{Family: s.family, Dim: s.dim, Precision: precision}
@@ -56,7 +56,7 @@ func (s scene) data() Regression {
 	return r
 }
 
-// program returns the evaluator of the model on the processor.
+// program returns the evaluator of the model on the CPU.
 func (s scene) program(t testing.TB, r Regression) gpu.Evaluator {
 	t.Helper()
 	b := model.NewBuilder("regression")
@@ -157,13 +157,13 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.sum.AddRows(slopes, rows, x)
 }
 
-// here takes the steps of a plan on the processor and returns the noisy sums.
+// here computes the steps of a plan on the CPU and returns the noisy sums.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
 
-// takeHere takes the steps of a plan for any model and returns the noisy sums. prior adds to a
-// sum the gradient at θ of the log of the prior relative to the base.
+// takeHere computes the steps of a plan on the CPU for any model, and returns the noisy sums.
+// The function prior adds the gradient of log(prior/base) at θ to a sum.
 func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
 	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
@@ -192,7 +192,7 @@ func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField,
 	return releases
 }
 
-// visit returns a visit of the scene for a device.
+// visit returns a visit with the scene's problem for a device.
 func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
 	o := s.options(t)
 	return &Visit{
@@ -221,7 +221,7 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest relative difference between elements of two vectors.
+// far returns the largest relative difference between corresponding elements of two vectors.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
@@ -229,9 +229,9 @@ func far(a, b []float64) (most float64) {
 	return most
 }
 
-// The test compares a run on the device with the same steps by the processor's engine, optimiser
-// and mechanism, which share no code with the kernels. q must agree to 1e-9. Releases may differ
-// by the lattice steps that correspond to 1e-9 of a gradient.
+// The test compares a run on the device with the same steps by the CPU's engine, optimiser and
+// mechanism, which share no code with the kernels. q must agree to 1e-9. Releases may differ by
+// the lattice steps that correspond to 1e-9 of a gradient.
 func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	for i, s := range scenes {
 		d := devices[i%len(devices)]
@@ -257,8 +257,8 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// The test checks that a problem has the same result in a launch with other problems as in a
-// separate launch, for any order of the threads.
+// The test checks that a problem has the same result alone and in a launch with other problems,
+// for any order of the threads.
 func TestProblemsAreIndependent(t *testing.T) {
 	s := scenes[2]
 	s.steps = 10
@@ -355,9 +355,8 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test checks the handling of undecided samples. dpmech decides them, and the device takes
-// the steps again with the decisions. The results have the same bits as without undecided
-// samples.
+// The test makes samples of the noise undecided. dpmech must decide them, and the device must
+// compute the steps again. The results must have the same bits as without undecided samples.
 func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120
@@ -396,8 +395,8 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 }
 
-// The test checks that the run is unchanged after a device failed, and that the processor can
-// take the same steps.
+// The test makes a device fail. The run must be unchanged, and the CPU must be able to compute
+// the same steps.
 func TestFailingDevice(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50

@@ -1,7 +1,7 @@
-// Package cuda takes the private steps of variational inference on a graphics card.
+// Package cuda computes the private steps of variational inference on a graphics card.
 //
 // A visit is a sequence of steps, possibly thousands, such as the steps of one client for one
-// answer. One launch takes all steps of a visit. A block of threads works on one problem: it
+// answer. One launch computes all steps of a visit. A block of threads works on one problem: it
 // draws batches and noise, adds clipped gradients, and updates q. Many problems, such as clients
 // or seeds, run at once. A [dpmech.Plan] determines batches and noise. The mechanism of the plan
 // also states the privacy cost.

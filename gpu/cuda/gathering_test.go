@@ -11,7 +11,7 @@ import (
 	"fedpvi/dpmech"
 )
 
-// crowded is a device that fails if a launch has too many problems, and counts launches.
+// crowded is a device that counts launches, and fails if a launch has too many problems.
 type crowded struct {
 	Device
 	most int
@@ -50,9 +50,9 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 // gatheringScene is a small test problem.
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
-// gather lets n members take one visit each. The keys of the visits are numbered from 1, and the
-// devices take turns. Further members, as many as idle, only leave. A visit whose number is in
-// bad cannot be taken.
+// gather makes n members compute one visit each. The keys of the visits are numbered from 1, and
+// the devices are used in turn. Further members, as many as idle, only leave. The visits whose
+// numbers are in bad are invalid.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -79,8 +79,7 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered checks that each visit whose number is not in bad has the same result as the
-// same visit in a separate launch.
+// checkGathered checks that each visit whose number is not in bad has the same result as alone.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {
@@ -100,8 +99,8 @@ func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	}
 }
 
-// The test checks that the visits of all members make one launch on each device, and that each
-// visit has the same result as in a separate launch. Some members leave without a visit.
+// The test checks that there is one launch on each device for the visits of all members, and
+// that each visit has the same result as alone. Some members leave without a visit.
 func TestGatheredVisits(t *testing.T) {
 	for _, idle := range []int{0, 3} {
 		a, b := &crowded{Device: devices[0], most: 100}, &crowded{Device: devices[1], most: 100}
@@ -113,8 +112,8 @@ func TestGatheredVisits(t *testing.T) {
 	}
 }
 
-// The test checks that a launch that is too large is split, and that a visit that cannot be
-// taken does not make other visits fail.
+// The test checks that a launch that is too large is split, and that an invalid visit does not
+// make other visits fail.
 func TestGatheredVisitsThatFail(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 2}
 	visits, errs := gather(t, 7, 0, nil, d)
@@ -140,8 +139,8 @@ func TestGatheredVisitsThatFail(t *testing.T) {
 	}
 }
 
-// The test checks that members may bring several visits, and that a visit in a Gathering without
-// members is taken at once.
+// The test checks that a member may bring several visits, and that a Gathering without members
+// computes a visit at once.
 func TestMembersBringSeveralVisits(t *testing.T) {
 	s := gatheringScene
 	d := &crowded{Device: devices[0], most: 100}
@@ -150,7 +149,7 @@ func TestMembersBringSeveralVisits(t *testing.T) {
 		t.Fatal(err)
 	}
 	visits := make([][]*Visit, 3)
-	for i := range visits { // The three members have one, two and three visits.
+	for i := range visits { // the three members have one, two and three visits
 		for range i + 1 {
 			visits[i] = append(visits[i], s.visit(t, d, nil, 1))
 		}

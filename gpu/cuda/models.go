@@ -9,10 +9,10 @@ import (
 // A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// The constants are the kinds of priors, numbered as in the kernels. Each comment gives the
-// meaning of First and Second.
+// Kinds of priors, numbered as in the kernels. Each comment gives the meaning of First and
+// Second in a [Prior].
 const (
-	NormalPrior     PriorKind = iota // normal distribution of the base
+	NormalPrior     PriorKind = iota // the normal distribution in the [Base]
 	StickPrior                       // piece of a stick of a symmetric Dirichlet distribution: concentration, and number of pieces that follow
 	LogInverseGamma                  // logarithm of an inverse-gamma variable: shape and scale
 	LogHalfNormal                    // logarithm of a half-normal variable: its variance
@@ -44,7 +44,7 @@ func (b *Base) check(d int) error {
 	return nil
 }
 
-// words returns the priors in the format of the kernels.
+// words returns the priors in the format of the kernels, as 64-bit words.
 func (b *Base) words() (words []uint64) {
 	for i, p := range b.Priors {
 		words = appendFloats(append(words, uint64(p.Kind)), []float64{p.First, p.Second, b.Mean[i], b.SD[i]})
@@ -66,7 +66,7 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function that computes the size of a block's memory in words. The block has
+// formed returns a function that computes the number of words of a block's memory. The block has
 // vectors of dim coordinates and dense elements, kept words for each record, and shared words
 // for each step.
 func formed(dim, dense, kept, shared int) func(threads int) int {
@@ -134,14 +134,14 @@ func count(yes bool) int {
 	return 0
 }
 
-// An Effect is a coefficient that varies between groups. Its contribution to η is τ·z times the
-// record's carrier, where z belongs to the record's group.
+// An Effect is a coefficient that varies between groups. It adds τ·z·c to the linear predictor
+// η, where z belongs to the record's group and c is the record's Carrier.
 type Effect struct {
 	Spread  int       // coordinate of log τ
 	First   int       // coordinate of z of the first group
 	Groups  int       // number of groups
 	Group   []int     // group of each record, from 0
-	Carrier []float64 // carrier of each record; nil means 1, for an intercept
+	Carrier []float64 // value c of each record; nil means 1, for an intercept
 }
 
 // A Multilevel is the data of a regression, with or without effects that vary between groups.
@@ -151,8 +151,8 @@ type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	Scale         int       // coordinate of the logarithm of the sd of [Linear] outcomes, of the scale of [Robust] outcomes, or of φ; negative if there is none
-	Precision     float64   // precision of Linear outcomes, if their sd is known
+	Scale         int       // coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ ([NegativeBinomial]); negative if there is none
+	Precision     float64   // precision of Linear outcomes whose sd is known
 	Degrees       float64   // degrees of freedom of Robust outcomes
 	Rows          []float64 // Features numbers for each record, record by record
 	Outcomes      []float64 // outcome of each record

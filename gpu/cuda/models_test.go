@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A play is a test case: a model with its records on the processor and on a device.
+// A play is a test case: a model with its records on the CPU and on a device.
 type play struct {
 	name     string
 	model    *model.Model
@@ -169,8 +169,8 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 	return p
 }
 
-// prior returns a function that adds the gradient of the log of the prior relative to the base
-// to total. It uses the derivatives from package model.
+// prior returns a function that adds the gradient of log(prior/base) to total. It uses the
+// derivatives from package model.
 func (p *play) prior(rate float64) func(total, theta []float64) {
 	shared := p.model.Shared()
 	gradient := make([]float64, p.model.Dim())
@@ -222,8 +222,8 @@ func (p *play) evaluator(t testing.TB) gpu.Evaluator {
 	return e
 }
 
-// The test compares runs of mixtures and of multilevel regressions on a device with the
-// processor's engine. Some priors are not normal.
+// The test compares runs of mixtures and of multilevel regressions on a device with the CPU's
+// engine. Some priors are not normal.
 func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	poisson := func(rate float64) dpmech.Sampling { return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel} }
 	for i, p := range []*play{
@@ -271,8 +271,8 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	}
 }
 
-// The test checks that the norm of a record's contribution is at most the clip, and that the
-// contribution is zero if the record's gradient is not finite.
+// The test checks that the norm of a record's contribution is at most the clip. A record whose
+// gradient is not finite must contribute zero.
 func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 	const clip = 0.7
 	base := func(d int) Base {
@@ -398,7 +398,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// checkFits checks that a device accepts the records in r that are named "as it is", and refuses
+// checkFits checks that a device accepts the records in r with the name "as it is", and refuses
 // all others.
 func checkFits(t *testing.T, d Device, name string, r Records) {
 	t.Helper()

@@ -11,10 +11,11 @@ import (
 // A NetworkConfig describes the variational autoencoder that a device trains (package gpu/vae).
 type NetworkConfig struct {
 	Pixels, Hidden, Latent int
-	Batch                  int // largest number of records in a batch
+	Batch                  int // maximum number of records in a batch
 	Private                bool
 
-	// Beta1, Beta2 and Epsilon are Adam's decay rates and ε. Scale is the factor of gradients.
+	// Beta1, Beta2 and Epsilon are the decay rates and the ε of Adam. Gradients are multiplied
+	// by Scale.
 	Beta1, Beta2, Epsilon, Scale float64
 }
 
@@ -36,9 +37,9 @@ func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	}
 }
 
-// Places returns the number of places in the array of weights, including padding. The array
-// holds the layers one after another, and each layer row by row. A row is padded to a multiple
-// of eight places. A plan numbers its noise samples in the same order.
+// Places returns the number of elements in the array of weights, including padding. The array
+// contains the layers one after another, and each layer row by row. A row is padded to a
+// multiple of eight elements. A plan numbers its noise samples in the same order.
 func (c *NetworkConfig) Places() (n int) {
 	for _, l := range c.layers() {
 		n += l.Inputs * l.PlanStride()
@@ -106,7 +107,7 @@ type Network struct {
 	// current holds the weights and the moments of Adam as words. next is memory for the weights
 	// and moments after the next plan.
 	current, next []uint64
-	moved         bool // true if the device's state may differ from current, for example after a fault
+	moved         bool // whether the device's state may differ from current, for example after a fault
 }
 
 // words returns the number of 64-bit words that hold n numbers of 32 bits.
@@ -147,8 +148,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 	return n, nil
 }
 
-// place assigns an offset, in words, to each array in the device's memory. It returns the total
-// number of words.
+// place assigns an offset, in 64-bit words, to each array in the device's memory. It returns the
+// total number of words.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)
@@ -176,7 +177,7 @@ func (n *Network) place(stride, pixels int) (total int) {
 	return int(at)
 }
 
-// address replaces the offsets by addresses.
+// address replaces the offsets of the arrays by addresses.
 func (n *Network) address() {
 	fields := []int{networkImages, networkWeights, networkFirst, networkSecond, networkSlope, networkSlope + 1, networkDeviates}
 	for l := range networkLayers {
@@ -191,7 +192,7 @@ func (n *Network) address() {
 // Close frees the device's memory.
 func (n *Network) Close() error { return errors.Join(n.forget(), n.device.Free(n.memory)) }
 
-// Places returns the number of places in the array of weights. See [NetworkConfig.Places].
+// Places returns the number of elements in the array of weights. See [NetworkConfig.Places].
 func (n *Network) Places() int { return n.cfg.Places() }
 
 // State returns the weights and Adam's moments after the last plan that succeeded, in the order
@@ -224,7 +225,6 @@ func (n *Network) upload() error {
 }
 
 // pack appends numbers to words. Each word holds two numbers, the first in the lower half.
-// unpack does the reverse.
 func pack(dst []uint64, v []float32) []uint64 {
 	clear(dst[:words(len(v))])
 	for i, x := range v {

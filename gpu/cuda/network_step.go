@@ -1,13 +1,13 @@
 package cuda
 
-// tileRows and tileColumns are the shape of a tile of a matrix product. tileBytes is its share
-// of a block's memory. The values are those of product.h.
+// tileRows and tileColumns are the shape of a tile of a matrix product. tileBytes is the memory
+// that a block needs for a tile. The values are those of product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	hiddenBytes = 8 * tileRows * tileColumns // memory for the noise of a tile
+	hiddenBytes = 8 * tileRows * tileColumns // bytes of memory for the noise of a tile
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*clipThreads + 1)

@@ -8,7 +8,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A NetworkPlan is a [dpmech.ProductPlan], or without privacy a [dpmech.BatchPlan].
+// A NetworkPlan is the plan of a network's steps on a device: a [dpmech.ProductPlan], or a
+// [dpmech.BatchPlan] without privacy.
 type NetworkPlan interface {
 	Steps() int
 	Records() int
@@ -19,19 +20,19 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take takes all steps of a plan. For each step moves has two numbers: Adam's rate divided by
+// Take computes all steps of a plan. For each step moves has two numbers: Adam's rate divided by
 // 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step to it,
 // in units of the plan's lattice step and in the order of Places.
 //
 // On success Take wipes the plan. On error the State of n is unchanged and nothing is released.
-// The caller may then call Reclaim on the plan and take the steps again, with Take or with the
-// plan's own methods.
+// The caller may then call Reclaim on the plan and compute the steps again, with Take or with
+// the plan's own methods.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	for err == nil && open != 0 { // A sample is undecided once in about 2^50 samples.
+	for err == nil && open != 0 { // a sample is undecided about once in 2^50 samples
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)
 		}
@@ -65,9 +66,9 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	return nil
 }
 
-// take takes the steps with a copy of the plan in new memory. It returns 0 on success. If the
+// take computes the steps with a copy of the plan in new memory. It returns 0 on success. If the
 // device cannot decide a sample of the noise, take returns the number of the sample, and the
-// steps do not count.
+// steps have no effect.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {
@@ -94,15 +95,15 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	rates := pack(make([]uint64, steps+len(releases)), moves) // The rest is zero, because nothing writes the padding between rows.
+	rates := pack(make([]uint64, steps+len(releases)), moves) // zero elsewhere, because nothing writes the padding between rows
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
 		return 0, err
 	}
 	return n.play(h, steps, releases)
 }
 
-// play runs the steps and reads the results. The results become the state only if nothing
-// failed.
+// play runs the steps and reads the results. If there was no error, the results become the new
+// state.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

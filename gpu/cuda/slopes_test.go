@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// The test compares derivatives of log densities with the formulas of package special and of the
-// densities. The outcomes range from nearly certain to nearly impossible.
+// The test compares the kernels' derivatives of log densities with the formulas of package
+// special and of the densities. The outcomes range from nearly certain to nearly impossible.
 func TestSlopesOfOutcomes(t *testing.T) {
 	etas := []float64{0, 1e-9, -0.25, 0.5, 0.7, -1.3, 2, -2.49, 3.1, -4, 6.7, -7.99, 7.99, 8, -8, -8.01, 12, -30, 37, -37, 100, -700}
 	binary := []float64{0, 1}
@@ -69,8 +69,8 @@ func close(got, want, parts float64) bool {
 	return got == want || math.Abs(got-want) <= 1e-13*(math.Abs(want)+parts) || math.Abs(got/want-1) < 1e-13
 }
 
-// negBinomial returns a function that computes the derivatives in η and in log φ from the
-// formula of the density.
+// negBinomial returns a function that computes the derivatives of the log density with respect
+// to η and log φ.
 func negBinomial(phi float64) func(eta, y float64) (slope, scale float64) {
 	return func(eta, y float64) (slope, scale float64) {
 		x := eta - math.Log(phi)

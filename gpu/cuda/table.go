@@ -9,19 +9,19 @@ import (
 // A Family is the distribution of an outcome y given its linear predictor η.
 type Family uint64
 
-// The constants are the families, numbered as in the kernels.
+// Families of outcomes, numbered as in the kernels.
 const (
 	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
 	Linear                         // y is normal with mean η
 	Poisson                        // y is a count with mean e^η
 	Probit                         // y is 1 with probability Φ(η), and 0 otherwise
-	Robust                         // y has Student's distribution around η; the log of its scale is a coordinate
+	Robust                         // y has Student's t distribution around η; the log of its scale is a coordinate
 	NegativeBinomial               // y is a count with mean μ = e^η and variance μ + μ²/φ; log φ is a coordinate
 	families
 )
 
-// spread returns two properties of a family. may is true if the family can have a coordinate for
-// the logarithm of the outcomes' spread. must is true if it requires this coordinate.
+// spread reports whether the family may have a coordinate for the logarithm of the outcomes'
+// spread, and whether it must have one.
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
@@ -36,7 +36,7 @@ type Regression struct {
 	Precision float64   // precision of a [Linear] outcome, which must be positive
 }
 
-// MaxDim is the largest number of coordinates of θ that fit in a block's memory.
+// MaxDim is the maximum number of coordinates of θ. More do not fit in a block's memory.
 const MaxDim = 1024
 
 func (r *Regression) check() error {
@@ -63,7 +63,7 @@ type Table struct {
 	kernel       string
 	family       Family
 	records, dim int
-	share        float64 // share of the prior relative to the base that belongs to this problem
+	share        float64 // share of log(prior/base) that belongs to this problem
 	memory       uint64
 	// rows, outcomes, model and beyond are the addresses of the parts of the memory. beyond is
 	// the address of the prior relative to the base, or 0 if the prior is the base.
@@ -72,7 +72,7 @@ type Table struct {
 	shared func(threads int) int
 }
 
-// content is the data of a table before it is copied.
+// content is the data of a table before it is copied to a device.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64
@@ -107,7 +107,7 @@ func (t *Table) put(c content) (*Table, error) {
 	return t, nil
 }
 
-// Records are the data of a model for which there are kernels.
+// Records are the data of a model that has kernels.
 type Records interface {
 	// Put copies the data to a device.
 	Put(d Device) (*Table, error)

@@ -14,7 +14,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// put copies words to new memory of a device, which is freed at the end of the test.
+// put copies words to new memory of a device. The memory is freed at the end of the test.
 func put(t testing.TB, d Device, words []uint64) uint64 {
 	t.Helper()
 	p, err := d.Alloc(8 * len(words))
@@ -182,9 +182,9 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// The test checks the drawn sizes of batches. The size is the index of the first table entry
-// above a random draw. If the highest word of an entry equals the highest word of the draw, the
-// lower words decide.
+// The test checks the drawn sizes of batches if the highest word of a table entry equals the
+// highest word of the random draw. The lower words must then decide. The size is the index of
+// the first entry above the draw.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -260,8 +260,8 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// The test checks that the device reports undecided samples. The device decides a sample of the
-// noise by bounds on a density, and the test sets these bounds far apart, so that many samples
+// The test checks that the device reports undecided samples of the noise. A device decides a
+// sample by bounds on a density, and the test sets these bounds far apart, so that many samples
 // are undecided.
 func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)

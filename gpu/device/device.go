@@ -1,9 +1,8 @@
-// Package device chooses where private gradient steps are computed: on the processor, or on a
-// CUDA GPU if the program was built with the tag cuda (make cuda).
+// Package device chooses the devices for private gradient steps: the CPU, or CUDA GPUs if the
+// program was built with the tag cuda (make cuda).
 //
 // A GPU is chosen by name, such as cuda:0, or automatically. Before a GPU gets the records of a
-// client, its results on a small problem of made-up records must agree with the processor's
-// results.
+// client, its results on a small problem of generated records must agree with the CPU's results.
 package device
 
 import (
@@ -30,7 +29,7 @@ const (
 	card
 )
 
-// Auto uses all usable GPUs, or the processor if there is none. CPU uses the processor.
+// Auto uses all usable GPUs, or the CPU if there is none. CPU uses the CPU.
 var (
 	Auto = Choice{}
 	CPU  = Choice{kind: processor}
@@ -75,8 +74,8 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether the choice names a GPU. It is then an error if the GPU cannot do
-// the work.
+// Demanded reports whether the choice names a GPU. It is then an error if the GPU cannot do the
+// work.
 func (c Choice) Demanded() bool { return c.kind == card }
 
 // A Device is an open GPU. Its methods may be called from several goroutines at once.
@@ -88,8 +87,8 @@ type Device interface {
 
 // A Source opens devices. A [Choice] is a Source.
 type Source interface {
-	// Take opens devices. An empty list means that the processor does the work. In this case
-	// notice is the reason why a requested device is not used, or nil if none was requested.
+	// Take opens devices. An empty list means that the CPU does the work. In this case notice is
+	// the reason why a requested device is not used, or nil if none was requested.
 	Take() (devices []Device, notice, err error)
 	// Demanded reports whether the work must be done by these devices.
 	Demanded() bool
@@ -98,9 +97,9 @@ type Source interface {
 var _ Source = Auto
 
 // Take opens the GPU that the choice names or, for auto, all usable GPUs. An empty list means
-// that the processor does the work. notice is then the reason why no GPU is used. It is nil if
-// the processor was chosen or the program was built without CUDA. Take returns an error if the
-// choice names a GPU that cannot be used.
+// that the CPU does the work. notice is then the reason why no GPU is used. It is nil if the CPU
+// was chosen or the program was built without CUDA. Take returns an error if the choice names a
+// GPU that cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil

@@ -9,11 +9,11 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// wrong is a device that returns incorrect words.
+// wrong is a device that changes words that are read from it.
 type wrong struct {
 	cuda.Device
-	flip int // number of the bit that is flipped in a wrong word
-	word int // index of the wrong word in each read; none in shorter reads
+	flip int // number of the bit that is flipped in a changed word
+	word int // index of the changed word in each read that is long enough
 }
 
 func (w wrong) Read(words []uint64, memory uint64) error {

@@ -11,8 +11,7 @@ type Info struct {
 	// bytes.
 	Multiprocessors int   `json:"multiprocessors"`
 	Memory          int64 `json:"memory_bytes"`
-	// Unfit is the reason why this program cannot use the GPU. It is empty if the program can
-	// use it.
+	// Unfit is the reason why this program cannot use the GPU, or empty.
 	Unfit string `json:"unfit,omitempty"`
 }
 
@@ -21,7 +20,7 @@ type Found struct {
 	Built   bool   `json:"built_with_cuda"`
 	Driver  string `json:"driver_cuda_version,omitempty"` // CUDA version of the driver, such as 13.0
 	Devices []Info `json:"devices,omitempty"`
-	Missing string `json:"missing,omitempty"` // reason why no GPU can be used
+	Missing string `json:"missing,omitempty"` // reason why no GPU can be used; empty if one can
 }
 
 // Find lists the GPUs of this machine. It opens none of them.
@@ -34,7 +33,7 @@ func Find() Found {
 	return f
 }
 
-// Copies holds the rates of copies of 64 MiB, in bytes per second.
+// Copies contains measured rates of copies of 64 MiB, in bytes per second.
 type Copies struct {
 	// Within is the rate within the GPU's memory, in which every byte counts twice, as read and
 	// as written. To is the rate from the host's memory to the GPU's memory. From is the rate

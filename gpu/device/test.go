@@ -13,19 +13,19 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// testRecords and the other constants are the sizes of the problem of [Test].
+// Sizes of the problem that [Test] solves.
 const (
 	testRecords = 300
 	testDim     = 5
 	testSteps   = 20
 	testRate    = 0.2
-	agreement   = 1e-9 // largest difference of q, relative to its size
+	agreement   = 1e-9 // maximum difference of q, relative to its size
 )
 
-// Test runs the same private steps of a logistic regression on made-up records on a device and
-// on the processor, which share no code. It returns an error if q differs by more than rounding,
-// or if a noisy sum differs by more lattice steps than rounding explains. Agreement of the sums
-// shows that batches and noise were identical.
+// Test computes the same private steps of a logistic regression on a device and on the CPU,
+// which share no code. The records are generated. It returns an error if q differs by more than
+// rounding, or if a noisy sum differs by more lattice steps than rounding explains. If the sums
+// agree, batches and noise were identical.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -40,7 +40,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// The device draws Feistel batches itself, and gets exact batches as lists.
+	// the device draws Feistel batches itself, and gets exact batches as lists
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err
@@ -83,9 +83,8 @@ func testBatches(d cuda.Device, selection dpmech.Selection, rows, outcomes []flo
 	return compare(visit, run, releases, mechanism)
 }
 
-// samePlans returns two plans with the same batches and noise. Two such plans protect no
-// records, because their noise is the same. The records of the test are made up, so they need
-// no protection.
+// samePlans returns two plans with the same batches and noise. Repeated noise does not protect
+// records, but the records of the test are generated.
 func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	a, err = m.Begin().Plan(testSteps, dpmech.NewStreams(), dpmech.NewStream())
 	if err != nil {
@@ -95,7 +94,7 @@ func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	return a, &same, nil
 }
 
-// testData returns made-up records. Each record has a 1 and points on a spiral.
+// testData returns generated records. A record consists of a 1 and a point on a spiral.
 func testData() (rows, outcomes []float64) {
 	for i := range testRecords {
 		at := 0.0
@@ -113,7 +112,7 @@ func testData() (rows, outcomes []float64) {
 	return rows, outcomes
 }
 
-// testProgram returns the evaluator of the regression on the processor.
+// testProgram returns the evaluator of the regression on the CPU.
 func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	b := model.NewBuilder("logistic regression")
 	names := make([]string, testDim)
@@ -151,7 +150,7 @@ func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	return run, o, err
 }
 
-// steps takes the steps of a plan on the processor and returns the noisy sums.
+// steps computes the steps of a plan on the CPU and returns the noisy sums.
 func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases []int64, err error) {
 	noisy, total := make([]int64, testDim), make([]float64, testDim)
 	for range testSteps {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// mnist is the shape of d3p's autoencoder of MNIST. The benchmarks use made-up images.
+// mnist is the shape of d3p's autoencoder for MNIST. The benchmarks use generated images.
 var mnist = Shape{Pixels: 784, Hidden: 400, Latent: 50}
 
 // made returns random images. A fifth of the pixels are not black, as in MNIST.
@@ -31,9 +31,9 @@ func made(n, pixels int) [][]byte {
 	return images
 }
 
-// BenchmarkStep measures steps of an expected batch of 128 of 60,000, with privacy and without.
-// In addition to the mean it reports the lowest decile, because other work on the machine
-// affects the decile less.
+// BenchmarkStep measures steps with an expected batch of 128 of 60,000 images, with privacy and
+// without. It reports the mean and the lowest decile, which other programs on the machine affect
+// less.
 func BenchmarkStep(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
@@ -64,9 +64,9 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPrivacy takes steps with and without privacy in alternation, so that other work on
-// the machine affects both in the same way. It reports deciles and medians of the processor time
-// of both, and their ratio.
+// BenchmarkPrivacy alternates steps with and without privacy, so that other programs on the
+// machine affect both in the same way. It reports deciles and medians of the CPU time of both,
+// and their ratio.
 func BenchmarkPrivacy(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
@@ -98,7 +98,7 @@ func BenchmarkPrivacy(b *testing.B) {
 	}
 }
 
-// processorTime returns the processor time of all threads of the process.
+// processorTime returns the CPU time of all threads of the process.
 func processorTime(b *testing.B) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A crew runs jobs of many tasks with several workers. The calling goroutine is the first
-// worker. Running a job allocates nothing.
+// A crew runs jobs of many tasks with several goroutines, its workers. The calling goroutine is
+// the first worker. Running a job allocates nothing.
 type crew struct {
 	job   func(worker, task int)
 	tasks int64

@@ -10,8 +10,8 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree device takes the steps of a plan, and fails when it then frees the memory of the
-// plan.
+// An unfree is a device that computes the steps of a plan, and then fails to free the memory of
+// the plan.
 type unfree struct {
 	cuda.Device
 	after int // number of calls of Free that succeed
@@ -24,7 +24,7 @@ func (u *unfree) Free(memory uint64) error {
 	return u.Device.Free(memory)
 }
 
-// The test lets a device fail after it took the steps of a plan. If the processor takes the
+// The test lets a device fail after it has computed the steps of a plan. If the CPU computes the
 // steps again, it must begin with the same weights as the device. Otherwise two different sums
 // would be released with the same noise, and their difference would have no noise.
 func TestDeviceFailsAfterTheSteps(t *testing.T) {
@@ -57,7 +57,7 @@ func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	}
 }
 
-// The test checks that a device that failed in the middle of a plan can take the plan again.
+// The test checks that a device that failed in the middle of a plan can compute the plan again.
 func TestDeviceTakesAPlanAgain(t *testing.T) {
 	s := scenes[3]
 	want, tr := s.trainer(t), s.trainer(t)
@@ -89,7 +89,7 @@ func TestDeviceTakesAPlanAgain(t *testing.T) {
 	}
 }
 
-// A breaking device fails at a given launch.
+// A breaking is a device that fails at a given launch.
 type breaking struct {
 	cuda.Device
 	launch func(kernel string) error

@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A faulty device can skip kernels, change the words that are written to it, and fail.
+// A faulty is a device that can skip kernels, change the words that are written to it, and fail.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
@@ -53,8 +53,7 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// recordsWord and the other constants are the positions of words of a plan that the tests
-// change.
+// Positions of words of a plan that the tests change.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -75,8 +74,8 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// The test checks that the comparison with the processor finds each fault of a device: no clip,
-// too large a clip, other noise, too little noise, other batches, and no update of the weights.
+// The test checks that the comparison with the CPU finds each fault of a device: no clip, too
+// large a clip, other noise, too little noise, other batches, and no update of the weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -104,8 +103,9 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// The test checks the handling of undecided samples. dpmech decides them, and the device takes
-// the steps with the decisions. The results have the same bits as without undecided samples.
+// The test makes samples of the noise undecided. dpmech must decide them, and the device must
+// compute the steps with the decisions. The results must have the same bits as without undecided
+// samples.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {
@@ -143,8 +143,8 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 }
 
-// The test checks that, if a device fails, the processor takes the steps with the same batches
-// and noise, begins with the same weights as the device, and the device's memory is freed.
+// The test makes a device fail. The CPU must compute the steps with the same batches, noise and
+// initial weights, and the device's memory must be freed.
 func TestDeviceFails(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
@@ -190,8 +190,8 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// The test checks that Try accepts a correct device and finds faults of kernels. Try tests a
-// device before it is used.
+// The test checks that Try, which tests a device before its use, accepts a correct device and
+// finds faults of kernels.
 func TestDeviceIsTried(t *testing.T) {
 	for _, d := range devices {
 		if err := Try(d); err != nil {

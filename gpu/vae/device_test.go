@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A scene describes a network, its records and the steps that a device and the processor take.
+// A scene describes a network, its records, and the steps that a device and the CPU compute.
 type scene struct {
 	shape       Shape
 	records     int
@@ -46,8 +46,8 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// The batches of the next scenes have more records than are added together, so that some or
-	// most records are added one by one.
+	// The batches of the next scenes have more records than the matrix product adds, so that
+	// some or most records are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -123,7 +123,7 @@ func (s scene) mostInBatch(t testing.TB) int {
 	return max(1, sampler.MaxBatch())
 }
 
-// take takes the steps of a plan on the trainer's device and returns the noisy sums.
+// take computes the steps of a plan on the trainer's device and returns the noisy sums.
 func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	t.Helper()
 	adam := tr.adam
@@ -145,8 +145,8 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	return releases
 }
 
-// A watched plan stores its releases as numbers of lattice steps, in the order of the plan's
-// samples.
+// A watched is a plan that stores its releases as numbers of lattice steps, in the order of the
+// plan's samples.
 type watched struct {
 	*dpmech.ProductPlan
 	places   int
@@ -175,10 +175,10 @@ func (w *watched) Release(i int, dst []float32) error {
 	return err
 }
 
-// differences compares a device's steps of a plan with the same steps by dpmech and the
-// processor's network, which share no code with the kernels. It returns an error if a noisy sum
-// differs by more than 1e-5 of the clipped vectors, or if a moment or a weight differs by more
-// than 1e-5. For an empty batch the noisy sums must be equal.
+// differences compares a device's steps of a plan with the same steps by dpmech and the CPU's
+// network, which share no code with the kernels. It returns an error if a noisy sum differs by
+// more than 1e-5 of the clipped vectors, or if a moment or a weight differs by more than 1e-5.
+// For an empty batch the noisy sums must be equal.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -190,7 +190,7 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		t.Fatal(err)
 	}
 	for k, want := range w.releases {
-		// The processor's release is a float32, which rounds a large number of lattice steps.
+		// The CPU's release is a float32, which rounds a large number of lattice steps.
 		most := math.Abs(float64(want)) * 0x1p-24
 		if n := w.batches[k/places]; n > 0 {
 			most += 1 + 1e-5*float64(n)*s.clip/w.Mechanism().Lattice().Step()
@@ -218,7 +218,7 @@ func TestDeviceAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// The test takes a step of the network in the d3p paper on a device.
+// The test computes a step of the network in the d3p paper on a device.
 func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
 	if err := s.differences(t, devices[0]); err != nil {
@@ -237,8 +237,8 @@ func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// moved returns the change of a device's sums if a record is replaced and the noise is the same,
-// in units of the sensitivity.
+// moved returns the change of a device's sum when a record is replaced and the noise is the
+// same, in units of the sensitivity.
 func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	t.Helper()
 	m := s.mechanism(t)
@@ -259,11 +259,11 @@ func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	return math.Sqrt(squares) * m.Lattice().Step() / m.Sensitivity()
 }
 
-// The test checks that replacing a record moves a sum by at most twice the sensitivity. It also
-// checks that the move is larger on a device that does not clip.
+// The test checks that replacing a record changes a sum by at most twice the sensitivity. On a
+// device that does not clip, the change must be larger.
 func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	s := scenes[5]
-	s.steps, s.clip = 1, 10 // The norms of the gradients are 40 to 200.
+	s.steps, s.clip = 1, 10 // the norms of the gradients are 40 to 200
 	if by := s.moved(t, devices[0]); !(by > 0.5 && by <= 2) {
 		t.Errorf("a record moves a sum by %g sensitivities", by)
 	}
@@ -273,8 +273,8 @@ func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test compares gradients without privacy with those of the processor's backward pass.
-// TestGradientAgainstFiniteDifferences checks the latter.
+// The test compares gradients without privacy with those of the CPU's backward pass, which
+// TestGradientAgainstFiniteDifferences checks.
 func TestDeviceWithoutPrivacy(t *testing.T) {
 	for i, s := range scenes {
 		sampler, err := s.sampling.Sampler(s.records)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// devices holds the first GPU of the driver. The driver may be an emulation.
+// devices contains the first GPU of the driver, which may be an emulation.
 var devices []cuda.Device
 
 func TestMain(m *testing.M) {

@@ -13,9 +13,9 @@
 // adds them and adds noise.
 //
 // One backward pass is enough (Bu et al., "Differentially Private Optimization on Large Model at
-// Small Cost", 2022, book-keeping). A record's gradient of a layer is the outer product of the
-// layer's inputs and the derivatives in its outputs. Its norm is the product of two norms, and
-// the clipped sum is a product of matrices.
+// Small Cost", 2022, book-keeping). A record's gradient with respect to the weights of a layer
+// is the outer product of the layer's inputs and the derivatives with respect to its outputs.
+// Its norm is the product of two norms, and the clipped sum is a product of matrices.
 //
 // Arithmetic is in float32, with package [fedpvi/internal/math32].
 package vae

@@ -14,7 +14,7 @@ type Shape struct {
 	Latent int // number of elements of the latent vector
 }
 
-// encoderHidden and the other constants number the layers of weights.
+// Numbers of the layers of weights.
 const (
 	encoderHidden = iota
 	encoderOutput
@@ -26,7 +26,7 @@ const (
 // LayerNames are the names of the layers, in order.
 var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hidden", "decoder-output"}
 
-// MaxSide is the largest number of pixels, hidden units or latent dimensions.
+// MaxSide is the maximum number of pixels, hidden units or latent dimensions.
 const MaxSide = 1 << 14
 
 // Check returns an error if the shape is not valid.
@@ -92,7 +92,7 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn updates the transpose for rows [from, to) of a layer.
+// turn updates the transpose for rows [from, to) of a layer's weights.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))

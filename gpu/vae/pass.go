@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the largest number of records that go through the network together. They fill
-// whole tiles of the matrix product and fit in a cache.
+// recordsAtOnce is the maximum number of records in a pass through the network. They fill whole
+// tiles of the matrix product and fit in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
 // A pass computes the forward and the backward pass of some records through the network. Each
@@ -15,14 +15,14 @@ const recordsAtOnce = 4 * math32.TileRows
 type pass struct {
 	of       *Network
 	in       [layers]matrix // inputs of each layer, including the 1
-	out      [layers]matrix // outputs of each layer, later the derivatives of the loss in them
-	slope    [layers]matrix // derivatives of the units of each layer: softplus or logistic
-	back     [layers]matrix // derivatives of the loss in the inputs of each layer
+	out      [layers]matrix // outputs of each layer, later the derivatives of the loss with respect to them
+	slope    [layers]matrix // derivatives of the activation functions of each layer: softplus or logistic
+	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
 	deviates []float64      // standard normal numbers, Latent for each record
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
 	words    []uint64
-	bits     dpmech.Stream // random bits of a record in planned steps
+	bits     dpmech.Stream // random bits of a record, in steps of a plan
 }
 
 type matrix struct {
@@ -87,7 +87,7 @@ func (p *pass) draw(records int, src *dpmech.Stream) {
 	p.deviate(records)
 }
 
-// deviate computes the latent vectors from standard normal numbers.
+// deviate computes the latent vectors from the standard normal numbers in p.deviates.
 func (p *pass) deviate(records int) {
 	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
@@ -104,9 +104,9 @@ func (p *pass) decode(records int) {
 	p.multiply(decoderOutput, records)
 }
 
-// reverse replaces the outputs of the last layer by the derivatives of the loss −ELBO. The loss
-// is minus the log likelihood at the drawn latent vector, plus the divergence of q(z | x) from
-// N(0, I) in closed form, Σ ½(s² + m² − 1) − log s.
+// reverse replaces the outputs of the last layer by the derivatives of the loss −ELBO with
+// respect to them. The loss is minus the log likelihood at the drawn latent vector, plus the
+// divergence of q(z | x) from N(0, I) in closed form, Σ ½(s² + m² − 1) − log s.
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
@@ -126,14 +126,15 @@ func (p *pass) reverse(records int) {
 	p.unbend(encoderHidden, records)
 }
 
-// pull computes the derivatives of the loss in the inputs of layer l.
+// pull computes the derivatives of the loss with respect to the inputs of layer l.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend multiplies the derivatives of the loss in the softplus values of hidden layer l by the
-// slopes of softplus.
+// unbend computes the derivatives of the loss with respect to the outputs of hidden layer l
+// before softplus. It multiplies those with respect to the softplus values by the slopes of
+// softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)

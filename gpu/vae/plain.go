@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Sums chooses batches, adds the gradients of their records and releases the sums. With privacy
-// it is a [dpmech.ProductRun], and without privacy a [Plain].
+// Sums chooses batches, adds the gradients of their records and releases the sums. It is a
+// [dpmech.ProductRun] with privacy, and a [Plain] without privacy.
 type Sums interface {
 	Next() (batch []uint32, err error)
 	Put(place int, pairs []dpmech.Pair) error
@@ -15,8 +15,7 @@ type Sums interface {
 	Release(part int, dst []float32) error
 }
 
-// Plain adds gradients without clip and noise. The comparison with a private run shows how much
-// privacy increases the loss.
+// Plain adds gradients without clip and noise, for comparison with a private run.
 type Plain struct {
 	sampler dpmech.Sampler
 	src     *dpmech.Stream
@@ -25,7 +24,7 @@ type Plain struct {
 	parts   []dpmech.ProductPart
 }
 
-// partRows is the number of rows of a layer in a part.
+// partRows is the number of rows in each part of a layer.
 const partRows = 4 * math32.TileRows
 
 // NewPlain returns Plain sums over the batches that sampler draws with src.

@@ -9,7 +9,7 @@ import (
 )
 
 // Planned is a plan of steps, whose batches, random numbers and noise are determined in advance.
-// A device or the processor takes the steps. A Planned is a [dpmech.ProductPlan] or a
+// A device or the CPU computes the steps. A Planned is a [dpmech.ProductPlan] or a
 // [PlannedPlain].
 type Planned interface {
 	Sums
@@ -32,8 +32,8 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device take the steps of later plans. Their batches have at most most records.
-// private is true if the plans are private. If the device fails in Attach or in
+// Attach makes a device compute the steps of later plans. Their batches have at most most
+// records. private states whether the plans are private. If the device fails in Attach or in
 // [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
@@ -48,7 +48,7 @@ func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	return t.push()
 }
 
-// A DeviceError is the failure of a device. The trainer is unchanged. The processor can take the
+// A DeviceError is the failure of a device. The trainer is unchanged. The CPU can compute the
 // steps after [Trainer.Detach] and Reclaim of the plan.
 type DeviceError struct{ Err error }
 
@@ -57,7 +57,7 @@ func (e *DeviceError) Error() string { return e.Err.Error() }
 // Unwrap returns the device's error.
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// Detach frees the device's memory. The processor takes the steps of later plans.
+// Detach frees the device's memory. The CPU computes the steps of later plans.
 func (t *Trainer) Detach() error {
 	if t.card == nil {
 		return nil
@@ -68,8 +68,8 @@ func (t *Trainer) Detach() error {
 	return err
 }
 
-// TakePlan takes all steps of a plan, on the device if one is attached, and otherwise on the
-// processor. After steps on a device [Trainer.Sync] copies the new weights to the network.
+// TakePlan computes all steps of a plan, on the device if one is attached, and otherwise on the
+// CPU. After steps on a device [Trainer.Sync] copies the new weights to the network.
 func (t *Trainer) TakePlan(plan Planned) error {
 	if t.card == nil {
 		return t.takeHere(plan)
@@ -88,7 +88,7 @@ func (t *Trainer) TakePlan(plan Planned) error {
 	return nil
 }
 
-// takeHere takes the steps of a plan on the processor.
+// takeHere computes the steps of a plan on the CPU.
 func (t *Trainer) takeHere(plan Planned) error {
 	t.use(plan)
 	t.plan = plan

@@ -11,10 +11,10 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Options holds the settings of training.
+// Options configures a [Trainer].
 type Options struct {
 	Rate    float64 // step size of Adam
-	Batch   float64 // divisor of sums: expected size of a batch, or another public number
+	Batch   float64 // divisor of sums: the expected size of a batch, or another public number
 	Workers int     // number of goroutines, which does not affect the result
 }
 
@@ -27,20 +27,20 @@ type Trainer struct {
 	options Options
 
 	crew    *crew
-	passes  []*pass          // one for each worker
+	passes  []*pass          // one pass for each worker
 	scratch [][]float32      // buffers for the gradient of a part, one for each worker
 	streams []*dpmech.Stream // random streams, one for each tile of a batch, so that results do not depend on the division of work
 	order   []int            // parts in order of decreasing size, so that workers finish together
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
-	plan    Planned       // plan of the current steps, or nil
-	card    *cuda.Network // attached device, or nil
-	behind  bool          // true if weights and moments are older than those on card
+	plan    Planned       // plan of the current steps; nil without a plan
+	card    *cuda.Network // attached device; nil for the CPU
+	behind  bool          // whether weights and moments are older than those on card
 
 	// The fields below belong to the current step.
 	batch        []uint32
-	cuts         []int // first tile of each chunk, and the number of tiles
+	cuts         []int // first tile of each chunk of the batch, and at the end the number of tiles
 	move         math32.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
@@ -51,7 +51,7 @@ type Trainer struct {
 // the batches, of at most most images. Random bits for images and latent vectors come from
 // streams that are split from src. The caller must close the trainer.
 //
-// If sums is nil, the trainer can only take plans ([Trainer.TakePlan]).
+// If sums is nil, the trainer can only compute plans ([Trainer.TakePlan]).
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
 	if !(options.Rate > 0) || !(options.Batch > 0) || options.Workers < 1 {
 		return nil, errors.New("trainer: step size, batch and workers must be positive")
@@ -109,9 +109,9 @@ func (t *Trainer) Close() error {
 	return t.card.Close()
 }
 
-// Step takes one step. It chooses a batch, adds the gradients of its images, releases the sum,
-// and moves the weights with Adam. It allocates nothing. It returns an error if the mechanism
-// has no step left or if an invariant is broken.
+// Step computes one step. It chooses a batch, adds the gradients of its images, releases the
+// sum, and moves the weights with Adam. It allocates nothing. It returns an error if the
+// mechanism has no step left or if an invariant is broken.
 func (t *Trainer) Step() error {
 	var err error
 	if t.batch, err = t.sums.Next(); err != nil {
@@ -180,7 +180,7 @@ func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
 	p.deviate(len(batch))
 }
 
-// takePiece releases the sum of one part of the weights and moves these weights.
+// takePiece releases one part of the sum and moves the weights of this part.
 func (t *Trainer) takePiece(worker, task int) {
 	i := t.order[task]
 	part := t.parts[i]

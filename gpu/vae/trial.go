@@ -10,19 +10,19 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tryRecords and the other constants are the sizes of the data and the steps of [Try].
+// Sizes of the data and the steps of [Try].
 const (
 	tryRecords  = 100
-	tryTogether = 30 // smaller than some batches
+	tryTogether = 30 // less than the size of some batches
 	trySteps    = 3
-	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest
+	tryAgree    = 1e-4 // maximum difference of weights and moments, relative to the largest
 )
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
-// Try takes the same private steps of a small network on made-up images on a device and on the
-// processor, which share no code. It returns an error if the results differ by more than
-// rounding. Agreement shows that batches, random numbers and noise were the same.
+// Try computes the same private steps of a small network on generated images on a device and on
+// the CPU, which share no code. It returns an error if the results differ by more than rounding.
+// If they agree, batches, random numbers and noise were the same.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
@@ -47,7 +47,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // Noise that is used twice protects nothing, but the images are made up.
+	here := *there // repeated noise protects nothing, but the images are generated
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)
@@ -61,7 +61,7 @@ func try(d cuda.Device) error {
 		if err != nil {
 			return err
 		}
-		for l, w := range n.weights { // The weights get different values.
+		for l, w := range n.weights { // sets the weights to different values
 			for k := range w.Rows {
 				for j := range w.Columns {
 					w.Data[w.At(k, j)] = float32(0.2 * math.Cos(float64(l+7*k+11*j)))
@@ -77,9 +77,8 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare takes the plan there with the first trainer on the device. It takes the copy of the
-// plan, here, with the second trainer on the processor. It returns an error if the results
-// differ.
+// compare computes the plan there with the first trainer on the device, and the plan here, which
+// is equal, with the second trainer on the CPU. It returns an error if the results differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {

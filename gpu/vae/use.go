@@ -73,8 +73,7 @@ func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// probabilities decodes the latent vector of the first record and returns the probabilities of
-// its pixels.
+// probabilities returns the probabilities of the first record's pixels, given its latent vector.
 func (p *pass) probabilities() []float32 {
 	p.decode(1)
 	out, probability := p.out[decoderOutput].row(0, p.of.Pixels), make([]float32, p.of.Pixels)

@@ -30,7 +30,7 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// plainLoss returns −ELBO of one image in float64. It follows the definition. x holds the
+// plainLoss returns −ELBO of one image in float64, computed from the definition. x contains the
 // pixels, e the standard normal numbers of the latent vector, and theta the weights, layer by
 // layer and row by row.
 func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
@@ -142,7 +142,8 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	}
 }
 
-// The test compares the number of weights of the paper's network with the paper.
+// The test compares the number of weights of the d3p paper's network with the number in the
+// paper.
 func TestParameters(t *testing.T) {
 	if got := mnist.Parameters(); got != 688884 {
 		t.Errorf("%d parameters, d3p has 688884", got)
@@ -161,9 +162,10 @@ func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, cl
 	return m
 }
 
-// The test checks that a private step releases the sum of materialised gradients, each clipped
-// by its own norm, plus small noise. At every weight the release must be within seven standard
-// deviations of the noise, which correct noise exceeds with probability 1e-9.
+// The test checks that a private step releases the sum of clipped gradients plus noise. It
+// computes each gradient explicitly and clips it by its own norm. Each element of the release
+// must be within seven standard deviations of the noise, which correct noise exceeds with
+// probability 1e-9.
 func TestStepReleasesClippedGradients(t *testing.T) {
 	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
@@ -258,7 +260,7 @@ func train(t *testing.T, workers, steps int, private bool) []float64 {
 	return n.flat()
 }
 
-// The test checks that the result does not depend on the number of workers.
+// The test checks that the result of training does not depend on the number of workers.
 func TestWorkersAgree(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		want := train(t, 1, 12, private)
@@ -270,8 +272,8 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
-// The test checks that steps lower the loss of images with structure, and that the padding of
-// the matrices of weights stays zero.
+// The test checks that steps lower the loss on images with structure, and that the padding of
+// the weights stays zero.
 func TestTrainingLearns(t *testing.T) {
 	n := network(t, 9)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -302,7 +304,7 @@ func TestTrainingLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Each image is one of three pictures, so its entropy is log 3 = 1.1 nats.
+	// the entropy of the images is log 3 = 1.1 nats
 	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
 		t.Errorf("loss %.3f before and %.3f after", before, after)
 	}
@@ -388,8 +390,8 @@ func TestPixelsAreDrawn(t *testing.T) {
 	}
 }
 
-// The test checks that chunks cover the batch, consist of whole tiles that fit, and end with a
-// small chunk.
+// The test checks that chunks cover the batch, consist of whole tiles that fit in a pass, and
+// end with a small chunk.
 func TestChunks(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 16, 200} {
 		tr := &Trainer{options: Options{Workers: workers}}

@@ -17,7 +17,7 @@ const (
 	others   = 0o077
 )
 
-// disk holds the operations on the file system, so that tests can make each one fail.
+// disk contains the operations of the file system, which tests replace to make each one fail.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
@@ -39,7 +39,7 @@ var system = disk{
 // survives a power failure. If Create or the power fails, the path never holds a part of the
 // data.
 func Create(path string, data []byte) error {
-	return system.put(path, data, system.link) // Unlike rename, link fails if the file exists.
+	return system.put(path, data, system.link) // unlike a rename, a link fails if the file exists
 }
 
 // Replace writes a file as Create does, but it replaces an existing file.
@@ -55,7 +55,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	if err := checkDirectory(dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // CreateTemp sets mode 0600.
+	f, err := os.CreateTemp(dir, ".new-*") // CreateTemp sets mode 0600
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 // makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // The error is nil if dir exists. checkDirectory examines dir later.
+		return err // nil if dir exists, which checkDirectory examines later
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {

@@ -13,7 +13,7 @@ import (
 
 var errDisk = errors.New("the disk says no")
 
-// own returns the path of a file in a directory that Create will make with mode 0700.
+// own returns the path of a file in a directory that does not exist yet.
 func own(t *testing.T) string { return filepath.Join(t.TempDir(), "state", "file") }
 
 func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
@@ -50,8 +50,8 @@ func alone(t *testing.T, path string) {
 	}
 }
 
-// The test checks the order of operations: new directories are synced, the content is written
-// and synced, the file gets its name, and the directory of the file is synced.
+// The test checks the order of operations: syncs of new directories, the write and the sync of
+// the content, the name of the file, and the sync of the file's directory.
 func TestOrderOfWriting(t *testing.T) {
 	var order []string
 	d := system
@@ -74,7 +74,7 @@ func TestOrderOfWriting(t *testing.T) {
 func TestFailedWriteLeavesAWholeFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breakIt func(d *disk)
-		written bool // true if the path has the new content although put fails
+		written bool // whether the path has the new content although put returns an error
 	}{
 		"a partial write": {func(d *disk) {
 			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return errDisk }

@@ -21,7 +21,7 @@ func AppendBytes[S string | []byte](b []byte, s S) []byte {
 // string.
 func AppendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
-// A Reader decodes an encoding without copying or allocating. After a read has failed, all later
+// A Reader decodes an encoding without copying or allocating. After a failed read, all later
 // reads fail too, so callers need only check Done at the end.
 type Reader struct {
 	rest   []byte

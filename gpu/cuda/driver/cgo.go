@@ -37,7 +37,7 @@ func result(c C.CUresult) error {
 	return code(c)
 }
 
-// initialise opens the CUDA library. On failure it returns the reason of the dynamic loader.
+// initialise opens the CUDA library. If it cannot, it returns the message of the dynamic loader.
 func initialise() (string, code) {
 	var c C.CUresult
 	why := C.fedpvi_open(&c)
@@ -47,7 +47,8 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// function, like the functions below, converts a handle of package cu to a type of this package.
+// function converts a handle of package cu to a C type. The functions below do the same for
+// other handles.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }
@@ -67,7 +68,7 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared lets f use up to size bytes of dynamic shared memory.
+// setShared permits f to use up to size bytes of dynamic shared memory.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }

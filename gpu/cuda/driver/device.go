@@ -50,11 +50,11 @@ func (d *Device) Close() error {
 // String returns the name of the device, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed returns err with the name of the device and the operation.
+// failed returns an error that contains err, the name of the device and the failed operation.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
-// bind locks the goroutine to its thread and makes the context current on this thread, until the
-// returned function is called.
+// bind locks the goroutine to its thread and makes the context current on this thread. The lock
+// lasts until the returned function is called.
 func (d *Device) bind() (func(), error) {
 	runtime.LockOSThread()
 	if err := cu.SetCurrentContext(d.ctx); err != nil {
@@ -64,7 +64,7 @@ func (d *Device) bind() (func(), error) {
 	return runtime.UnlockOSThread, nil
 }
 
-// do calls functions of the driver on a thread that has the context.
+// do calls functions of the driver on a thread with the device's context.
 func (d *Device) do(doing string, calls func() error) error {
 	unbind, err := d.bind()
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *Device) Free() (free int64, err error) {
 	return free, err
 }
 
-// Synchronize waits for all launches and returns their errors.
+// Synchronize waits until all launches are finished and returns their errors.
 func (d *Device) Synchronize() error { return d.do("wait for it", cu.Synchronize) }
 
 // Memory is an allocated block of the GPU's memory.
@@ -96,7 +96,7 @@ type Memory struct {
 	size int64
 }
 
-// Alloc allocates memory of size bytes, at least one. Its content is undefined.
+// Alloc allocates memory of size bytes. The size must be at least one. The content is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
 	err := d.do(fmt.Sprintf("take %d bytes of memory", size), func() (err error) {
@@ -118,7 +118,7 @@ func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
 
-// Free overwrites the memory with zeros and frees it. Its next user then finds no data.
+// Free overwrites the memory with zeros and frees it, so that its next user finds no data.
 func (m *Memory) Free() error {
 	return errors.Join(m.Zero(), m.d.do("give memory back", func() error { return cu.MemFree(m.at) }))
 }
@@ -126,7 +126,7 @@ func (m *Memory) Free() error {
 // Size returns the number of bytes.
 func (m *Memory) Size() int64 { return m.size }
 
-// Argument returns the address, for use as an argument of a kernel.
+// Argument returns the address of the memory, for use as an argument of a kernel.
 func (m *Memory) Argument() uint64 { return uint64(m.at) }
 
 // Zero sets all bytes to zero.
@@ -134,7 +134,7 @@ func (m *Memory) Zero() error {
 	return m.d.do("clear memory", func() error { return cu.MemsetD8(m.at, 0, m.size) })
 }
 
-// Numbers is the constraint for the types of numbers in memory.
+// Numbers lists the types of numbers that can be copied to and from the GPU.
 type Numbers interface {
 	~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
@@ -144,7 +144,7 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits returns an error if a copy of size bytes is longer than the memory.
+// fits returns an error if a copy of size bytes does not fit in the memory.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, fmt.Errorf("the memory has %d bytes", m.size), ""}

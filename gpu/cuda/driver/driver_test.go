@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestMain lets the test program start itself as a new process with another library. A process
-// opens the CUDA library only once.
+// TestMain lets the test program start itself as a new process with another CUDA library,
+// because a process opens the library only once.
 func TestMain(m *testing.M) {
 	switch os.Getenv("DRIVER_TEST") {
 	case "":
@@ -126,7 +126,7 @@ func work() (err error) {
 		func() error { return machine.Read(words, at) },
 		func() error { return machine.Free(at) },
 		func() error { _, err := machine.Alloc(16); return err },
-		machine.Close, // Close frees all memory that is still allocated.
+		machine.Close, // Close frees all memory that is still allocated
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -166,7 +166,8 @@ func source(t *testing.T) string {
 	return string(text)
 }
 
-// play runs this program with the library in dir, and returns its output and its exit status.
+// play runs this test program with the CUDA library in dir. It returns its output and its exit
+// status.
 func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -178,8 +179,8 @@ func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	return strings.TrimSpace(string(out)), c.ProcessState.ExitCode()
 }
 
-// The test checks that the program starts if a part of CUDA is missing, and that its error names
-// the missing part, its place, and the remedy.
+// The test checks that the program starts if a part of CUDA is missing. Its error must name the
+// missing part, where it was expected, and the remedy.
 func TestMissingDriver(t *testing.T) {
 	good, empty := fake(t, source(t)), fake(t, "int nothing;")
 	for _, c := range []struct {
@@ -243,8 +244,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// The test checks that the package uses every function of the fake library, and returns an error
-// when the function fails. Functions that only describe errors are left out.
+// The test makes each function of the fake library fail in turn. The package must use every
+// function and return an error. Functions that only describe errors are excluded.
 func TestEveryCallIsChecked(t *testing.T) {
 	text := source(t)
 	dir := fake(t, text)
@@ -254,7 +255,7 @@ func TestEveryCallIsChecked(t *testing.T) {
 	}
 	for _, c := range calls {
 		switch c[1] {
-		case "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion": // These functions describe errors of the others.
+		case "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion": // functions that describe errors
 			continue
 		}
 		out, code := play(t, "work", dir, "FAKE_FAIL="+c[1]+"=719")

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// These errors are the reasons why there is no usable GPU, for use with errors.Is.
+// Reasons why there is no usable GPU, for use with errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")
@@ -24,7 +24,7 @@ type Error struct {
 	Device string
 	// Doing names the operation, as in "copy 80 bytes to the GPU".
 	Doing string
-	// Cause is one of the reasons above, or an error of the driver.
+	// Cause is one of the reasons above, or an error code of the driver.
 	Cause error
 	// Advice is the remedy; it may be empty.
 	Advice string
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain converts the error codes of cu, whose type is not exported, to codes of this package.
+// plain converts error codes of package cu, whose type is not exported, to type code.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())
@@ -48,7 +48,7 @@ func plain(err error) error {
 	return err
 }
 
-// advice returns the remedy for an error of the driver.
+// advice returns the remedy for an error of the driver, or an empty string.
 func advice(err error) string {
 	var c code
 	errors.As(plain(err), &c)

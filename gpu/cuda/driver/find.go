@@ -8,8 +8,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// minimalVersion is CUDA 11.4 (driver 470), the first with the functions for graphs that the
-// package uses. minimalMajor and minimalMinor are the compute capability 7.5 of the PTX.
+// minimalVersion is CUDA 11.4 (driver 470), the first version with the functions for graphs that
+// the package uses. minimalMajor and minimalMinor are the compute capability 7.5, for which the
+// PTX is compiled.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7
@@ -53,7 +54,7 @@ func Find() (Version, []Info, error) {
 	switch {
 	case why != "" && c == code(cu.NoDevice):
 		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists what the driver sees, without those that CUDA_VISIBLE_DEVICES hides")
-	case why != "" && c == code(cu.NotInitialized): // The library could not be opened.
+	case why != "" && c == code(cu.NotInitialized): // the library could not be opened
 		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
 	case why != "":
 		return fail("start the driver", fmt.Errorf("%w: %s", ErrNoDriver, why), advice(c))
@@ -78,7 +79,7 @@ func Find() (Version, []Info, error) {
 	return version, found, nil
 }
 
-// describe returns the properties of a GPU, which it gets from the driver.
+// describe asks the driver for the properties of a GPU.
 func describe(ordinal int) (Info, error) {
 	i := Info{Ordinal: ordinal}
 	dev, err := cu.GetDevice(ordinal)

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Graph is a recorded sequence of launches and copies. The sequence is launched as a whole.
+// Graph is a recorded sequence of launches and copies, which can be launched as a whole.
 type Graph struct {
 	d *Device
 	s *Stream
@@ -18,7 +18,7 @@ type Graph struct {
 // of running them. work must use only this stream, must not wait for copies, and must not
 // allocate memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
-	runtime.LockOSThread() // A capture belongs to a thread.
+	runtime.LockOSThread() // because a capture belongs to a thread
 	defer runtime.UnlockOSThread()
 	if err := s.d.do("record a graph", func() error { return beginCapture(s.s) }); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // The error of the capture itself gives less information.
+	if failed != nil { // the error of the capture gives less information than failed
 		if err == nil {
 			err = g.Close()
 		}

@@ -14,8 +14,8 @@ type Module struct {
 	m cu.Module
 }
 
-// Load compiles PTX for the GPU. The driver caches the result, so later loads of the same text
-// are fast.
+// Load compiles PTX for the GPU. The driver caches the result, so that loading the same PTX
+// again is fast.
 func (d *Device) Load(ptx string) (*Module, error) {
 	m := &Module{d: d}
 	err := d.do("compile the kernels", func() error {
@@ -43,8 +43,8 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel returns the kernel of a name. In each block it may use shared bytes of dynamic shared
-// memory.
+// Kernel returns the kernel with the given name. Each block may use shared bytes of dynamic
+// shared memory.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {
@@ -65,7 +65,7 @@ type Stream struct {
 	s cu.Stream
 }
 
-// Stream returns a new queue.
+// Stream returns a new, empty stream.
 func (d *Device) Stream() (*Stream, error) {
 	s := &Stream{d: d}
 	err := d.do("make a stream", func() (err error) {
@@ -78,10 +78,10 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Wait waits until the queue is empty, and returns the errors of its work.
+// Wait waits until all work in the stream is finished, and returns the errors of this work.
 func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchronize) }
 
-// Close destroys the queue.
+// Close destroys the stream.
 func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
 
 // Shape is the shape of a launch: the number of blocks, the number of threads of a block, and
@@ -91,8 +91,8 @@ type Shape struct {
 	Shared      uint32
 }
 
-// Launch puts a kernel into the queue and does not wait for it. Each argument is eight
-// bytes: the address of a memory from [Memory.Argument], or the bits of a number.
+// Launch adds a kernel to the stream and does not wait for it. Each argument is eight bytes: the
+// address of a memory from [Memory.Argument], or the bits of a number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	unbind, err := s.d.bind()
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy puts a copy of all bytes of src to dst into the queue. dst must be large enough.
+// Copy adds a copy of all bytes of src to dst to the stream. dst must be large enough.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload puts a copy of the whole pinned memory to the GPU into the queue. Download does the
-// same in the other direction.
+// Upload adds a copy of the whole pinned memory to the GPU to the stream. Download does the same
+// in the other direction.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err
@@ -132,7 +132,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time calls work and returns the seconds that the GPU takes for the work in the queue.
+// Time calls work, which adds work to the stream, and returns the seconds that the GPU takes for
+// it.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

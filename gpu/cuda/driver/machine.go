@@ -118,12 +118,13 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. The returned function play waits for earlier
-// launches, and returns when the graph is done. forget frees the graph.
+// Record implements cuda.Recorder with a graph. The returned function play launches the graph
+// after all earlier launches, and returns when the graph is finished. The function forget frees
+// the graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	err = work(func(name string, _, _, shared int, _ ...uint64) error { // Kernels must be loaded before the capture.
+	err = work(func(name string, _, _, shared int, _ ...uint64) error { // loads the kernels, which must happen before the capture
 		_, err := m.kernel(name, shared)
 		return err
 	})

@@ -41,7 +41,7 @@ import (
 // cache tracks the files that a package embeds, but not the files that its C++ code includes.
 var _ = kernel.Sources
 
-// An Order is the order in which the runnable threads of a block run.
+// An Order is the order in which the threads of a block run that do not wait at a barrier.
 type Order int
 
 // Forward and the other orders give the same results unless a barrier is missing.
@@ -51,8 +51,8 @@ const (
 	Shuffled Order = C.EMULATOR_SHUFFLED
 )
 
-// A Device emulates a graphics card on the processor and implements cuda.Device. Kernels run
-// one at a time.
+// A Device emulates a graphics card on the CPU and implements cuda.Device. Kernels run one at a
+// time.
 type Device struct{ Order Order }
 
 // Name returns the name of the device for reports.
@@ -66,7 +66,8 @@ func Kernels() (names []string) {
 	return names
 }
 
-// Alloc returns the address of new memory of that many bytes. It fills the memory with garbage.
+// Alloc returns the address of new memory of that many bytes. It fills the memory with random
+// bytes, so that tests find reads of uninitialised memory.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {

@@ -14,7 +14,7 @@ import (
 
 var orders = []Order{Forward, Backward, Shuffled}
 
-// shapes are pairs of a number of blocks and a number of threads. Some are odd.
+// shapes are pairs of a number of blocks and a number of threads. Some are odd numbers.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
 // launch runs a kernel and returns its output of the given number of words. The arguments of the
@@ -81,8 +81,8 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	}
 }
 
-// The test checks the same for a kernel that lacks a barrier between two warps, so that one warp
-// overtakes the other.
+// The test checks that a kernel without a barrier between two warps (groups of 32 threads) gives
+// different results for different orders of the threads.
 func TestAnOrderShowsAnOvertakingWarp(t *testing.T) {
 	var results [2][]uint64
 	for i, o := range []Order{Forward, Backward} {
@@ -185,7 +185,7 @@ func TestDeadlockIsAnError(t *testing.T) {
 		if _, err := try(t, o, "probe_stuck", [2]int{1, 5}, 5); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Errorf("threads that wait for ever: %v", err)
 		}
-		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // The failure must not affect the next launch.
+		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // the failure must not affect the next launch
 	}
 	for _, shape := range [][2]int{{0, 1}, {1, 0}, {1, 1025}} {
 		if _, err := try(t, Forward, "probe_garbage", shape, 1); err == nil {
@@ -217,7 +217,7 @@ func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 	}
 }
 
-// The test checks that the emulator has every kernel of the PTX.
+// The test checks that the emulator contains every kernel of the PTX.
 func TestEmulatorHasAllKernels(t *testing.T) {
 	var compiled, emulated []string
 	lines := bufio.NewScanner(strings.NewReader(kernel.PTX))

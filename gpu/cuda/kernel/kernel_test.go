@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The test checks the hash of the sources that the PTX in the repository states. It needs no
-// compiler.
+// The test checks that the PTX in the repository was compiled from the present sources, by a
+// hash that it contains. The test needs no compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")
 	if err != nil {
@@ -23,7 +23,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	// The order is that of the Makefile, which hashes *.cu before *.h.
+	// the order of the Makefile, which hashes *.cu before *.h
 	slices.SortFunc(names, func(a, b string) int {
 		return strings.Compare(fmt.Sprint(strings.HasSuffix(a, ".h"), a), fmt.Sprint(strings.HasSuffix(b, ".h"), b))
 	})
@@ -41,7 +41,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 }
 
-// The test compares the PTX in the repository with the compiler's output.
+// The test compiles the sources and compares the output with the PTX in the repository.
 func TestPTXIsTheCompilersOutput(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
@@ -82,8 +82,8 @@ func entries() map[string]string {
 }
 
 // The test checks that the PTX calls no library and has no instruction that rounds differently
-// on a card than on a processor. It also checks that the PTX version is one that the drivers of
-// the last years accept.
+// on a card than on a CPU. The PTX version must be one that the drivers of the last years
+// accept.
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {
