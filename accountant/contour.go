@@ -173,7 +173,8 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	if err != nil {
 		return 0, 0, err
 	}
-	// δ falls with ε approximately like e^(−cε).
+	// δ falls with ε approximately like e^(−cε), so the error of ε is the relative error of δ
+	// over c.
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 

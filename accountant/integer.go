@@ -18,10 +18,10 @@ type discreteSum struct {
 }
 
 const (
-	// tailExponent is the t of a tail bound. For X with law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2)
-	// times the ratio of Σ_k e^(−(k−sσ²)²/2σ²) to Σ_k e^(−k²/2σ²), and this ratio is at most 1
-	// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So the
-	// sum exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
+	// tailExponent is the t of a tail bound. For X with the distribution N_Z(0, σ²), E e^(sX) is
+	// e^(s²σ²/2) times the ratio of Σ_k e^(−(k−sσ²)²/2σ²) to Σ_k e^(−k²/2σ²), and this ratio is
+	// at most 1 (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy",
+	// 2020). So the sum exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
 	tailExponent = 686
 
 	// leastMass is the smallest mass that is listed. It keeps listed masses out of the subnormal

@@ -137,7 +137,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant does the same as cumulant. It works for c at which e^(cL) overflows.
+// bigCumulant is like cumulant, and also works for c at which e^(cL) overflows.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

@@ -156,7 +156,7 @@ type workspace struct {
 	row      []float64
 	spectrum []complex128
 	sums     [][2]float64 // sums over the entries from every block-th entry to the end
-	// These fields are used only if the composition has several laws.
+	// These fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64
 }

@@ -35,8 +35,8 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// The releases are within max divergence r of the accounted pair. This adds
-		// r·(2α−1)/(α−1).
+		// The releases are within max divergence r of the accounted pair, which adds at most
+		// r·(2α−1)/(α−1) at the order α.
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve

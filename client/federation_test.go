@@ -108,8 +108,7 @@ func simulated(t *testing.T, source []byte) (st *study.Study, folder string, out
 	return simulatedOn(t, source, nil)
 }
 
-// simulatedOn does the same as simulated, but devices compute the private gradient steps until
-// they fail.
+// simulatedOn is like simulated, but devices compute the private gradient steps until they fail.
 func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "study.toml")

@@ -36,7 +36,7 @@ func wideText(d, rounds int) []byte {
 	return []byte(b.String())
 }
 
-// A crowd is a study with many clients that answer with made-up numbers.
+// A crowd is a study with many clients whose answers contain made-up numbers.
 type crowd struct {
 	*house
 	parties []*party

@@ -23,7 +23,7 @@ func sumOfSquares(v []float64) float64 {
 }
 
 // addTruncated adds v·factor, truncated toward zero, to sum, which has the length of v. The
-// products are below 2^51.
+// products must be below 2^51.
 func addTruncated(sum []int64, v []float64, factor float64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		sum[0] += int64(v[0] * factor)

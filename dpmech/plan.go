@@ -230,7 +230,7 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 // fixed number of records, or a list.
 type planned struct {
 	kind  uint64
-	first int       // fixed size, or smallest size in the table
+	first int       // batch size if it is fixed, else the smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 

@@ -47,7 +47,7 @@ func (e *materialised) gradient(row int32) (float64, []float64) {
 	return value, grad
 }
 
-// add adds the contribution of a node to the gradient in its table.
+// add adds the contribution of a node to the gradient with respect to the node's table.
 func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	t := 0
 	switch n.Op {

@@ -15,7 +15,7 @@ type leaf struct {
 	index int // index among the leaves of the plan
 	node  int
 	op    ir.Op
-	table int // node of the shared value
+	table int // node of the shared value, which is called a table
 	other int // node of the vector that multiplies the table, or of the index of an element of the table
 	// onTable is true if the vector that multiplies the shared value is row data, which is read
 	// from the table of records.

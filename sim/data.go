@@ -77,8 +77,8 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
-// Records returns the records of a simulated study as [NewPlay] deals them to clients, and those
-// that it holds out, or nil if there are none.
+// Records returns the clients with their records, as [NewPlay] would deal them, and the held-out
+// records. If there are none, test is nil.
 func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records, err error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {

@@ -33,7 +33,7 @@ type Federation struct {
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
 	iterates    *iterates // nil unless the study requests the variance of the iterates
-	computedOn  string    // names of the devices; empty for the processor
+	computedOn  string    // names of the devices; empty for the CPU
 
 	gathering *cuda.Gathering // joins the work of several sites into one launch of a device; nil on the CPU
 }

@@ -187,8 +187,8 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of the federation by natural parameters that another method
-// found. They must be in the study's family.
+// Adopt replaces the posterior of the federation by one that another method has computed. It is
+// given by its natural parameters, which must be in the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds the present state of the play to a history, unless [History.Wants] is false for

@@ -41,7 +41,7 @@ const (
 	classOutcome   = "type = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]"
 )
 
-// regression returns a study of made-up records with an intercept and two numbers.
+// regression returns a study of generated records with an intercept and two numeric columns.
 func regression(t testing.TB, family string, records, clients int, settings ...string) *study.Study {
 	t.Helper()
 	c := regressions[family]
@@ -102,7 +102,7 @@ func threshold(x float64) string {
 // long reports whether the tests run in their long versions.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle runs a study on made-up records. It returns the distance of the posterior from the
+// settle runs a study on generated records. It returns the distance of the posterior from the
 // pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
@@ -272,7 +272,7 @@ func TestRegressionsCover(t *testing.T) {
 	}
 }
 
-// reference returns the mean and covariance of the pooled fit of made-up records, and the true
+// reference returns the mean and covariance of the pooled fit of generated records, and the true
 // coefficients.
 func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
 	t.Helper()

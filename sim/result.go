@@ -104,7 +104,7 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // the parts of clients' answers that may be read
-	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are scores and curvatures at published points
+	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are scores (gradients) and curvatures at published points
 	Gradients       bool                 `json:"gradients,omitempty"`      // whether the releases are sums of gradients
 	Sites           bool                 `json:"sites,omitempty"`          // whether the releases are sums of sites
 	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature, each with its own noise

@@ -179,7 +179,7 @@ type sink struct{ sum *dpmech.Accumulator }
 // AddRecord implements [gpu.Sink].
 func (s sink) AddRecord(_ []int32, value []float64) error { return s.sum.Add(value) }
 
-// compare returns an error if the results of the device and the processor differ.
+// compare returns an error if the results of the device and of the CPU differ.
 func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.SampledSum) error {
 	got := v.Run.AppendState(nil)
 	for i, want := range run.AppendState(nil) {

@@ -46,7 +46,7 @@ type Run struct {
 	network     *vae.Network
 	trainer     *vae.Trainer
 	seed        uint64
-	device      *onDevice // nil for the processor
+	device      *onDevice // device that computes the steps; nil for the CPU
 }
 
 // Purposes of the seeded streams.

@@ -36,7 +36,7 @@ type Speed struct {
 	GPUs      []GPUSpeed     `json:"gpus,omitempty"`
 }
 
-// ProcessorSpeed describes the speed of the processor.
+// ProcessorSpeed describes the speed of the CPU.
 type ProcessorSpeed struct {
 	speed.Processor
 	// Network is the number of private steps of the autoencoder per second, on all cores.
@@ -52,8 +52,7 @@ type GPUSpeed struct {
 	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
 }
 
-// Examine measures the processor and every GPU that the program can use. It takes some
-// seconds.
+// Examine measures the CPU and every GPU that the program can use. It takes some seconds.
 func Examine() (*Speed, error) {
 	r, err := speed.Examine()
 	if err != nil {
@@ -105,7 +104,7 @@ func (g *GPUSpeed) measure(ordinal int) (err error) {
 	return err
 }
 
-// processorRate returns the number of private steps per second on the processor.
+// processorRate returns the number of private steps per second on the CPU.
 func processorRate() (float64, error) {
 	sums, most, err := newSpeedRun()
 	if err != nil {

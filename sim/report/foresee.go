@@ -12,24 +12,25 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// The number of made-up federations from which widths are foreseen: fewer with many coefficients,
-// since the time of a federation grows with the cube of their number.
+// Numbers of simulated federations from which the plan estimates the widths of intervals. There
+// are fewer with many coefficients, because the time grows with the cube of their number.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
 )
 
-// A foreseen is the expected width of a coefficient's interval.
+// A foreseen is the expected width of a coefficient's 95 % interval.
 type foreseen struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit,omitempty"`
-	Half  float64 `json:"expected_half_width"` // of the interval of 95 %, in the natural unit
+	Half  float64 `json:"expected_half_width"` // half of the expected width, in the natural unit
 	Prior float64 `json:"prior_half_width"`
-	Share float64 `json:"share"` // expected sd over the prior's, on the model's scale
+	Share float64 `json:"share"` // expected sd divided by the prior's sd, on the model's scale
 }
 
-// foresee returns the expected widths, and the number of made-up federations. It returns nil if
-// the method cannot play made-up federations.
+// foresee returns the expected widths of intervals, and the number of simulated federations from
+// which they are estimated. It returns nil if the study's method cannot run simulated
+// federations.
 func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
 	m, ok := p.Method().(method.Foreseeing)
 	if !ok {
@@ -63,14 +64,15 @@ func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
 	return out, federations, nil
 }
 
-// mostForeseen is the largest number of coefficients that a plan lists, and silent the share of the
-// prior's sd above which the records say next to nothing.
+// mostForeseen is the maximum number of coefficients that a plan lists. If the expected sd is
+// above the share silent of the prior's sd, the plan says that the records give hardly any
+// information.
 const (
 	mostForeseen = 40
 	silent       = 0.9
 )
 
-// planForeseen writes the expected widths of intervals.
+// planForeseen writes the expected widths of intervals to the text plan of a study.
 func planForeseen(w io.Writer, p *pvi.Protocol) error {
 	widths, federations, err := foresee(p)
 	if err != nil || widths == nil {

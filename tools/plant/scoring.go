@@ -1,6 +1,7 @@
 package main
 
-// scoringFaults break the privacy of sums of scores.
+// scoringFaults are faults that break the privacy of sums of scores (gradients at published
+// points).
 var scoringFaults = []fault{
 	{"counts-uncharged", "counts of norms in addition to the clip", []edit{{
 		file: "pvi/scoring/vector.go", anchor: "\t\tparts[lengthBlock][lengthOf(length)] = c.scales[lengthBlock]\n", after: `

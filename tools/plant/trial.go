@@ -154,7 +154,7 @@ func table(w io.Writer, subjects []subject, repeat int) error {
 	return report.Table(w, "", 3, rows)
 }
 
-// mostly returns the name of the check that found the fault most often.
+// mostly returns the name of the check that most often found the fault.
 func (s *subject) mostly() string {
 	names := make([]string, 0, len(s.by))
 	for name := range s.by {

@@ -13,7 +13,7 @@ import (
 // not a method, for the reason given at [Rekey].
 func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) { PlaceAt(s, key, nonce, 0) }
 
-// PlaceAt does the same as Place, but starts at the given block.
+// PlaceAt is like [Place], but starts at the given block.
 func PlaceAt(s *Stream, key [KeySize]byte, nonce [3]uint32, block uint32) {
 	var n [chacha20.NonceSize]byte
 	for i, w := range nonce {

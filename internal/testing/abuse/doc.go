@@ -24,7 +24,7 @@ type Show struct {
 	Outcome string
 }
 
-// Cases are attacks on this protocol, found in its design.
+// Cases are attacks that the design of this protocol must withstand.
 var Cases = []Case{
 	{ID: "A01", Does: "The power fails, or the process is killed, before, in or after a commit, or while it sends"},
 	{ID: "A02", Does: "The coordinator repeats a plan, or shows an old one"},

@@ -69,8 +69,8 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo reports whether the natural parameters of a result are those of the prior plus λ −
-// λ_prior. The difference must be the sum times a power of two.
+// leadsTo reports whether the natural parameters of a result are those of the prior plus the sum
+// of changes, up to a power of two that converts lattice steps.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`
