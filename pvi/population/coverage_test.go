@@ -31,7 +31,7 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 		ideal := f.ideal()
 		var width float64
 		for i, truth := range f.theta {
-			low, high := q.Quantile(i, .05), q.Quantile(i, .95)
+			low, high := q.quantile(i, .05), q.quantile(i, .95)
 			each := 1 / float64(replications*f.d)
 			if low < truth && truth < high {
 				c.quantiles += each
@@ -52,6 +52,35 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 	}
 	c.width, c.divergence, c.between = median(widths), median(divergences), median(spreads)
 	return c
+}
+
+// quantile returns the number that coordinate i exceeds with probability 1 − p.
+func (m *Mixture) quantile(i int, p float64) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	const wide = 40 // number of sds at which the normal tail is 0 in double precision
+	for k, x := range m.means {
+		sd := math.Sqrt(m.covariances[k].At(i, i))
+		low, high = math.Min(low, x[i]-wide*sd), math.Max(high, x[i]+wide*sd)
+	}
+	for {
+		middle := low + (high-low)/2
+		if middle <= low || middle >= high {
+			return middle
+		}
+		if m.below(i, middle) < p {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+}
+
+// below returns the probability that coordinate i is below x.
+func (m *Mixture) below(i int, x float64) (p float64) {
+	for k, mean := range m.means {
+		p += math.Erfc((mean[i]-x)/math.Sqrt(2*m.covariances[k].At(i, i))) / 2
+	}
+	return p / float64(len(m.means))
 }
 
 func median(x []float64) float64 {

@@ -205,10 +205,10 @@ func TestDrawCurvature(t *testing.T) {
 
 func TestQuantile(t *testing.T) {
 	m := &Mixture{[][]float64{{0}, {10}}, []*mat.SymDense{scaledUnit(1, 1), scaledUnit(1, 4)}}
-	if got := m.Quantile(0, .25); math.Abs(got) > 1e-6 { // the median of the first component
+	if got := m.quantile(0, .25); math.Abs(got) > 1e-6 { // the median of the first component
 		t.Errorf("the first quartile is %g, want 0", got)
 	}
-	if got := m.Quantile(0, .75); math.Abs(got-10) > 1e-5 {
+	if got := m.quantile(0, .75); math.Abs(got-10) > 1e-5 {
 		t.Errorf("the third quartile is %g, want 10", got)
 	}
 	if got := m.Covariance().At(0, 0); math.Abs(got-(2.5+25)) > 1e-12 {

@@ -29,6 +29,9 @@ func (w *walk) Remarks() []string {
 		out = append(out, "The posterior describes the mean of the population from which the clients are drawn. Where clients differ it is wider than the posterior of the pooled records.")
 		out = append(out, fmt.Sprintf("Between clients, coefficients differ by an sd of %.2g [%.2g, %.2g], where 1 is the sd of an estimate from one typical record.",
 			s.Spread(.5), s.Spread(.025), s.Spread(.975)))
+		if names := w.differing(); len(names) > 0 {
+			out = append(out, "Clients differ in "+strings.Join(names, ", ")+", on the model's scale.")
+		}
 	}
 	slope := s.Slope()
 	text := fmt.Sprintf("About %.0f %% of the clients were not clipped in the last rounds (± %.0f %%).", 100*math.Min(slope.Mean, 1), 100*slope.SD)
@@ -40,6 +43,20 @@ func (w *walk) Remarks() []string {
 		out = append(out, "Of these the posterior says no more than the prior: "+strings.Join(names, ", ")+".")
 	}
 	return out
+}
+
+// differing describes the spread between clients of each parameter whose 95 % interval does not
+// contain 0.
+func (w *walk) differing() (all []string) {
+	for i, p := range w.method.Model.Parameters.All() {
+		unit := make([]float64, w.method.Model.Dim())
+		unit[i] = 1
+		along := w.method.units.Gradient(unit) // θ_i is its product with θ in public units
+		if low := w.state.SpreadAlong(along, .025); low > 0 {
+			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
+		}
+	}
+	return all
 }
 
 // unlearned returns the parameters whose sd is near the prior's.
