@@ -30,7 +30,7 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 		pooledMean, pooledCovariance := f.fit()
 		ideal := f.ideal()
 		var width float64
-		for i, truth := range f.theta {
+		for i, truth := range f.truth(1000*seed + k) {
 			low, high := q.quantile(i, .05), q.quantile(i, .95)
 			each := 1 / float64(replications*f.d)
 			if low < truth && truth < high {
@@ -81,6 +81,18 @@ func (m *Mixture) below(i int, x float64) (p float64) {
 		p += math.Erfc((mean[i]-x)/math.Sqrt(2*m.covariances[k].At(i, i))) / 2
 	}
 	return p / float64(len(m.means))
+}
+
+// truth returns θ of the population. If clients of a nonlinear model differ, it is the fit of very
+// many such clients, which is not the mean of their θ.
+func (f federation) truth(seed uint64) []float64 {
+	if f.family == "linear" || f.differ == 0 {
+		return f.theta
+	}
+	f.clients = 1500
+	f.draw(seed)
+	theta, _ := f.fit()
+	return theta
 }
 
 func median(x []float64) float64 {
@@ -166,6 +178,8 @@ func TestGrid(t *testing.T) {
 		{d: 3, clients: 100, epsilon: 4, differ: .5, missing: .3},
 		{d: 4, clients: 100, epsilon: 4, family: "logistic"},
 		{d: 4, clients: 100, epsilon: 4, family: "Poisson"},
+		{d: 4, clients: 100, epsilon: 4, family: "logistic", differ: .5},
+		{d: 4, clients: 100, epsilon: 4, family: "Poisson", differ: .3},
 	} {
 		family := f.family
 		f = linear(f)

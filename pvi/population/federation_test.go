@@ -218,7 +218,11 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 		root.Factorize(precision)
 		root.InverseTo(covariance) //nolint:errcheck // the prior makes it regular
 		step := times(covariance, g)
-		floats.AddScaled(theta, math.Min(1, longest/floats.Norm(step, 2)), step)
+		length := floats.Norm(step, 2)
+		floats.AddScaled(theta, math.Min(1, longest/length), step)
+		if length < 1e-9 {
+			break
+		}
 	}
 	return theta, covariance
 }
