@@ -7,8 +7,8 @@ import "fmt"
 type Adjacency string
 
 const (
-	// AddRemove relates inputs of which one has one record more than the other. The number of
-	// records is private.
+	// AddRemove relates two inputs if one of them has one record more than the other. The number
+	// of records is private.
 	AddRemove Adjacency = "add-remove"
 
 	// ReplaceOne relates inputs that differ in one record, or in the whole shard of one client.

@@ -182,7 +182,7 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // Even the largest transform leaves mass out. The bounds include this mass.
+				return n, nil // The bounds include the mass that even the largest transform leaves out.
 			}
 			return 0, errWindow
 		}

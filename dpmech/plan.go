@@ -117,7 +117,7 @@ func maxPlan(sampler Sampler) int {
 // [gate.add].
 const maxPlanned = provenDim
 
-// Mechanism returns the sampled sum whose steps the plan holds.
+// Mechanism returns the mechanism whose steps the plan contains.
 func (p *Plan) Mechanism() *SampledSum { return p.run.of }
 
 // Steps returns the number of steps.

@@ -79,7 +79,7 @@ func (s *ProductSum) PlanStart(layer int) int {
 	return at
 }
 
-// Mechanism returns the product sum whose steps the plan holds.
+// Mechanism returns the mechanism whose steps the plan contains.
 func (p *ProductPlan) Mechanism() *ProductSum { return p.of }
 
 // Records returns the number of records to sample from.

@@ -70,7 +70,8 @@ func (n *lanes) gatherNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []floa
 	}
 }
 
-// gatherWidth returns the number of elements that a leaf reads from its table for one record.
+// gatherWidth returns the number of table elements that a record uses at a leaf, which is a
+// place where the program reads a table of shared values.
 func gatherWidth(f *leaf) int {
 	if f.op == ir.Gather {
 		return 1
@@ -78,8 +79,8 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm adds to squared the squared norms of a leaf whose table multiplies a vector of the
-// row.
+// rowNorm adds to squared the squared norms of gradients with respect to a table that multiplies
+// a vector of the row.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -105,8 +106,8 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm adds to squared the squared norms of a leaf whose table multiplies a vector that the
-// program computes for each record.
+// outerNorm adds to squared the squared norms of gradients with respect to a table that
+// multiplies a vector that the program computes for each record.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

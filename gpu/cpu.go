@@ -39,7 +39,7 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 // order.
 const (
 	maxStrips      = 8
-	blocksPerStrip = 16 // minimum number of blocks in a strip
+	blocksPerStrip = 16 // minimum number of blocks of records in a strip
 )
 
 // cpu is the [Evaluator] on the CPU.
@@ -172,7 +172,7 @@ func (n *lanes) pick(q *Query, from, to int) []int32 {
 	return n.all[:to-from]
 }
 
-// gatherStrips adds the sums of the strips and writes the result.
+// gatherStrips adds the sums of the strips, which are parts of the batch, and writes the result.
 func (e *cpu) gatherStrips(dst []float64) Total {
 	first := e.strips[0]
 	total, weight := first.total, first.weight

@@ -34,8 +34,8 @@ func (e *cpu) curvature(h *hessian) error {
 	return nil
 }
 
-// predictor returns the leaf that multiplies x by β, and the leaves of the scalars that are
-// added to x·β. If an element of these leaves is not simply a coordinate of θ, ok is false.
+// predictor returns the leaf that reads β, and the leaves that read the scalars that are added
+// to x·β. If their elements are not simply coordinates of θ, ok is false.
 func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	ok = true
 	find := func(node int) *leaf {

@@ -43,8 +43,8 @@ func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *d
 	}
 }
 
-// spread adds the adjoints of a leaf to dst. It multiplies each element of the leaf's table by
-// the slope of the element.
+// spread adds the gradients at one leaf, where the program reads a table of shared values, to
+// dst. It multiplies them by ∂element/∂coordinate for each element of the table.
 func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	k := len(n.rows)
 	adj := ld.records.Adjoint[f.node]
@@ -80,7 +80,7 @@ func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	}
 }
 
-// factorOf returns element j of the vector that a leaf's table multiplies.
+// factorOf returns element j of the vector that multiplies the table at a leaf, for record l.
 func (n *lanes) factorOf(ld *laneDraw, f *leaf, row int32, j, l int) float64 {
 	if f.onTable {
 		return n.table.Nodes[f.other][int(row)*f.cols+j]

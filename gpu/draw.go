@@ -5,8 +5,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// draw holds the values that depend on a point θ and on no record: the values that all records
-// share, and the weights of the leaves' adjoints in norms and sums.
+// draw contains the values that depend on a point θ and not on records: the values that all
+// records share, and weights for norms and sums of gradients.
 type draw struct {
 	shared *model.Shared
 	joint  []float64 // vector v of Query.Joint for this draw, or nil

@@ -14,16 +14,16 @@ var errNoSink = errors.New("each: no sink")
 // sparse contribution each leaf (place where shared values are used) has consecutive slots.
 type emitter struct {
 	sparse bool
-	slot   []int // first slot of each leaf
-	merged []int // first slot of each merged component
-	rest   []int // first slot of each dense component
-	one    int   // number of slots of a draw, without those of Query.Joint
-	stride int   // number of slots of a record
+	slot   []int // index of each leaf's first number in a record's contribution
+	merged []int // index of each merged component's first number
+	rest   []int // index of each dense component's first number
+	one    int   // count of numbers for one draw, without those of Query.Joint
+	stride int   // count of numbers in a record's contribution
 	index  []int32
 	value  []float64
 	joint  []float64 // vector v of the draw, or nil
 	d      int
-	clean  bool // whether the slots that are not written stay zero
+	clean  bool // whether the slots that no record writes stay zero
 	draw   int  // first slot of the current draw
 	first  int  // first coordinate of the current draw
 }
@@ -94,7 +94,7 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	return nil
 }
 
-// start prepares the emitter for a query and assigns the slots.
+// start prepares the emitter for a query and assigns a slot to each number of a contribution.
 func (o *emitter) start(p *plan, q *Query) {
 	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
 	if o.slot == nil {
@@ -114,12 +114,12 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// A dense contribution without a vector inside the clip writes the same slots for every
-	// record of every query.
+	// A dense contribution without a vector inside the clip always has the same numbers, so
+	// slots that are not written stay zero.
 	o.clean = !o.sparse && q.Inside == nil
 }
 
-// reset empties the slots of the records 0 to rows−1.
+// reset clears the slots (numbers of the contributions) of the records 0 to rows−1.
 func (o *emitter) reset(rows int) {
 	clear(o.value[:rows*o.stride])
 	index := o.index[:rows*o.stride]
@@ -128,7 +128,8 @@ func (o *emitter) reset(rows int) {
 	}
 }
 
-// layOut numbers the slots of a sparse contribution. It returns the number of slots.
+// layOut assigns the slots of a sparse contribution. It returns the count of numbers that a
+// record can contribute.
 func (o *emitter) layOut(p *plan) int {
 	next := 0
 	take := func(n int) int {
@@ -155,7 +156,8 @@ func (o *emitter) layOut(p *plan) int {
 	return next
 }
 
-// put writes g, the scaled gradient of record l of the block in coordinate coord, to a slot.
+// put writes g to a slot of record l. It is the scaled gradient with respect to coordinate
+// coord.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -173,7 +175,7 @@ func (o *emitter) put(l, slot, coord int, g float64) {
 	}
 }
 
-// fill writes the contributions of draw k to the slots.
+// fill writes the gradients of a block of records at draw k to the records' slots.
 func (o *emitter) fill(n *lanes, k int, w *draw) {
 	ld := &n.draws[k]
 	o.joint = w.joint
@@ -252,8 +254,8 @@ func (w *leafWeights) slopeAt(at int) float64 {
 	return w.slope[at]
 }
 
-// fillRows writes the contributions of a leaf that multiplies a vector of the row by
-// coordinates. This is the common case.
+// fillRows writes the gradients of records with respect to coordinates that multiply a vector of
+// the row. This is the common case.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)
@@ -298,7 +300,7 @@ func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	return nil
 }
 
-// compact removes the unused slots.
+// compact removes the slots that a record does not use.
 func compact(index []int32, value []float64) ([]int32, []float64) {
 	n := 0
 	for k, j := range index {

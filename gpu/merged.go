@@ -3,7 +3,8 @@ package gpu
 // This file adds the contributions of a record to the same element of a table before they are
 // squared. A record may use several elements of one table, and may use an element twice.
 
-// entry is the contribution of one leaf to the gradient with respect to one coordinate.
+// entry is the part of a record's gradient with respect to one coordinate that comes from one
+// leaf, a place where the program reads a shared value.
 type entry struct {
 	coord int
 	value float64
@@ -30,8 +31,9 @@ func newMergeScratch(p *plan) mergeScratch {
 	return m
 }
 
-// norm computes the entries of component i for every record of the block, and adds their squared
-// norms to squared. group holds the leaves of the component.
+// norm computes the gradients of component i for every record of the block, and adds their
+// squared norms to squared. The argument group contains the places where the program reads the
+// component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]

@@ -12,7 +12,7 @@ import (
 // leaf is a node of the program at which values that all records share enter the computation of
 // a record. The adjoint of a record at its leaves gives the gradient.
 type leaf struct {
-	index int // index among the leaves of the plan
+	index int // index in the list of all leaves
 	node  int
 	op    ir.Op
 	table int // node of the shared value, which is called a table
@@ -210,7 +210,7 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	return f, true
 }
 
-// support returns the coordinates whose gradients can depend on a record's adjoint at the leaf.
+// support returns the coordinates on which the shared value at the leaf depends.
 func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	if f.direct {
 		return []span{{f.base, f.base + f.size()}}
@@ -223,8 +223,8 @@ func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	return out
 }
 
-// components groups leaves whose spans overlap, directly or through the spans of other leaves.
-// It returns the indices of the leaves in each group.
+// components groups leaves that use the same coordinates, directly or through other leaves. It
+// returns the indices of the leaves in each group.
 func components(spans [][]span) [][]int {
 	group := make([]int, len(spans))
 	for i := range group {

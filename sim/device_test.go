@@ -143,8 +143,8 @@ func TestStudiesWithoutDevice(t *testing.T) {
 	}
 }
 
-// The test checks that clients are assigned to devices in turn, beginning with the device whose
-// index the worker passes.
+// The test checks that clients use the devices in turn, beginning with the device whose index
+// the worker passes.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {

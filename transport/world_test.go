@@ -40,7 +40,7 @@ type office struct {
 
 func newOffice(t testing.TB, document channel.Hash) *office {
 	t.Helper()
-	day := time.Now() // the time in the synctest bubble, if there is one
+	day := time.Now() // simulated time if the test uses package synctest
 	o := &office{t: t, document: document, day: day, pins: map[channel.Party]identity.Pin{}}
 	var err error
 	o.authority, err = channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), document, day, day.AddDate(1, 0, 0))

@@ -173,8 +173,7 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event for an account, together with the state of the account's
-// filter after the event.
+// A price is the cost of an event for a data set's budget, and the filter after the event.
 type price struct {
 	cost  float64
 	after *accountant.Filter

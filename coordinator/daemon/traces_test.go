@@ -50,7 +50,7 @@ func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 	}
 }
 
-// The test checks that a span whose name is not in the list is called "other".
+// The test checks that a span gets the name "other" if its own name is not in the list.
 func TestUnknownSpanIsOther(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	traceTo(sdk.NewTracerProvider(sdk.WithSyncer(seen)))("secretive-clinic")("ok")

@@ -51,7 +51,7 @@ func Transpose(dst, w Panels, from, to int) {
 	}
 }
 
-// transposePlain transposes one panel of w in plain code.
+// transposePlain transposes one panel of w without vector instructions.
 func transposePlain(dst, w Panels, panel, from, to int) {
 	for row := from; row < to; row++ {
 		at := (panel*w.Height() + row) * TileColumns

@@ -140,8 +140,8 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// θ has two values, one of which is rare. The prior includes the likelihood of the
-			// other records.
+			// θ has two values, one of which is rare. The prior stands for the prior and the
+			// likelihood of all other records together.
 			prior := []float64{r.Float64() * 1e-3, 1}
 			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both θ
 			for i := range said {

@@ -200,7 +200,7 @@ func (n *network) stop() {
 	}
 }
 
-// disturb kills a client and the coordinator half way through the study, and restarts them.
+// disturb kills a client and the coordinator halfway through the study, and restarts them.
 func disturb(ctx context.Context, n *network) error {
 	victim := n.clients[1]
 	round, err := n.halfWay(ctx)

@@ -23,7 +23,7 @@ func TestFaultsAreFound(t *testing.T) {
 }
 
 // The test checks that every fault of the daemons can be added to the present code. The command
-// make chaos-plants searches for these faults in simulated worlds.
+// make chaos-plants checks that simulations find these faults.
 func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	if _, err := overlay(root, t.TempDir(), daemonFaults); err != nil {
 		t.Error(err)

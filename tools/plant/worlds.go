@@ -61,7 +61,7 @@ func (o options) worlds(w io.Writer, most int) error {
 	return judge(finds, most)
 }
 
-// playAll simulates the worlds for every fault. Several faults are tried concurrently.
+// playAll runs the simulations for every fault. Several faults are tried concurrently.
 func (o options) playAll(root, program string, finds []find, most int) {
 	tasks := make(chan *find)
 	var wg sync.WaitGroup

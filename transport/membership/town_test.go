@@ -34,14 +34,14 @@ type sent struct {
 	packet memberlist.Packet
 }
 
-// newTown returns an empty network for a test in a synctest bubble. The cleanup waits a minute
-// in the bubble's time, so that the nodes can end.
+// newTown returns an empty network for a test with simulated time. The cleanup waits for a
+// simulated minute, so that the nodes can end.
 func newTown(t *testing.T) *town {
 	t.Cleanup(func() { pass(time.Minute) })
 	return &town{t: t, phones: map[string]*phone{}}
 }
 
-// pass waits for d in the simulated time of a synctest bubble.
+// pass waits for d in simulated time.
 func pass(d time.Duration) { <-time.After(d) }
 
 func (w *town) Write(b []byte) (int, error) {

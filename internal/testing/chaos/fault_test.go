@@ -67,7 +67,7 @@ const (
 	patience = 12 * time.Hour
 )
 
-// drawFaults returns the faults of a world.
+// drawFaults draws the faults of a simulation.
 func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	all := make([]fault, 1+rng.IntN(8))
 	for i := range all {

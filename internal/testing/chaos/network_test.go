@@ -80,7 +80,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	if f, twice := trouble[repeat]; twice {
 		w.later(f.For, func() {
 			if to := w.serving(k.life.p); to != nil {
-				_, _ = to.call(w.ctx, do) // a duplicate of the call, whose result nobody reads
+				_, _ = to.call(w.ctx, do) // a duplicate of the call, with an ignored result
 			}
 		})
 	}

@@ -51,7 +51,7 @@ type life struct {
 	excuses []string
 }
 
-// live starts the process again and again until the world ends.
+// live starts the process, and starts it again whenever it ends, until the simulation is over.
 func (p *process) live(play func(*life) error) {
 	for p.w.ctx.Err() == nil && !p.done {
 		l := p.begin()
@@ -257,7 +257,7 @@ func (l *life) suffer(f fault, err error) error {
 	return err
 }
 
-// rest waits for the duration d, or until the world ends.
+// rest waits for the duration d, or until the simulation is over.
 func rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -245,7 +245,7 @@ func (w *world) isApart(p *process) bool {
 	return time.Now().Before(p.apart)
 }
 
-// fail records a broken promise and ends the world. The caller holds the lock.
+// fail records a broken promise and ends the simulation. The caller holds the lock.
 func (w *world) fail(format string, args ...any) {
 	if w.wrong == "" && w.ctx.Err() == nil {
 		w.wrong = fmt.Sprintf(format, args...)
