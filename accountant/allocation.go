@@ -27,7 +27,7 @@ import (
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
-	Adjacency    Adjacency // AddRemove or ZeroOut
+	Adjacency    Adjacency // adjacency; only AddRemove or ZeroOut
 }
 
 func (e RandomAllocation) addTo(t *tally, times float64) error {

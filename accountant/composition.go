@@ -75,7 +75,7 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 // [composition.contour]). The other fields approximate δ and ε by the leading order of the
 // integral.
 type saddle struct {
-	order    float64 // the point c
+	order    float64 // the point c, an order of the moment generating function
 	epsilon  float64
 	logDelta float64
 	spread   float64 // standard deviation of the loss tilted by e^(cL)

@@ -89,7 +89,7 @@ func (w *eventWriter) fields(kind byte, a Adjacency, values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case float64:
-			w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(v+0)) // −0 becomes 0
+			w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(v+0)) // adding 0 turns −0 into 0
 		case int:
 			w.b = binary.LittleEndian.AppendUint64(w.b, uint64(v))
 		}
@@ -144,7 +144,7 @@ type eventReader struct {
 func (r *eventReader) take(n int) []byte {
 	if r.failed || n > len(r.b) {
 		r.failed = true
-		return make([]byte, n) // n is at most 8
+		return make([]byte, n) // zeros in place of missing bytes; n is at most 8
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]

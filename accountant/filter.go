@@ -27,7 +27,7 @@ type filterState struct {
 	kind      filterKind
 	target    Target
 	adjacency Adjacency
-	order     float64 // order of a Rényi filter, otherwise 0
+	order     float64 // order of a Rényi filter; 0 for a Gaussian filter
 	budget    filterCost
 	spent     filterCost
 }
@@ -251,7 +251,7 @@ type BudgetError struct {
 	Unit   string  // unit of Asked, Left and Budget
 	Asked  float64 // cost of the release
 	Left   float64 // remaining budget, less than Asked
-	Budget float64 // whole budget
+	Budget float64 // whole budget of the filter
 }
 
 func newBudgetError(unit string, asked, spent, budget float64) *BudgetError {

@@ -15,7 +15,7 @@ import "math"
 // for comparison, because the law of the loss of WithoutReplacement gives smaller bounds.
 type fixedSize struct {
 	rate, sigma float64
-	moments     []float64 // log B(0), log B(2), log B(4), ...
+	moments     []float64 // log B(0), log B(2), log B(4), ..., with B as above
 }
 
 func newFixedSize(rate, sigma float64, most int) fixedSize {

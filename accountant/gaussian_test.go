@@ -11,7 +11,7 @@ import (
 // hockeyStick integrates (φ(x−μ) − e^ε φ(x))₊ over the half line where it is
 // positive, independently of Mills' ratio.
 func hockeyStick(mu, epsilon float64) float64 {
-	from := epsilon/mu + mu/2 // where the likelihood ratio is e^ε
+	from := epsilon/mu + mu/2 // the point at which the likelihood ratio is e^ε
 	f := func(x float64) float64 {
 		return invSqrt2Pi * (math.Exp(-(x-mu)*(x-mu)/2) - math.Exp(epsilon-x*x/2))
 	}

@@ -13,7 +13,7 @@ type moments struct {
 	logWeight []float64 // logarithm of the P-mass of each node
 	weight    []float64 // P-mass of each node
 	drop      []float64 // Q-mass − P-mass of each node
-	lost      float64   // P-mass at infinity
+	lost      float64   // P-mass of outputs with an infinite loss
 }
 
 // maxNodes is the largest number of points of a rule. Orders that would need more points do not

@@ -9,7 +9,7 @@ type pair interface {
 	loss(x float64) float64
 	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), also where p underflows
 	at(loss float64) float64                         // x at which the privacy loss is loss; ∓Inf if loss is below or above the range
-	tail(x float64) float64                          // mass of p to the right of x
+	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
 	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance from the line to the nearest singularity of the loss

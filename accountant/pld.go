@@ -18,7 +18,7 @@ type tilting struct {
 	order float64 // θ, the strength of the tilt
 	laws  []tilted
 	logM  float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
-	mean  float64 // mean grid index of the composed loss
+	mean  float64 // mean of the composed loss, as a grid index
 	shift float64 // sum of the field moved over all steps
 	added float64 // upper bound on the mass at infinity
 	steps float64
@@ -28,7 +28,7 @@ type tilting struct {
 type tilted struct {
 	masses
 	times float64
-	mean  float64 // mean grid index
+	mean  float64 // mean of the step's loss, as a grid index
 	moved int     // mean rounded to an integer; the step is moved by −moved before the transform
 }
 
@@ -125,7 +125,7 @@ func (t *tilting) margin() float64 {
 type window struct {
 	*tilting
 	*workspace
-	first  int     // grid index of the lowest entry
+	first  int     // grid index of the window's lowest entry
 	lowest int     // lowest entry that can be used; the sums over lower entries would overflow
 	centre float64 // loss at which the exponents of the sums are zero
 	scale  float64 // logarithm of the factor that converts sums to δ: log M − θ·centre

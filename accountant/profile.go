@@ -13,7 +13,7 @@ type Profile struct {
 	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases
 
 	above, below [][]step // compositions for the upper and the lower bound on the profile, one for each direction
-	different    bool     // whether above and below differ
+	different    bool     // whether above and below contain different compositions
 	removeFirst  bool     // whether the first direction has the larger Rényi divergences
 }
 

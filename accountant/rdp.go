@@ -60,7 +60,7 @@ func (c *composition) finiteRenyi(order float64) float64 {
 	}
 	k, _, _ := c.cumulant(order - 1)
 	if math.IsNaN(k) {
-		return math.Inf(1) // larger orders are not useful
+		return math.Inf(1) // larger orders give no better bounds
 	}
 	return max(0, k/(order-1))
 }

@@ -96,7 +96,7 @@ func (d test) atLeast(t, fpr float64) float64 {
 	if leastLeft < most || leastRight < most {
 		return 0
 	}
-	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀)
+	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀), the ratio of the two distances
 	drop := max(ratio*(mostRight-least), (mostLeft-least)/ratio)
 	return (least - drop) * (1 - 0x1p-40)
 }

@@ -365,7 +365,7 @@ func closing(result []byte, receipts []transcript.Receipt) []byte {
 	var b bytes.Buffer
 	write := func(w io.Writer) error { _, err := w.Write(result); return err }
 	if err := transcript.WriteClosing(&b, len(result), write, receipts); err != nil {
-		panic(err) // a buffer returns no errors
+		panic(err) // unreachable, because a buffer returns no errors
 	}
 	return b.Bytes()
 }

@@ -157,7 +157,7 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	for m, name := range names {
 		p := newHolder(t, h, name, m)
 		check(t, p.approve())
-		_, err := p.step() // this step sends the approval
+		_, err := p.step() // sends the approval
 		check(t, err)
 		all = append(all, p)
 	}

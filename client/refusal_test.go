@@ -328,7 +328,7 @@ func TestALyingCoordinator(t *testing.T) {
 			c.lie(h)
 			h.begin()
 			p := all[0]
-			_, err := p.step() // the client answers the first plan
+			_, err := p.step() // the client answers plan 1
 			check(t, err)
 			if _, err = all[1].step(); err != nil { // the second client also processes the next entry
 				all[1].refused(name, err, client.Declined, c.says, all[1].account().Spent)

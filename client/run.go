@@ -60,7 +60,7 @@ type Run struct {
 	Device device.Source
 
 	status *showing
-	gossip *gossip // nil without gossip
+	gossip *gossip // gossip of this daemon; nil without gossip
 }
 
 // maxBetween is the maximum wait between two attempts to connect to a coordinator.
@@ -262,7 +262,7 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent {
-			continue // this process has already sent it
+			continue // skipped, because this process has already sent it
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {

@@ -142,7 +142,7 @@ func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	good := s.says(s.north, 5, nil)
 	before := s.standing()
 	w, payload := s.checkedAnswer(s.north, good)
-	s.damage(s.north, int64(len(good.Body))-1, 1) // a byte in the last chunk
+	s.damage(s.north, int64(len(good.Body))-1, 1) // changes a byte in the last chunk
 	if got := reasonOf(t, s.take(s.north, w, payload)); got != transport.Unavailable {
 		t.Errorf("an answer that changed: %q", got)
 	}

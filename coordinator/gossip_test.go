@@ -126,7 +126,7 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	told := h.gossiping(t)
 	before := h.mustStatus()
 	came := h.study.view.Changed()
-	forger := gossiper(t, h, "south", told) // a forger under the name of south
+	forger := gossiper(t, h, "south", told) // a node that pretends to be south
 	<-came
 	stranger := gossiper(t, h, "nobody", told)
 	gone := h.study.view.Changed()

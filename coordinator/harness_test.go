@@ -191,7 +191,7 @@ func (p *party) admitted(a transport.Admission) (err error) {
 	if !bytes.Equal(a.Study, p.house.study.document.Source) {
 		return errors.New("another study")
 	}
-	p.document = p.house.study.document // read only once
+	p.document = p.house.study.document // reuses the document, which is already parsed
 	if p.hub, err = roster.ParseEntry(a.Coordinator, p.invited.Study); err != nil {
 		return err
 	}

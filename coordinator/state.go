@@ -24,7 +24,7 @@ type state struct {
 	clients map[identity.Name]*client
 	keys    keyring // public keys of the clients and of the coordinator
 	chain   transcript.Chain
-	server  *session.Server // nil before the study begins
+	server  *session.Server // state machine of the study; nil before the study begins
 	open    map[uint64]*question
 	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
 	since   time.Time            // time of the last progress

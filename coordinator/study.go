@@ -40,7 +40,7 @@ type Study struct {
 	// The following fields are for the study's loop only.
 	st     *state
 	broken bool // the store could not be read, so st may differ from it
-	failed bool // the last transaction failed
+	failed bool // whether the last transaction failed
 }
 
 var _ transport.Coordinator = (*Study)(nil)

@@ -23,7 +23,7 @@ import (
 // between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the
 // sums exactly, and reads only as many bits as it needs.
 type binomial struct {
-	first int         // outcome of entry 0
+	first int         // value of the outcome with index 0
 	top   []uint64    // highest 64-bit word of 2^256 times the distribution function, for each outcome
 	rest  [][3]uint64 // the three lower words of each entry, highest first
 	guide []uint32    // for each value of the highest bits of a draw, the entry at which the search begins

@@ -10,7 +10,7 @@ import (
 // bounds in units of 2^-unitBits, and the method within gives bounds of any precision.
 type curve struct {
 	den   uint64
-	twice uint64 // 2·num²
+	twice uint64 // 2·num², the numerator of 2σ²
 	*exponentials
 }
 
@@ -34,9 +34,9 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 
 // exponentials contains powers of e and inverse factorials, times 2^unitBits, rounded down.
 type exponentials struct {
-	whole     [45]uint64 // e^−n for n = 0, 1, ...
-	sixteenth [16]uint64 // e^(−n/16)
-	inverse   [11]uint64 // 1/n!
+	whole     [45]uint64 // e^−n at index n
+	sixteenth [16]uint64 // e^(−n/16) at index n
+	inverse   [11]uint64 // 1/n! at index n
 }
 
 var fixedExponentials = sync.OnceValue(func() *exponentials {

@@ -141,7 +141,7 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 type epoch struct {
 	records int
 	step    int      // next step within the epoch, from 0
-	order   []uint32 // records, sorted by batch
+	order   []uint32 // records of the epoch, sorted by batch
 	ends    []int    // end of each batch, as an index into order
 }
 

@@ -23,7 +23,7 @@ type feistel struct {
 // feistelRound is the key of one round function.
 type feistelRound struct {
 	factor, term uint64
-	mixer        uint32 // odd multiplier
+	mixer        uint32 // odd multiplier of the mixing
 }
 
 const (

@@ -14,15 +14,15 @@ import (
 // ([gate.add]). For all other vectors the gate computes the integer norm without rounding and
 // compares it with clip.
 type gate struct {
-	perStep          float64 // 1/step, which is a power of two
+	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
-	squared          float64 // (clip·step)², rounded
+	squared          float64 // (clip·step)², the squared bound on the norm, rounded
 	within           float64 // squared minus a margin for rounding
 	length           float64 // clip·step minus a margin for rounding
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
 	block            int     // number of squares of elements below reach whose sum fits in 64 bits
-	limitHi, limitLo uint64  // clip² in 128 bits
+	limitHi, limitLo uint64  // clip² as a 128-bit number, in two halves
 }
 
 // maxClipBits bounds the clip in steps, so that 128 bits can hold the sum of the squares of
@@ -118,7 +118,7 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
-		largest = max(largest, math.Abs(x)) // NaN if an element is NaN
+		largest = max(largest, math.Abs(x)) // becomes NaN if an element is NaN
 	}
 	if !(largest <= math.MaxFloat64) {
 		return 0, false

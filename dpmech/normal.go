@@ -32,7 +32,7 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
 		layer := &layers[w%normalLayers]
-		place := int64(w) >> 8 // integer in [−2^55, 2^55)
+		place := int64(w) >> 8 // horizontal place in the layer, an integer in [−2^55, 2^55)
 		x := float64(place) * layer.unit
 		if max(place, -place) >= layer.inside {
 			var kept bool
@@ -66,7 +66,7 @@ type zigguratTable struct {
 }
 
 type normalLayer struct {
-	unit   float64 // 2^-55 times the layer's width
+	unit   float64 // 2^-55 times the layer's width, the distance of two places
 	inside int64   // a place below this number is under the curve
 }
 

@@ -21,10 +21,10 @@ const (
 	planStepCount
 	planDim
 	planStep    // lattice step, as the bits of a float64, like the next three words
-	planPerStep // 1/step
+	planPerStep // 1 divided by the lattice step
 	planClip    // clip in lattice steps
 	planLength  // maximum norm of a vector that is not shortened
-	planTwice   // 2σ²
+	planTwice   // 2σ², twice the variance of the noise in squared lattice steps
 	planSlack   // error bound on the density, in units of 2^-unitBits
 	planFirst   // smallest size of a batch, or the fixed size
 	planSizesCount

@@ -36,7 +36,7 @@ type selector struct {
 	n         int
 	selection Selection
 	marks     []uint8 // marks[i] equals epoch if index i was drawn in this step
-	epoch     uint8   // current value for marks
+	epoch     uint8   // number of this step, as stored in marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }

@@ -42,7 +42,7 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if !(share > 0) || math.IsInf(share, 0) {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range", share)
 	}
-	_, exp := math.Frexp(share) // share lies in [2^(exp-1), 2^exp)
+	_, exp := math.Frexp(share) // exponent for which share lies in [2^(exp-1), 2^exp)
 	lattice, err := NewLattice(sigmaBits - exp)
 	if err != nil {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range: %w", share, err)

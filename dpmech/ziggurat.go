@@ -23,7 +23,7 @@ import (
 // more words if the bounds of f do not decide the comparison.
 type discreteZiggurat struct {
 	curve  *curve
-	area   uint64 // c·2^areaBits, without rounding
+	area   uint64 // area c of a layer times 2^areaBits, without rounding
 	layers [zigguratLayers]zigguratLayer
 }
 
@@ -37,7 +37,7 @@ type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
 	from, span uint64 // a point with place − from < span, modulo 2^64, is under the curve for every y
 	foot       uint64 // lower bound on yᵢ; the error is less than i units
-	rise       uint64 // yᵢ₊₁ − yᵢ, rounded down
+	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
 
 // fill makes samples from words, writes them to dst, and returns their number. Most words

@@ -7,7 +7,7 @@ import (
 
 // denseLanes contains the gradients of a block of records over all coordinates of a component.
 type denseLanes struct {
-	grad   []float64 // gradients, coordinates × block
+	grad   []float64 // gradients: a row for each coordinate, a column for each record
 	tables []float64 // adjoints of the elements of indirect tables × block
 }
 

@@ -29,14 +29,14 @@ type leafWeights struct {
 	// cross is slope·(inside_g + v·inside_ρ), the weight of the cross term. It is nil if the
 	// query adds no vector inside the clip.
 	cross         []float64
-	slopes, norms []float64 // memory of slope and norm
+	slopes, norms []float64 // allocated memory of slope and norm
 	crosses       []float64
 }
 
 // denseWeights holds the weights of a dense component.
 type denseWeights struct {
-	jacobian []float64 // Jacobian, elements × coordinates
-	norm     []float64 // 1+v² for each coordinate, or nil
+	jacobian []float64 // Jacobian: a row for each element, a column for each coordinate
+	norm     []float64 // weight 1+v² of each coordinate; nil if all weights are 1
 	cross    []float64
 	norms    []float64
 	crosses  []float64

@@ -21,10 +21,10 @@ type emitter struct {
 	stride int   // count of numbers in a record's contribution
 	index  []int32
 	value  []float64
-	joint  []float64 // vector v of the draw, or nil
+	joint  []float64 // vector v of Query.Joint for the current draw; nil if unused
 	d      int
 	clean  bool // whether the slots that no record writes stay zero
-	draw   int  // first slot of the current draw
+	draw   int  // slot of the current draw's first number
 	first  int  // first coordinate of the current draw
 }
 

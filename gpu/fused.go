@@ -17,7 +17,7 @@ import (
 // glm describes a program that was recognised as a generalised linear model.
 type glm struct {
 	density ir.Density
-	node    int // node of the density
+	node    int // node of the log density
 	outcome int
 	linear  int   // node of x·β
 	shifts  []int // nodes of the shared scalars that are added to x·β

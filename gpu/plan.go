@@ -20,7 +20,7 @@ type leaf struct {
 	// onTable is true if the vector that multiplies the shared value is row data, which is read
 	// from the table of records.
 	onTable    bool
-	rows, cols int // size of the shared node
+	rows, cols int // size of the shared value
 	// direct is true if element i of the shared value is a function of coordinate base+i alone.
 	// same is true if element i is equal to coordinate base+i.
 	direct, same bool
@@ -196,7 +196,7 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	default:
 		return leaf{}, false
 	}
-	if v.Phase(f.table) != ir.Shared { // the table is a constant matrix
+	if v.Phase(f.table) != ir.Shared { // the table is a constant matrix, which has no gradient
 		return leaf{}, false
 	}
 	shape := v.Shape(f.table)

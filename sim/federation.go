@@ -17,7 +17,7 @@ import (
 type Federation struct {
 	Protocol *pvi.Protocol
 	Server   *pvi.Server
-	Sites    []*pvi.Site // sites in the order of the roster
+	Sites    []*pvi.Site // sites of the clients, in the order of the roster
 	Shards   []*shard.Shard
 	Scale    *Standardisation // nil if the study does not standardise columns
 

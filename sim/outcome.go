@@ -32,5 +32,5 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.High) == positive {
 		return column.High
 	}
-	return float64(e.Level) // inside the column's bounds
+	return float64(e.Level) // a level for which the event is true, inside the column's bounds
 }

@@ -126,7 +126,7 @@ func TestRegressionsArePooled(t *testing.T) {
 	for family, c := range regressions {
 		for _, clients := range []int{4, 12} {
 			if clients == 12 && c.truth != "" && !long() {
-				continue // models with two predictors are slow
+				continue // skipped, because models with two predictors are slow
 			}
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestRegressionsCover(t *testing.T) {
 		if !long() {
 			sets = 100
 			if c.truth != "" || family == "softmax" {
-				sets = 20 // models with two predictors are slow
+				sets = 20 // fewer data sets, because models with two predictors are slow
 			}
 		}
 		t.Run(family, func(t *testing.T) {

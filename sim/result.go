@@ -31,8 +31,8 @@ type Result struct {
 	// NoiseAware is the noise-aware posterior. It is nil if the study requests none.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
-	Posterior  []Marginal `json:"posterior"`  // marginals of q
-	NonPrivate []Marginal `json:"nonprivate"` // posterior of the pooled records
+	Posterior  []Marginal `json:"posterior"`  // marginal distributions of q
+	NonPrivate []Marginal `json:"nonprivate"` // marginal distributions of the pooled posterior
 
 	// Reference describes in words how the posterior of the pooled records was computed.
 	Reference string `json:"reference"`

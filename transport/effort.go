@@ -18,7 +18,7 @@ var (
 // An effort is a method call by a client, including its retries.
 type effort struct {
 	client   *Client
-	ctx      context.Context // context of all tries
+	ctx      context.Context // context for all tries of the call
 	cancel   func()
 	tries    int // number of tries since the last progress
 	patience time.Duration

@@ -116,7 +116,7 @@ func (l *line) alive() {
 // cannot succeed.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // this end has closed the connection
+		return // nothing failed, because this end has closed the connection
 	}
 	fault := &Unreachable{l.address, err}
 	l.mu.Lock()

@@ -49,7 +49,7 @@ func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
 // the same bodies, so each body is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
-	held [4]held // newest body first
+	held [4]held // the newest bodies, newest first
 }
 
 // of returns a body together with its hash.

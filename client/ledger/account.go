@@ -83,7 +83,7 @@ type Quote struct {
 	Unit  string  `json:"counted_in"`
 	Cost  float64 `json:"cost"`
 	Left  float64 `json:"left"`  // remaining budget before the release
-	Total float64 `json:"total"` // whole budget
+	Total float64 `json:"total"` // whole budget of the data set
 	// EpsilonBefore and EpsilonAfter are [Account].Epsilon before and after the release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`

@@ -198,7 +198,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 		if err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // no effect after a commit
+		defer func() { _ = tx.Rollback() }() // has no effect after a commit
 		if keep, err = f(tx); err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ var (
 // concurrently.
 type Store struct {
 	dir      string
-	path     string // path of the file
+	path     string // path of the database file
 	holder   *identity.Identity
 	key      *seal.Key // key that encrypts the states of studies on disk
 	db       *bbolt.DB

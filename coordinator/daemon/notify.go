@@ -13,7 +13,7 @@ func notify(state string) error {
 		return nil
 	}
 	if path[0] == '@' {
-		path = "\x00" + path[1:] // a socket in the abstract namespace
+		path = "\x00" + path[1:] // a leading @ means a socket in the abstract namespace
 	}
 	c, err := net.Dial("unixgram", path)
 	if err != nil {

@@ -102,7 +102,7 @@ func TestLongValues(t *testing.T) {
 	}
 	check(t, s.Close())
 	s = open(t, dir, Options{})
-	if got := len(filesOf(t, s)); got != named+1 { // one more file holds the state
+	if got := len(filesOf(t, s)); got != named+1 { // the state is in one more file
 		t.Errorf("%d files after a restart, want the %d that are named", got, named+1)
 	}
 }

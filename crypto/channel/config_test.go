@@ -153,7 +153,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
-	shown := s.hub.key.Pin() // pin in the invitation
+	shown := s.hub.key.Pin() // pin of the coordinator in the invitation
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.hub.party)
 		change(leaf)

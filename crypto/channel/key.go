@@ -32,7 +32,7 @@ const (
 // key.
 type Key struct {
 	public ed25519.PublicKey
-	key    secret.Secret // key of type ed25519.PrivateKey
+	key    secret.Secret // private key, an ed25519.PrivateKey
 }
 
 // GenerateKey makes a new key from the random source of the operating system.

@@ -27,7 +27,7 @@ type Domain string
 // encoders do not show the key.
 type Identity struct {
 	public PublicKey
-	key    secret.Secret // key of type ed25519.PrivateKey
+	key    secret.Secret // private key, an ed25519.PrivateKey
 }
 
 // Generate makes a new identity from the random source of the operating system.

@@ -62,7 +62,7 @@ type Hash = [sha256.Size]byte
 
 // A Header binds a payload to its kind, study, protocol, round, model, roster and sender.
 type Header struct {
-	Version    uint16 // version of the protocol
+	Version    uint16 // version of the message format
 	Domain     identity.Domain
 	Study      Hash   // hash of the study document
 	Protocol   Hash   // hash of the rules that follow from the study and the roster

@@ -25,7 +25,7 @@ type Chain struct {
 	coordinator identity.PublicKey
 	protocol    Hash
 	members     *roster.Roster // roster of the study; nil before the first entry
-	roster      Hash           // hash of members
+	roster      Hash           // SHA-256 of members
 	at          Position
 }
 

@@ -200,7 +200,7 @@ func Supports(o *gpu.MeanFieldOptions) error {
 type job struct {
 	kernel                 string
 	visits                 []*Visit
-	kept, inputs           int // sizes in words
+	kept, inputs           int // sizes of the two parts of the memory, in words
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64

@@ -18,7 +18,7 @@ type crowded struct {
 
 	mutex    sync.Mutex
 	launches []int // number of problems in each launch
-	held     int   // number of allocated pieces of memory
+	held     int   // number of allocations that were not freed
 }
 
 var errCrowded = errors.New("too many")

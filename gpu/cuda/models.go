@@ -137,8 +137,8 @@ func count(yes bool) int {
 // An Effect is a coefficient that varies between groups. It adds τ·z·c to the linear predictor
 // η, where z belongs to the record's group and c is the record's Carrier.
 type Effect struct {
-	Spread  int       // coordinate of log τ
-	First   int       // coordinate of z of the first group
+	Spread  int       // coordinate of log τ, the log sd of the effect
+	First   int       // first coordinate of the values z, which have one coordinate for each group
 	Groups  int       // number of groups
 	Group   []int     // group of each record, from 0
 	Carrier []float64 // value c of each record; nil means 1, for an intercept

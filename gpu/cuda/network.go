@@ -101,7 +101,7 @@ type Network struct {
 	head    []uint64 // content of the kernel's struct, which is copied to the device's memory
 	state   uint64   // address of the weights and of Adam's moments
 
-	step   func(times int) error // replays the launches of a step
+	step   func(times int) error // runs the recorded launches of a step
 	forget func() error
 
 	// current holds the weights and the moments of Adam as words. next is memory for the weights

@@ -81,7 +81,7 @@ func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 		m := mechanism(t, dpmech.FullBatch{}, 1, 1, 2, clip, 0.5)
 		words := put(t, d, wordsOf(t, plan(t, m, 1)))
 		limit := clip / m.Lattice().Step()
-		memory := put(t, d, make([]uint64, 6)) // sum, row, slope and record
+		memory := put(t, d, make([]uint64, 6)) // memory for the sum, the row, the slope and the record
 		sum := make([]uint64, 2)
 		for _, slope := range sizes {
 			for _, a := range sizes {

@@ -14,7 +14,7 @@ import (
 // the plan.
 type unfree struct {
 	cuda.Device
-	after int // number of calls of Free that succeed
+	after int // number of calls of Free before the failure
 }
 
 func (u *unfree) Free(memory uint64) error {

@@ -130,7 +130,7 @@ func (d *Document) Set(key, value string) error {
 		next, ok := table[part]
 		if !ok {
 			if value == "" {
-				return nil // the key to remove does not exist
+				return nil // the key to remove does not exist, which is no error
 			}
 			next = map[string]any{}
 			table[part] = next

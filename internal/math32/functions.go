@@ -56,7 +56,7 @@ func softplusPlain(dst, slope, x []float32) {
 // common to all pieces of a parameter vector.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
-	power1, power2        float64 // β₁ᵗ and β₂ᵗ
+	power1, power2        float64 // powers β₁ᵗ and β₂ᵗ of the decay rates after t steps
 }
 
 // adamStep contains the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the

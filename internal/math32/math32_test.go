@@ -126,7 +126,7 @@ func TestBernoulli(t *testing.T) {
 		for n := range 35 {
 			for value := range 256 {
 				chances, words := make([]byte, n), make([]uint64, (n+3)/4)
-				limit := value * 257 // limit for a 16-bit random number
+				limit := value * 257 // a pixel is 1 if a 16-bit random number is below limit
 				if value >= 128 {
 					limit++
 				}

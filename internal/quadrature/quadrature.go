@@ -16,8 +16,8 @@ type Rule struct {
 
 // Maximum numbers of points in the rules that [New] returns.
 const (
-	mostNodes   = 256 // points of a product rule
-	mostAlone   = 32  // points of a rule in one dimension
+	mostNodes   = 256 // maximum number of points of a product rule
+	mostAlone   = 32  // maximum number of points in one dimension
 	mostOfAxis  = 12  // points along each axis of a product rule
 	quasiRandom = 512
 )

@@ -71,7 +71,7 @@ func LogAll(dst, x []float64) {
 		}
 		b := math.Float64bits(v)
 		e := (b - threeQuarters) & (0xfff << 52)
-		m := math.Float64frombits(b - e) // between .75 and 1.5
+		m := math.Float64frombits(b - e) // mantissa, between .75 and 1.5
 		row := &logTable[uint8(int32((m-.75)*128+.5))]
 		f := (m - row.centre) * row.inverse
 		dst[i] = float64(int64(e)>>52)*math.Ln2 + row.log + f*(1-f*(1./2-f*(1./3-f*(1./4-f*(1./5-f*(1./6-f*(1./7)))))))
@@ -156,7 +156,7 @@ func SoftplusAll(soft, prob, x []float64) {
 	Log1pAll(soft, prob)
 	for i, u := range x {
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
-		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // adds max(u, 0)
+		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // adds max(u, 0), where u is the element
 		prob[i] = invLogitOf(prob[i], u)
 	}
 }

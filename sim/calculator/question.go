@@ -36,7 +36,7 @@ type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
 	NoiseMultiplier *float64
-	Rate            *float64 // sampling rate q
+	Rate            *float64 // sampling rate q; nil to compute it
 	Steps           *int
 	Epsilon, Delta  *float64
 

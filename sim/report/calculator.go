@@ -145,7 +145,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	return strings.ReplaceAll(wrap(b.String()), "~", " ") // wrap has not broken lines at ~
+	return strings.ReplaceAll(wrap(b.String()), "~", " ") // replaced after wrap, so that no line breaks at ~
 }
 
 func percentPlain(p float64) string { return number(100*p) + "~%" }

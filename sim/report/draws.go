@@ -19,7 +19,7 @@ import (
 type shown struct {
 	*sim.Result
 	family  gaussian.Family
-	natural []float64 // natural parameters in the family
+	natural []float64 // natural parameters of the posterior, in the layout of the family
 }
 
 // newShown returns the posterior that a report shows for a result whose q is in the given

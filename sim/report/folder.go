@@ -250,7 +250,7 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	Posterior  []sim.Marginal  `json:"posterior"` // marginals of q
+	Posterior  []sim.Marginal  `json:"posterior"` // marginal distributions of q
 	NonPrivate []sim.Marginal  `json:"nonprivate"`
 	Family     string          `json:"family"`
 	Natural    []float64       `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)

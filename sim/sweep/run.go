@@ -14,7 +14,7 @@ import (
 
 // A row holds the results of one run.
 type row struct {
-	values map[string]float64 // values by metric
+	values map[string]float64 // value of each metric, by name
 	trace  []tracePoint
 }
 

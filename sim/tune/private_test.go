@@ -136,7 +136,7 @@ func TestScoresHaveNoise(t *testing.T) {
 	var results []*sim.Result
 	for k, p := range s.protocols {
 		natural := slices.Clone(p.Prior())
-		natural[0] += float64(k) // different means give different scores
+		natural[0] += float64(k) // gives the candidates different posteriors, and so different scores
 		results = append(results, &sim.Result{Natural: natural})
 	}
 	var squares, n float64

@@ -127,7 +127,7 @@ func (p *proxy) copy(to, from net.Conn) {
 				p.sayAgain(b[:n])
 			}
 			if w.keep >= 0 {
-				_, _ = to.Write(b[:w.keep]) // the connection is cut anyway
+				_, _ = to.Write(b[:w.keep]) // an error does not matter, because the connection is cut next
 				return
 			}
 			if _, err := to.Write(b[:n]); err != nil {

@@ -165,8 +165,8 @@ func (p *light) approve(ctx context.Context) error {
 // A script determines the clients' answers in a study. All answers contain zeros. When one
 // client has verified an entry, the other clients accept it without verification.
 type script struct {
-	size   int // number of numbers in a release
-	padded int // padded size of a release in bytes
+	size   int // count of numbers in an answer
+	padded int // padded size of an answer in bytes
 
 	mu      sync.Mutex
 	chain   transcript.Chain

@@ -159,7 +159,7 @@ func (h *hub) usage() (usage, error) {
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
 	words := strings.Fields(rest)
-	for _, at := range []int{11, 12} { // fields for user time and system time
+	for _, at := range []int{11, 12} { // indices of the fields for user time and system time
 		n, err := strconv.ParseInt(words[at], 10, 64)
 		if err != nil {
 			return u, err

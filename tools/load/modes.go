@@ -67,7 +67,7 @@ func rounds(ctx context.Context, o options) error {
 // An effort is the cost of a task, in the coordinator's process and in the clients' process.
 type effort struct {
 	lasted         time.Duration
-	hub, crowd     time.Duration // CPU time
+	hub, crowd     time.Duration // CPU time of the coordinator and of the clients
 	received, sent float64       // bytes that the clients received and sent
 }
 
@@ -205,7 +205,7 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	close(lines)
 	var all []*transport.Client
 	for l := range lines {
-		go l.Entry(ctx, 1) // waits for an entry that never arrives
+		go l.Entry(ctx, 1) // waits for an entry that never comes
 		all = append(all, l)
 	}
 	return all, err

@@ -29,7 +29,7 @@ type Config struct {
 	View  *View // records when the other parties were seen
 	Log   *slog.Logger
 
-	transport memberlist.Transport // replaces the network in tests
+	transport memberlist.Transport // network for the messages; nil for the real network
 }
 
 // A Node is a daemon that takes part in gossip.

@@ -281,7 +281,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return codes.OK // the reply is an empty message
+		return codes.OK // the stream has ended without an error
 	case status.Code(err) == codes.Unavailable:
 		return shut
 	}

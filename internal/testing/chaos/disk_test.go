@@ -46,7 +46,7 @@ var (
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
-	hook := in.FieldByName("ops").FieldByName("writeAt") // the hook for bbolt's own tests
+	hook := in.FieldByName("ops").FieldByName("writeAt") // a hook that bbolt has for its own tests
 	*(*func([]byte, int64) (int, error))(unsafe.Pointer(hook.UnsafeAddr())) = func(b []byte, off int64) (int, error) {
 		return f(file, b, off)
 	}
