@@ -147,8 +147,7 @@ func (l *contour) delta(epsilon float64) float64 {
 }
 
 // contourEpsilon returns ε(δ) and an estimate of its error. The estimate is the difference from
-// the result along a second line. For a single step contourEpsilon integrates the density
-// directly.
+// the result of a second contour. For a single step it integrates the density directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)

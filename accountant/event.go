@@ -11,7 +11,7 @@ import (
 // [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation], [Laplace], [Approximate],
 // [Repeated] and [Composed].
 type Event interface {
-	// addTo adds the event to t. It counts the event times times.
+	// addTo adds the event to t the given number of times.
 	addTo(t *tally, times float64) error
 }
 

@@ -29,8 +29,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called before and after every commit, for tests. Layer is inserted between the
-	// ledger's database and its file, also for tests. See [ledger.Options].
+	// Boundary and Layer are for tests. Boundary is called before and after every commit. Layer
+	// is inserted between the ledger's database and its file. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }

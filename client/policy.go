@@ -35,7 +35,7 @@ type Policy struct {
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	Unit    string // ledger.Record or ledger.Client; empty for the unit of the first study
+	Unit    string // privacy unit, ledger.Record or ledger.Client; empty for the unit of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
 	// Public states that the records are not secret. A study without privacy may then use them,

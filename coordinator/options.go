@@ -54,7 +54,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do between a call of Trace and a call of the function that Trace returns.
+// traced calls do and returns its error. If tracing is on, it reports the beginning and the
+// outcome of the call.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()

@@ -36,7 +36,7 @@ func (g *given) Uint64() uint64 {
 	return w
 }
 
-// FeistelBatch returns the batch that the network draws with the given key words.
+// FeistelBatch returns the batch that the Feistel permutation draws with the given key words.
 func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	f := newFeistel(records)
 	f.schedule(key)

@@ -19,8 +19,8 @@ func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech
 	return p
 }
 
-// plannedStep takes a step of a plan. It returns the batch and the release. The order of the
-// release is that of the plan's numbering of samples.
+// plannedStep computes a step of a plan. It returns the batch and the release. The elements of
+// the release are in the plan's order of noise samples.
 func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (batch []uint32, released []float64) {
 	t.Helper()
 	batch, err := p.Next()

@@ -364,7 +364,7 @@ func TestZigguratPlacesAreEven(t *testing.T) {
 		}
 		from, to := start(place), start(place+1)
 		counts := to - from
-		for _, n := range []uint64{from, from + 1, to - 1} { // only the least number of a place can be rejected
+		for _, n := range []uint64{from, from + 1, to - 1} { // Fill and Sample can reject only the least number of a place
 			if n >= to {
 				continue
 			}

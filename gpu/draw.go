@@ -29,7 +29,7 @@ type leafWeights struct {
 	// cross is slope·(inside_g + v·inside_ρ), the weight of the cross term. It is nil if the
 	// query adds no vector inside the clip.
 	cross         []float64
-	slopes, norms []float64 // allocated memory of slope and norm
+	slopes, norms []float64 // buffers for slope and norm
 	crosses       []float64
 }
 

@@ -21,7 +21,7 @@ type glm struct {
 	outcome int
 	linear  int   // node of x·β
 	shifts  []int // nodes of the shared scalars that are added to x·β
-	eta     int   // index of the linear predictor among the arguments of the density
+	eta     int   // index of the linear predictor in the density's list of arguments
 }
 
 // recognise returns the description of a generalised linear model, or nil if the program is of

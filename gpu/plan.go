@@ -272,7 +272,7 @@ type denseLayout struct {
 	// paths lead from tables that are not direct to coordinates. Gradients are first added over
 	// the elements of these tables, and the Jacobian maps them to coordinates.
 	paths  []*tape.Path
-	tables []int // shared node of each path
+	tables []int // node of the shared value that each path begins at
 	start  []int // index of the first element of each table
 	size   int   // number of elements of all tables
 	of     []int // number of the table of each leaf; −1 for a leaf whose elements are coordinates

@@ -263,8 +263,8 @@ func (h *byteHouse) sameResult(f *Federation) {
 	}
 }
 
-// The test compares machines that exchange bytes and are restored at random with the federation
-// in one process. The results must be equal bit for bit.
+// The test runs a study with state machines that exchange bytes and are restored at random. The
+// results must equal those of a federation in one process bit for bit.
 func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

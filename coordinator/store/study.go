@@ -168,7 +168,7 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 }
 
 // stateNow is the key of the saved state. A store of format 3 may keep the state under another
-// key. That key is then stored under stateSlot.
+// key, which is the value under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm in place of the earlier state.

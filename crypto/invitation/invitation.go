@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// Prefix is the start of every invitation. The number in it is the version.
+	// Prefix begins the text of every invitation. The number in it is the version of the format.
 	Prefix = "fedpvi-invite-1-"
 	// MaxText is the maximum length of an invitation's text in bytes.
 	MaxText = 4 << 10

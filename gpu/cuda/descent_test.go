@@ -368,7 +368,7 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // allowed numbers of plans
+		least, most int // minimum and maximum number of plans that the device may get
 		taken       bool
 	}{{1 << 33, 4, 20, true}, {1 << 61, 65, 135, false}} {
 		v, beside := s.visit(t, d, table, 5), s.visit(t, d, table, 6)

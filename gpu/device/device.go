@@ -35,7 +35,7 @@ var (
 	CPU  = Choice{kind: processor}
 )
 
-// CUDA returns the choice of the GPU with ordinal n.
+// CUDA returns the choice that names the GPU with ordinal n.
 func CUDA(n int) Choice { return Choice{card, n} }
 
 var (

@@ -124,7 +124,7 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // allowed numbers of plans
+		least, most int // minimum and maximum number of plans that the device may get
 		taken       bool
 	}{{1 << 33, 4, 12, true}, {1 << 61, 65, 65, false}} {
 		plans, tr := 0, s.trainer(t)

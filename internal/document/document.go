@@ -183,7 +183,8 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// The loop moves up from a missing key to the beginning of its table.
+	// If the key is missing, the loop finds the place of the nearest table that should contain
+	// it.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column

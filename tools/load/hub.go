@@ -24,7 +24,7 @@ import (
 // A hub is a coordinator that runs in a separate process.
 type hub struct {
 	dir, address string
-	metrics      string // address of the metrics
+	metrics      string // address at which the coordinator serves its metrics
 	process      *exec.Cmd
 	empty        usage // memory and CPU time before any client has joined
 }

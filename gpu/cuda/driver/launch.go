@@ -108,7 +108,8 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy adds a copy of all bytes of src to dst to the stream. dst must be large enough.
+// Copy adds a copy from src to dst to the stream. It copies all bytes of src, for which dst must
+// be large enough.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err
@@ -116,8 +117,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload adds a copy of the whole pinned memory to the GPU to the stream. Download does the same
-// in the other direction.
+// Upload adds a copy from src, the whole pinned memory, to the GPU's memory dst to the stream.
+// Download does the same in the other direction.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err
