@@ -35,9 +35,9 @@ const (
 	draws     = 100 // number of draws of curvature, spread and slope in a round
 	lastDraws = 250 // number of draws in the last round
 
-	typical    = .7  // prior mean of a client's curvature, in units of the nominal curvature
-	typicalSD  = .7  // relative prior sd of a client's curvature
-	leastShare = .03 // smallest eigenvalue of a curvature, in units of its prior mean
+	typical    = .7    // prior mean of a client's curvature, in units of the nominal curvature
+	typicalSD  = .7    // relative prior sd of a client's curvature
+	leastShare = .0003 // smallest eigenvalue of a curvature, in units of its prior mean
 
 	slopeSD    = .15 // prior sd of the slope of the clip
 	leastSlope = .3  // smallest slope of the clip, in units of its prior mean
