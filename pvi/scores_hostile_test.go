@@ -5,12 +5,14 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/linestudy"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -209,5 +211,42 @@ func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered 
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// FuzzRestoreScores restores the walks of both methods of scores from arbitrary bytes. Each takes
+// bounded memory and at most a step for every round, and a walk that accepts the bytes saves them
+// again.
+func FuzzRestoreScores(f *testing.F) {
+	var protocols []*Protocol
+	var fixed uint64
+	for _, privacy := range []string{recordPrivacy, scoringPrivacy} {
+		h := scoringHouse(f, 2, privacy, "", "")
+		h.run()
+		saved := h.server.q.walk.Save()
+		f.Add(saved)
+		f.Add(saved[:len(saved)/2])
+		f.Add(append(slices.Clone(saved), saved...))
+		fresh := scoringHouse(f, 2, privacy, "", "").protocol // has not taken the steps before
+		protocols = append(protocols, fresh)
+		fixed = max(fixed, memory.Allocated(func() { restoreWalk(f, fresh, saved) }))
+	}
+	f.Add([]byte{1, 1})
+	f.Fuzz(func(t *testing.T, saved []byte) {
+		for _, p := range protocols {
+			memory.Beside(t, 2*fixed, len(saved), func() { restoreWalk(t, p, saved) })
+		}
+	})
+}
+
+func restoreWalk(t testing.TB, p *Protocol, saved []byte) {
+	t.Helper()
+	q := newPosterior(p)
+	moves, err := q.walk.Restore(nil, saved, false)
+	if err != nil || !q.take(moves) {
+		return
+	}
+	if again := q.walk.Save(); !slices.Equal(again, saved) {
+		t.Fatalf("a walk that was restored from %x saves %x", saved, again)
 	}
 }

@@ -45,6 +45,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 		"client":           planeStudy(t, clientPrivacy, "", ""),
 		"records":          planeStudy(t, recordPrivacy, "", ""),
 		"steps":            planeStudy(t, recordPrivacy, steps, ""),
+		"scores":           planeStudy(t, recordPrivacy, "solver = \"scoring\"", "nominal_records = 20", fourRounds...),
+		"clients' scores":  planeStudy(t, "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "solver = \"scoring\"", "nominal_records = 20"),
 		"a scale":          planeStudy(t, clientPrivacy, "", "", scaledPrivately...),
 		"a scale, records": planeStudy(t, recordPrivacy, "", "", scaledPrivately...),
 		"no promise":       planeStudy(t, noPrivacy, "", "", scaled...),

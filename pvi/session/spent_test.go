@@ -3,6 +3,7 @@ package session
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,9 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/study"
 )
+
+// fourRounds is the setting of the fewest rounds of scores of records.
+var fourRounds = []study.Override{{Key: "inference.rounds", Value: "4"}}
 
 var charged = []struct {
 	name, privacy, inference, federation string
@@ -21,6 +25,9 @@ var charged = []struct {
 	{"clients", clientPrivacy, "", "min_clients = 3\ncolluders = 1", nil, 3},
 	{"clients, replaced", clientPrivacy + "\nadjacency = \"replace-one\"", "", "", nil, 3},
 	{"clients, scores", "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "solver = \"scoring\"", "nominal_records = 20\nmin_clients = 3\ncolluders = 1", nil, 3},
+	{"clients, scores and a scale", "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "solver = \"scoring\"", "nominal_records = 20", scaledPrivately, 4},
+	{"scores", recordPrivacy, "solver = \"scoring\"", "nominal_records = 20", fourRounds, 4},
+	{"scores and a scale, summed and replaced", recordPrivacy + "\nadjacency = \"replace-one\"", "solver = \"scoring\"", "nominal_records = 20\nopens = \"sums\"\nmin_clients = 3\ncolluders = 1", append(slices.Clip(fourRounds), scaledPrivately...), 5},
 	{"statistics, once", recordPrivacy, "", "", nil, 1},
 	{"statistics, asynchronous", recordPrivacy, `schedule = "asynchronous"`, "", nil, 1},
 	{"statistics, published", recordPrivacy, "factors = \"published\"\ndamping = 0.2", "", nil, 3},
