@@ -204,6 +204,8 @@ func readInference(s *Study, t *document.Table) {
 	readSolver(s, t)
 	if in.Solver == Scoring && !t.Has("rounds") {
 		in.Rounds = scoringLimits[s.Privacy.Unit].rounds
+	} else if s.Version > 1 && s.Privacy.Unit == None && !t.Has("rounds") {
+		in.Rounds = roundsWithoutNoise
 	} else {
 		t.Require("rounds", "write how many rounds are run, rounds = 10")
 	}
@@ -218,6 +220,10 @@ func readInference(s *Study, t *document.Table) {
 		t.Errorf("factors", "tied factors change with every move of λ, so that clients taking turns never settle: write factors = %q or schedule = %q", Exact, Synchronous)
 	}
 }
+
+// roundsWithoutNoise is the default number of rounds, since version 2, of a study that hides
+// nothing: after so many natural-gradient steps the posterior hardly moves.
+const roundsWithoutNoise = 40
 
 func readCovariance(s *Study, t *document.Table) {
 	in := &s.Inference
