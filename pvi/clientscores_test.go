@@ -28,10 +28,16 @@ func scoringHouse(t testing.TB, clients int, privacy, inference, federation stri
 
 // The server and all sites have the same λ even if answers are missing, rounds are void, and
 // machines are killed and restored at any time. Every answer is charged.
-func TestClientScoresMachines(t *testing.T) {
+func TestScoresMachines(t *testing.T) {
+	for name, privacy := range map[string]string{"clients": scoringPrivacy, "records": recordPrivacy} {
+		t.Run(name, func(t *testing.T) { scoresMachines(t, privacy) })
+	}
+}
+
+func scoresMachines(t *testing.T, privacy string) {
 	const clients = 4
 	rapid.Check(t, func(rt *rapid.T) {
-		h := scoringHouse(t, clients, scoringPrivacy, "", "min_clients = 2\ncolluders = 1")
+		h := scoringHouse(t, clients, privacy, "", "opens = \"sums\"\nmin_clients = 2\ncolluders = 1")
 		twin := NewServer(h.protocol) // server that is never restored
 		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
 			twin.Next()
