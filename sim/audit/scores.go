@@ -215,7 +215,7 @@ func (c scored) attack() (attack, error) {
 // neighbours tests whether the answers of a client with two neighbouring data sets, under the same
 // noise, differ by more than the accounted sensitivity of their round.
 func (c scored) neighbours(_ context.Context, t task) (Check, error) {
-	const pairs = 60
+	const pairs = 40
 	p, err := c.protocol()
 	if err != nil {
 		return Check{}, err

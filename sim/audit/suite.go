@@ -16,6 +16,11 @@ func suite() ([]question, error) {
 		single("products", "norms", productNorms),
 		single("gate", "accounting", accounted),
 		single("samplers", "accounting", accountedSamples),
+		single("scores of records", "norms", scoreNorms),
+		single("scores of clients", "norms", clientNorms),
+	}
+	for _, s := range scoredCases {
+		quick = append(quick, single(s.name(), "accounting", s.charged), single(s.name(), "neighbours", s.neighbours))
 	}
 	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
 	var long []question
@@ -56,9 +61,7 @@ func suite() ([]question, error) {
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 		long = append(long, lazily(s.name(), s.attack))
 	}
-	quick = append(quick, single("scores of records", "norms", scoreNorms), single("scores of clients", "norms", clientNorms))
 	for _, s := range scoredCases {
-		quick = append(quick, single(s.name(), "accounting", s.charged), single(s.name(), "neighbours", s.neighbours))
 		long = append(long, lazily(s.name(), s.attack))
 	}
 	for _, s := range scoredCases[:3] { // the noise of the last case is that of the third

@@ -51,6 +51,13 @@ var scoringFaults = []fault{
 	}
 `,
 	}}},
+	{"score-lost", "a score that panics takes those of other records with it", []edit{{
+		file: "pvi/method/scores/scores.go", anchor: "\t\t\tcontributor.Vector(vector, x, y)\n", before: `
+			if x[1] != x[1] && planted.Is("score-lost") {
+				panic("outside of guard.Run")
+			}
+`,
+	}}},
 	{"round-noise-reused", "the noise of a round used in the next", []edit{{
 		file: "dpmech/release.go", anchor: "\tm.noise.Fill(dst, src)\n", after: `
 	if planted.Is("round-noise-reused") {
