@@ -78,12 +78,16 @@ func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func posteriorCSV(w io.Writer, p *session.Posterior) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"name", "log", "mean", "sd", "q5", "q95", "aware_mean", "aware_sd", "aware_q5", "aware_q95", "noise_sd",
-		"q2.5", "q97.5", "aware_q2.5", "aware_q97.5", "natural_mean", "natural_sd", "natural_low", "natural_high", "unit"}}
+	rows := [][]string{{
+		"name", "log", "mean", "sd", "q5", "q95", "aware_mean", "aware_sd", "aware_q5", "aware_q95", "noise_sd",
+		"q2.5", "q97.5", "aware_q2.5", "aware_q97.5", "natural_mean", "natural_sd", "natural_low", "natural_high", "unit",
+	}}
 	for _, m := range p.Marginals {
-		row := []string{m.Name, strconv.FormatBool(m.Log), exact(m.Interval.Mean), exact(m.Interval.SD), exact(m.Q5), exact(m.Q95), "", "", "", "", "",
+		row := []string{
+			m.Name, strconv.FormatBool(m.Log), exact(m.Interval.Mean), exact(m.Interval.SD), exact(m.Q5), exact(m.Q95), "", "", "", "", "",
 			exact(m.Lower), exact(m.Upper), "", "",
-			exact(m.Natural.Mean), exact(m.Natural.SD), exact(m.Low), exact(m.High), m.Unit}
+			exact(m.Natural.Mean), exact(m.Natural.SD), exact(m.Low), exact(m.High), m.Unit,
+		}
 		if a := m.NoiseAware; a != nil {
 			copy(row[6:], []string{exact(a.Mean), exact(a.SD), exact(a.Q5), exact(a.Q95)})
 			copy(row[13:], []string{exact(a.Lower), exact(a.Upper)})

@@ -44,10 +44,17 @@ column = [
 	intercept, slope := p.Marginals[0], p.Marginals[1]
 	sd := math.Sqrt(.09 - 2*5*.06 + 25*.25)
 	for _, c := range []struct{ got, want float64 }{
-		{intercept.Natural.Mean, -7.1}, {intercept.Natural.SD, sd}, {intercept.Low, -7.1 - 1.959963984540054*sd},
-		{slope.Natural.Mean, .15}, {slope.Natural.SD, .05}, {slope.High, .15 + 1.959963984540054*.05},
-		{slope.NoiseAware.Upper, 1.5 + 1.959963984540054*.5}, {slope.NoiseAware.Q95, 1.5 + 1.6448536269514722*.5},
-		{slope.Interval.Mean, 2}, {slope.Interval.Lower, 2 - 1.959963984540054*.2}, {*slope.NoiseSD, math.Sqrt(.25 - .04)},
+		{intercept.Natural.Mean, -7.1},
+		{intercept.Natural.SD, sd},
+		{intercept.Low, -7.1 - 1.959963984540054*sd},
+		{slope.Natural.Mean, .15},
+		{slope.Natural.SD, .05},
+		{slope.High, .15 + 1.959963984540054*.05},
+		{slope.NoiseAware.Upper, 1.5 + 1.959963984540054*.5},
+		{slope.NoiseAware.Q95, 1.5 + 1.6448536269514722*.5},
+		{slope.Interval.Mean, 2},
+		{slope.Interval.Lower, 2 - 1.959963984540054*.2},
+		{*slope.NoiseSD, math.Sqrt(.25 - .04)},
 	} {
 		if math.Abs(c.got-c.want) > 1e-12 {
 			t.Errorf("%.15g, want %.15g", c.got, c.want)

@@ -82,28 +82,37 @@ type Scale struct {
 // families has the description of each family, in the order in which messages list them.
 var families = []family{
 	{
-		Linear, Measured, []string{"noise_sd"}, "{outcome} is normal around {η}",
-		"", "", true, Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
+		Linear, Measured,
+		[]string{"noise_sd"},
+		"{outcome} is normal around {η}",
+		"", "", true,
+		Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
 	},
 	{Logistic, Binary, []string{"positive"}, "{outcome} is {positive} with log odds {η}", "log odds", "odds ratio", true, Scale{}},
 	{
-		Probit, Binary, []string{"positive"},
-		"{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", "probits", "", true, Scale{},
+		Probit, Binary,
+		[]string{"positive"},
+		"{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", "probits", "", true,
+		Scale{},
 	},
 	{Poisson, Count, nil, "{outcome} is a Poisson count whose log mean is {η}", "log rate", "rate ratio", false, Scale{}},
 	{
 		NegativeBinomial, Count, nil, "{outcome} is a negative binomial count whose log mean is {η}",
-		"log rate", "rate ratio", false, Scale{"dispersion", "dispersion", "φ: a count of mean μ has variance μ + μ²/φ"},
+		"log rate", "rate ratio", false,
+		Scale{"dispersion", "dispersion", "φ: a count of mean μ has variance μ + μ²/φ"},
 	},
 	{
 		Softmax, Class, nil,
 		"{outcome} is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says",
-		"log odds", "odds ratio", true, Scale{},
+		"log odds", "odds ratio", true,
+		Scale{},
 	},
 	{
-		Robust, Measured, []string{"degrees_of_freedom"},
+		Robust, Measured,
+		[]string{"degrees_of_freedom"},
 		"{outcome} is Student-t with {degrees} degrees of freedom around {η}",
-		"", "", false, Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
+		"", "", false,
+		Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
 	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // Binary if the study has the key positive

@@ -277,9 +277,11 @@ func statementFile(w io.Writer, r *sim.Result) error {
 
 func posteriorCSV(w io.Writer, r *sim.Result) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"coefficient", "mean", "sd", "q2.5", "q97.5", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5",
+	out.Write([]string{
+		"coefficient", "mean", "sd", "q2.5", "q97.5", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5",
 		"natural_mean", "natural_sd", "natural_low", "natural_high",
-		"nonprivate_natural_mean", "nonprivate_natural_sd", "nonprivate_natural_low", "nonprivate_natural_high", "unit"})
+		"nonprivate_natural_mean", "nonprivate_natural_sd", "nonprivate_natural_low", "nonprivate_natural_high", "unit",
+	})
 	for i, m := range r.Shown() {
 		p := r.NonPrivate[i]
 		a, b := m.Natural, p.Natural
