@@ -32,29 +32,30 @@ var (
 // LastRound returns the coordinator's state machine for the last round. The server must have an
 // outcome for every plan of the rounds.
 func (s *Server) LastRound() (*lastround.Server, error) {
-	for _, r := range s.protocol.after {
-		if !s.Done() {
-			return nil, errTooEarly
-		}
-		return lastround.NewServer(r, s.protocol.startOfLast(s.q)), nil
+	p := s.protocol
+	switch {
+	case len(p.after) == 0:
+		return nil, errNoLastRound
+	case !s.Done():
+		return nil, errTooEarly
 	}
-	return nil, errNoLastRound
+	return lastround.NewServer(p.after[0], p.startOfLast(s.q)), nil
 }
 
 // LastRound returns the client's state machine for the last round, with the client's records.
 // The site must have applied the outcome of every plan of the rounds.
 func (s *Site) LastRound(records *shard.Shard) (*lastround.Site, error) {
 	p := s.protocol
-	for _, r := range p.after {
-		if !s.Done() {
-			return nil, fmt.Errorf("client %s: %w", s.id, errTooEarly)
-		}
-		if err := p.checkShard(records); err != nil {
-			return nil, fmt.Errorf("client %s: %w", s.id, err)
-		}
-		return lastround.NewSite(r, p.startOfLast(s.q), s.id, records, p.method.Releases()-s.Releases()), nil
+	switch {
+	case len(p.after) == 0:
+		return nil, errNoLastRound
+	case !s.Done():
+		return nil, fmt.Errorf("client %s: %w", s.id, errTooEarly)
 	}
-	return nil, errNoLastRound
+	if err := p.checkShard(records); err != nil {
+		return nil, fmt.Errorf("client %s: %w", s.id, err)
+	}
+	return lastround.NewSite(p.after[0], p.startOfLast(s.q), s.id, records, p.method.Releases()-s.Releases()), nil
 }
 
 func (p *Protocol) startOfLast(q *posterior) lastround.Start {
