@@ -115,6 +115,34 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
+// A sum after which no query can be computed is refused, because clients would be charged for
+// answers without numbers in all rounds that follow.
+//
+//abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
+func TestRefusedSums(t *testing.T) {
+	for _, name := range []string{"learned", "poisson"} {
+		p, refused := families[name].small(t), 0
+		for seed := range uint64(4) {
+			r := rand.New(rand.NewPCG(seed, 8))
+			state := p.Begin()
+			for round := 1; round < p.Rounds; round++ {
+				next, err := state.Step(round, p.Clients, hostileSum(r, p.Size(round)), step, 1/step)
+				if err != nil {
+					refused++
+					continue
+				}
+				state = next
+				if _, err := state.Query(round + 1); err != nil {
+					t.Fatalf("%s, seed %d: round %d has no query: %v", name, seed, round+1, err)
+				}
+			}
+		}
+		if refused == 0 {
+			t.Errorf("%s: no sum was refused", name)
+		}
+	}
+}
+
 // A record whose computation panics has no vector, and the next record has its own.
 //
 //abuse:case A13 a record whose score panics counts as zero; nobody can tell

@@ -140,8 +140,11 @@ func (s *State) newQuery(round int) *Query {
 		made := cholesky(plus(term{1, s.madeUp.curvature(s.theta)}, term{ridge, s.madeUp.prior}))
 		q.clips[curvatureBlock] = quantile(s.madeUp.informationNorms(s.theta, made), 0.99)
 	}
-	for b := range q.clips {
-		q.clips[b] = max(q.clips[b], leastClip)
+	for b, clip := range q.clips {
+		if !(clip <= math.MaxFloat64) {
+			panic(notFinite{})
+		}
+		q.clips[b] = max(clip, leastClip)
 	}
 	return q
 }
@@ -159,7 +162,8 @@ func (s *State) marginClip() float64 {
 
 // Step returns the state after a round whose sum of so many answers was opened. elements are in
 // units of step, with noise of the given sd, in the same units, from each answer. It returns an
-// error if the numbers overflow. The state of the last call is kept.
+// error if the numbers overflow, also those of the next round's query: clients would be charged for
+// answers without numbers. The state of the last call is kept.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,6 +177,9 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	next, err := total(func() *State { return s.step(newOpened(q, answers, elements, step, sd)) })
 	if err == nil && !next.posterior.finite() {
 		err = errors.New("scoring: the posterior is not finite")
+	}
+	if err == nil && round < s.Rounds {
+		_, err = next.Query(round + 1)
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"fedpvi/dpmech/seeded"
@@ -41,16 +42,17 @@ func numbersFrom(release []byte) int {
 //abuse:case A20 no study ends by it
 func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	for name, st := range map[string]*study.Study{
-		"every phase":      everyPhase(t),
-		"client":           planeStudy(t, clientPrivacy, "", ""),
-		"records":          planeStudy(t, recordPrivacy, "", ""),
-		"steps":            planeStudy(t, recordPrivacy, steps, ""),
-		"scores":           planeStudy(t, recordPrivacy, "solver = \"scoring\"", "nominal_records = 20", fourRounds...),
-		"clients' scores":  planeStudy(t, "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "solver = \"scoring\"", "nominal_records = 20"),
-		"a scale":          planeStudy(t, clientPrivacy, "", "", scaledPrivately...),
-		"a scale, records": planeStudy(t, recordPrivacy, "", "", scaledPrivately...),
-		"no promise":       planeStudy(t, noPrivacy, "", "", scaled...),
-		"the last round":   planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""),
+		"every phase":                     everyPhase(t),
+		"client":                          planeStudy(t, clientPrivacy, "", ""),
+		"records":                         planeStudy(t, recordPrivacy, "", ""),
+		"steps":                           planeStudy(t, recordPrivacy, steps, ""),
+		"scores":                          planeStudy(t, recordPrivacy, "solver = \"scoring\"", "nominal_records = 20", fourRounds...),
+		"scores and a scale of the noise": planeStudy(t, recordPrivacy, "solver = \"scoring\"", "nominal_records = 20", append(slices.Clip(fourRounds), study.Override{Key: "model.noise_sd", Value: `"learned"`})...),
+		"clients' scores":                 planeStudy(t, "unit = \"client\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "solver = \"scoring\"", "nominal_records = 20"),
+		"a scale":                         planeStudy(t, clientPrivacy, "", "", scaledPrivately...),
+		"a scale, records":                planeStudy(t, recordPrivacy, "", "", scaledPrivately...),
+		"no promise":                      planeStudy(t, noPrivacy, "", "", scaled...),
+		"the last round":                  planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(4) {
