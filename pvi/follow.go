@@ -1,6 +1,9 @@
 package pvi
 
-import "fedpvi/pvi/phase"
+import (
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/phase"
+)
 
 // With these methods a client checks a plan or an outcome before it acts on it.
 
@@ -13,8 +16,8 @@ func (s *Site) Lambda() []Wide { return s.q.lambda }
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Site) Posterior() []float64 { return s.q.natural() }
 
-// Remarks returns sentences about the posterior, as [Server.Remarks] does.
-func (s *Site) Remarks() []string { return s.q.remarks() }
+// Remarks returns remarks about the posterior, as [Server.Remarks] does.
+func (s *Site) Remarks() *method.Remarks { return s.q.remarks() }
 
 // Done reports whether the site has applied the outcomes of all the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }

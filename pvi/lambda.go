@@ -160,7 +160,7 @@ func (q *posterior) near(as []Wide) bool {
 	return true
 }
 
-func (q *posterior) remarks() []string {
+func (q *posterior) remarks() *method.Remarks {
 	if w, ok := q.walk.(method.Remarking); ok {
 		return w.Remarks()
 	}

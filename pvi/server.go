@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
 )
@@ -206,9 +207,9 @@ func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 // Lambda returns λ − λ_prior on the lattice. It is not a copy.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
-// Remarks returns sentences about the posterior, computed from the opened sums. Most methods have
+// Remarks returns remarks about the posterior, computed from the opened sums; nil if the method has
 // none.
-func (s *Server) Remarks() []string { return s.q.remarks() }
+func (s *Server) Remarks() *method.Remarks { return s.q.remarks() }
 
 // Posterior returns the natural parameters of q. It is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

@@ -54,6 +54,10 @@ type Result struct {
 	// Notes are warnings that must be shown wherever the posterior is shown.
 	Notes []string `json:"notes,omitempty"`
 
+	// Arrived reports whether the rounds ended where their sums say that the posterior is. It is
+	// nil if the method has no such check.
+	Arrived *bool `json:"arrived,omitempty"`
+
 	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
 	// CPU. The same seed gives other noise on devices than on the CPU.
 	ComputedOn string `json:"computed_on,omitempty"`
@@ -215,7 +219,10 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if r.NoiseAware, err = f.noiseAware(r.Natural); err != nil {
 		return nil, err
 	}
-	r.Notes = append(r.notes(st), f.Server.Remarks()...)
+	r.Notes = r.notes(st)
+	if remarks := f.Server.Remarks(); remarks != nil {
+		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
+	}
 	if f.Scale != nil {
 		r.Scale = f.Scale.Columns
 		r.Notes = append(r.Notes, scaleNotes(r.Scale)...)

@@ -24,6 +24,7 @@ const (
 	exitUsage       = cli.Usage
 	exitRefused     = 3
 	exitDamaged     = 5
+	exitNotArrived  = 8
 	exitInterrupted = 130
 )
 
@@ -68,6 +69,7 @@ var program = cli.Program{Name: "coordinator", Description: description, Exits: 
 	{Code: exitUsage, Meaning: "The command line or a name in it cannot be used."},
 	{Code: exitRefused, Meaning: "coordinator verify found a fault in a bundle. The message names the entry."},
 	{Code: exitDamaged, Meaning: "The state directory is damaged, or a newer version wrote it."},
+	{Code: exitNotArrived, Meaning: "coordinator posterior --arrived: the posterior was printed, and it has not arrived."},
 	{Code: exitInterrupted, Meaning: "Interrupted by a signal. Run the command again: a study continues where it was."},
 }}
 
@@ -92,7 +94,7 @@ type environment struct {
 // report prints an error, and returns the exit code.
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
-	if asJSON {
+	if asJSON && code != exitNotArrived { // the posterior was printed
 		if e := cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
 			err = errors.Join(err, e)
 		}
@@ -113,6 +115,8 @@ func codeOf(err error) int {
 		return exitRefused
 	case errors.Is(err, store.ErrFormat), errors.Is(err, store.ErrDamaged):
 		return exitDamaged
+	case errors.Is(err, errNotArrived):
+		return exitNotArrived
 	case errors.Is(err, identity.ErrName):
 		return exitUsage
 	}

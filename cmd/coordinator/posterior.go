@@ -23,6 +23,7 @@ type posteriorCommand struct {
 	CSV     bool `name:"csv" help:"Print CSV."`
 	Draws   int  `help:"Print this many independent draws from the posterior, as CSV." placeholder:"N"`
 	Natural bool `help:"With --draws: in natural units, not on the model's scale."`
+	Arrived bool `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
 	Ratios  bool `help:"In the table: odds ratios and rate ratios, in place of their logarithms."`
 }
 
@@ -60,18 +61,30 @@ func (c *posteriorCommand) Run(e *environment) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case c.JSON:
-			return cli.PrintJSON(p)
-		case c.CSV:
-			return posteriorCSV(os.Stdout, p)
-		case c.Draws > 0:
-			return drawsCSV(os.Stdout, p, c.Draws, c.Natural)
+		if err := c.print(p); err != nil {
+			return err
 		}
-		r := p.Result
-		fmt.Printf("Posterior of study %s, %d clients, λ moved in %d of %d outcomes\n\n", r.Study, len(r.Clients), r.Accepted, r.Outcomes)
-		return p.Table(os.Stdout, c.Ratios)
+		if c.Arrived && (p.Result.Arrived == nil || !*p.Result.Arrived) {
+			return errNotArrived
+		}
+		return nil
 	})
+}
+
+var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
+
+func (c *posteriorCommand) print(p *session.Posterior) error {
+	switch {
+	case c.JSON:
+		return cli.PrintJSON(p)
+	case c.CSV:
+		return posteriorCSV(os.Stdout, p)
+	case c.Draws > 0:
+		return drawsCSV(os.Stdout, p, c.Draws, c.Natural)
+	}
+	r := p.Result
+	fmt.Printf("Posterior of study %s, %d clients, λ moved in %d of %d outcomes\n\n", r.Study, len(r.Clients), r.Accepted, r.Outcomes)
+	return p.Table(os.Stdout, c.Ratios)
 }
 
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

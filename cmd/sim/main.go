@@ -17,6 +17,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1
+	exitNotArrived  = 8
 	exitInterrupted = 130
 )
 
@@ -64,6 +65,7 @@ var program = cli.Program{Name: "sim", Description: description, Exits: []cli.Ex
 	{Code: exitOK, Meaning: "Success."},
 	{Code: exitFailed, Meaning: "Failure, or a finding of sim audit. The message gives the reason."},
 	{Code: cli.Usage, Meaning: "The command line cannot be used."},
+	{Code: exitNotArrived, Meaning: "sim run --arrived: the results are written, and the posterior has not arrived."},
 	{Code: exitInterrupted, Meaning: "Interrupted by a signal."},
 }}
 
@@ -81,6 +83,9 @@ func finish(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.Is(err, errNotArrived):
+		fmt.Fprintf(os.Stderr, "sim: %v\n", err)
+		return exitNotArrived
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "sim: interrupted")
 		return exitInterrupted

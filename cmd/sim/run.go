@@ -38,9 +38,10 @@ type runCommand struct {
 	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
 	Workers int     `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	Ratios bool `help:"Print odds ratios and rate ratios, in place of their logarithms."`
-	JSON   bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
-	Quiet  bool `short:"q" help:"Show no progress."`
+	Arrived bool `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
+	Ratios  bool `help:"Print odds ratios and rate ratios, in place of their logarithms."`
+	JSON    bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
+	Quiet   bool `short:"q" help:"Show no progress."`
 }
 
 func (runCommand) Help() string {
@@ -80,10 +81,17 @@ func (c *runCommand) Run(ctx context.Context) error {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(result)
+		err = json.NewEncoder(os.Stdout).Encode(result)
+	} else {
+		err = printResult(os.Stdout, play, result, c.Ratios)
 	}
-	return printResult(os.Stdout, play, result, c.Ratios)
+	if err == nil && c.Arrived && (result.Arrived == nil || !*result.Arrived) {
+		err = errNotArrived
+	}
+	return err
 }
+
+var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
 
 func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
 	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers)})

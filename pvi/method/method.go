@@ -201,8 +201,15 @@ type Foreseeing interface {
 type Remarking interface {
 	Walk
 
-	// Remarks returns sentences about the posterior, computed from the opened sums.
-	Remarks() []string
+	// Remarks returns remarks about the posterior, computed from the opened sums; nil before the
+	// first outcome.
+	Remarks() *Remarks
+}
+
+// Remarks say how far a posterior can be relied on.
+type Remarks struct {
+	Sentences []string
+	Arrived   bool // whether the rounds ended where their sums say that the posterior is
 }
 
 // A Stepped method takes steps over random batches of a client's records. Every step releases a

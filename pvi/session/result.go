@@ -39,6 +39,14 @@ type Result struct {
 	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found in the scale phase
 	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client; absent without a privacy guarantee
 	Notes      []string       `json:"notes,omitempty"`
+	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method has no such check
+}
+
+// remark adds the remarks of a method that has some.
+func (r *Result) remark(remarks *method.Remarks) {
+	if remarks != nil {
+		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
+	}
 }
 
 // A NoiseAware is a posterior whose sds include the effect of the privacy noise.

@@ -107,7 +107,7 @@ func (s *roundsServer) model() [32]byte                   { return modelOfLambda
 
 func (s *roundsServer) report(r *Result) error {
 	r.count(s.verdicts)
-	r.Notes = append(r.Notes, s.server.rounds.Remarks()...)
+	r.remark(s.server.rounds.Remarks())
 	return nil
 }
 
@@ -220,7 +220,7 @@ func (s *roundsSite) outcomes() int { return s.site.rounds.Followed() }
 
 func (s *roundsSite) report(r *Result) error {
 	r.count(s.verdicts)
-	r.Notes = append(r.Notes, s.site.rounds.Remarks()...)
+	r.remark(s.site.rounds.Remarks())
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // Remarks implements [method.Remarking].
-func (w *walk) Remarks() []string {
+func (w *walk) Remarks() *method.Remarks {
 	if len(w.opened) == 0 {
 		return nil
 	}
@@ -42,7 +43,7 @@ func (w *walk) Remarks() []string {
 	if names := w.unlearned(); len(names) > 0 {
 		out = append(out, "Of these the posterior says no more than the prior: "+strings.Join(names, ", ")+".")
 	}
-	return out
+	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
 // differing describes the spread between clients of each parameter whose 95 % interval does not

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/method"
 )
 
 // silent is the share of a prior's sd above which the records say next to nothing of a parameter.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].
-func (w *walk) Remarks() []string {
+func (w *walk) Remarks() *method.Remarks {
 	clipped, sd, ok := w.state.Clipped()
 	if !ok {
 		return nil
@@ -20,13 +21,14 @@ func (w *walk) Remarks() []string {
 	low, high := math.Max(0, clipped-fit.Normal95*sd), math.Max(0, clipped+fit.Normal95*sd)
 	out := []string{fmt.Sprintf("In the last round of scores between %.0f and %.0f of some %.0f records were clipped (95 %%).",
 		low, high, w.state.Records)}
-	if !w.state.Arrived() {
+	arrived := w.state.Arrived()
+	if !arrived {
 		out = append(out, "The last sum of scores is not what this posterior lets expect: intervals may miss. More rounds, a model that fits the records better, or wider bounds may help.")
 	}
 	if names := w.silent(); len(names) > 0 {
 		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")
 	}
-	return out
+	return &method.Remarks{Sentences: out, Arrived: arrived}
 }
 
 // silent returns the parameters whose sd is near the prior's.
