@@ -244,7 +244,7 @@ func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 // pair returns two neighbouring data sets of a client. All numbers are of any size.
 func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func() float64 {
-		if r.IntN(8) == 0 {
+		if r.IntN(4) == 0 {
 			return []float64{math.NaN(), math.Inf(1), 0, math.MaxFloat64}[r.IntN(4)]
 		}
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
@@ -256,8 +256,12 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 			worlds[world].Append(row()) // first, so that it could change what the others contribute
 		}
 	}
+	alike, others := r.IntN(2) == 0, row() // the sum of records that are alike is as long as can be
 	for range 1 + r.IntN(12) {
-		shared := row()
+		shared := slices.Clone(others)
+		if !alike {
+			shared = row()
+		}
 		worlds[1].Append(shared)
 		if c.unit == study.Client {
 			shared = row()

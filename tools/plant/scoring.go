@@ -53,7 +53,7 @@ var scoringFaults = []fault{
 	}}},
 	{"score-lost", "a score that panics takes those of other records with it", []edit{{
 		file: "pvi/method/scores/scores.go", anchor: "\t\t\tcontributor.Vector(vector, x, y)\n", before: `
-			if x[1] != x[1] && planted.Is("score-lost") {
+			if x[1]-x[1] != 0 && planted.Is("score-lost") {
 				panic("outside of guard.Run")
 			}
 `,
