@@ -5,6 +5,9 @@ import "fedpvi/pvi/solver"
 // Regressors returns the number of a record's regressors.
 func (p *Problem) Regressors() int { return len(p.columns) }
 
+// Theta returns the point of the round.
+func (q *Query) Theta() []float64 { return q.theta }
+
 // Round returns the round of the query.
 func (q *Query) Round() int { return q.round }
 

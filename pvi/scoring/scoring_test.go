@@ -21,6 +21,7 @@ type world struct {
 	records *shard.Shard
 	model   *fit.Model
 	truth   []float64
+	watch   func(*scoring.Query) // called before every round; nil for nothing
 }
 
 // A setting describes a world.
@@ -63,6 +64,12 @@ func (s setting) study(t testing.TB) *study.Study {
 // world draws regressors, a truth from the prior, and outcomes.
 func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
 	t.Helper()
+	return s.worldAt(t, multiplier, seed, func([]float64) {})
+}
+
+// worldAt changes the truth before it draws outcomes.
+func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change func(truth []float64)) *world {
+	t.Helper()
 	st := s.study(t)
 	m, err := fit.New(st)
 	if err != nil {
@@ -77,6 +84,7 @@ func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
 	for _, p := range m.Parameters.All() {
 		w.truth = append(w.truth, p.Prior.Mean+p.Prior.SD*r.NormFloat64())
 	}
+	change(w.truth)
 	described, err := m.Outcome().Described()
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +125,9 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 		q, err := s.Query(round)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if w.watch != nil {
+			w.watch(q)
 		}
 		c, vector := q.Contributor(), make([]float64, w.Size(round))
 		sums := make([]float64, len(vector))
@@ -421,5 +432,27 @@ func TestForesee(t *testing.T) {
 	w.SetNoise(1e5, 1)
 	if foreseen, err = w.Foresee(3); err != nil || foreseen[0] < 0.95 {
 		t.Errorf("with nothing but noise a share %.3f of the prior's sd was foreseen: %v", foreseen[0], err)
+	}
+}
+
+// The prior mean makes counts with a mean of e³ look far more dispersed than they are. A step does
+// not follow that to where all counts look alike: no coordinate moves by more than a prior sd.
+func TestStepsAreShort(t *testing.T) {
+	const multiplier = 0.5
+	s := families["negative"]
+	s.n = 400
+	w := s.worldAt(t, multiplier, 4, func(truth []float64) { truth[0], truth[len(truth)-1] = 3, 0 })
+	var last []float64
+	longest := 0.0
+	w.watch = func(q *scoring.Query) {
+		theta := q.Theta()
+		for i, x := range last {
+			longest = max(longest, math.Abs(theta[i]-x)/w.model.Parameters.Prior(i).SD)
+		}
+		last = theta
+	}
+	w.play(t, multiplier, 4)
+	if longest > 1+1e-12 || longest < 0.9 {
+		t.Errorf("the longest step has %g prior sds, want 1", longest)
 	}
 }

@@ -261,6 +261,11 @@ func (s *State) count(counts []float64, sd float64) {
 	s.margins = &margins
 }
 
+// farthest is how far a step may move a coordinate, in sds of its prior. The curvature changes on
+// longer ways: of counts that vary more than the prior says, the first sum of scores alone would
+// move the logarithm of the dispersion by fifteen sds, to where all counts look alike.
+const farthest = 1
+
 // takeScores observes a sum of scores and moves to the next point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
@@ -276,9 +281,15 @@ func (s *State) takeScores(o *opened) {
 	s.posterior, s.last = s.observe(s.path, s.theta, []*mat.SymDense{lambda}), lambda
 	progress := float64(o.round-1) / float64(max(1, s.Rounds-2))
 	length := (0.5 + 0.2*progress) / s.damping(lambda)
+	move := minus(s.posterior.mean, s.theta)
+	if !s.linear {
+		for i, x := range move {
+			length = min(length, farthest*s.sd[i]/math.Abs(x))
+		}
+	}
 	s.theta = slices.Clone(s.theta)
-	for i, x := range s.posterior.mean {
-		s.theta[i] += length * (x - s.theta[i])
+	for i, x := range move {
+		s.theta[i] += length * x
 	}
 	s.clipped, s.clippedSD = 0, o.sd[lengthBlock]*math.Sqrt(float64(lengths-2))
 	for _, n := range o.values[lengthBlock][2:] {
