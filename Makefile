@@ -101,7 +101,7 @@ SOAK ?= 10m
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
 
 # What runs in one thread: arithmetic, and programs around what is tested below them.
-ALONE := /(accountant|crypto/seal|dpmech|internal/document|internal/special|pvi(/.*)?|sim/audit|sim/tune|sim/report|sim/baseline|cmd/sim)$$
+ALONE := /(accountant|crypto/seal|dpmech|internal/document|internal/special|pvi(/.*)?|sim/audit|sim/tune|sim/report|sim/baseline|sim/truth|cmd/sim)$$
 
 # Files with tests that are made short for the race detector, and what prints their names: of
 # those that ask whether to be short, and of those that call what asks.
@@ -120,14 +120,14 @@ export SHORTENS
 # The race detector sees what is shared, and the algorithm through those who run it in many
 # threads. In full without it: what it does not see, and what is made short for it. What vet
 # has read once it does not read again.
-test: ## all tests, what is shared under the race detector, and short fuzzing
+test: ## all tests, what is shared under the race detector, and short fuzzing of a quarter
 	go test $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
 	go test $$(go list ./... | grep -E '$(ALONE)')
 	go test -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/math32
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
-	$(MAKE) fuzz FUZZTIME=1s
+	$(MAKE) fuzz FUZZTIME=1s PARTS=4 PART=$$(git rev-list --count HEAD 2>/dev/null || echo 0)
 
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
@@ -143,6 +143,9 @@ evidence: ## the long versions of statistical tests, up to an hour
 FUZZTIME ?= 1m
 PKG ?= .
 TARGET ?=
+# One of PARTS parts of the targets: tests fuzz another part at every commit.
+PARTS ?= 1
+PART ?= 0
 define FUZZ
 for try in 1 2 3; do
   out=$$(go test -vet=off -run '^$$' -fuzz "^$$2$$" -parallel 1 -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$1 2>&1 < /dev/null) && { echo "$$1 $$2: $$(tail -n 1 <<< "$$out")"; exit 0; }
@@ -152,7 +155,7 @@ echo "$$1 $$2"; echo "$$out"; exit 255
 endef
 export FUZZ
 fuzz: ## every fuzz target, as many at a time as there are cores
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | xargs -P $$(nproc) -n 2 bash -c "$$FUZZ" fuzz
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | awk 'NR % $(PARTS) == $(PART) % $(PARTS)' | xargs -P $$(nproc) -n 2 bash -c "$$FUZZ" fuzz
 
 audit: ## the program attacks itself, as it is and with planted faults
 	go run ./tools/plant
