@@ -24,7 +24,7 @@ type truthCommand struct {
 func (truthCommand) Help() string {
 	return `The command plays a bank of federations with default settings and measures whether their
 intervals are true: against the truth, the fit of the pooled records, and an ideal release.
-docs/use/uncertainty.md explains the table and has what was measured.
+docs/prove/bank.md explains the table and has what was measured.
 
 Examples:
 
