@@ -57,8 +57,12 @@ func Names() []string {
 	return names
 }
 
-// Level returns the level of the property with a name.
+// Level returns the level of the property with a name. A public data set has a set, an ε and a
+// unit, and no level of the others.
 func (c *Cell) Level(name string) string {
+	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
+		return ""
+	}
 	switch name {
 	case "set":
 		return c.Set

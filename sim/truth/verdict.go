@@ -20,11 +20,7 @@ func List(w io.Writer, cells []Cell) error {
 	for _, c := range cells {
 		row := []string{fmt.Sprint(c.Number)}
 		for _, name := range Names() {
-			if level := c.Level(name); level != "0" && level != "" {
-				row = append(row, level)
-			} else {
-				row = append(row, "–")
-			}
+			row = append(row, cmp.Or(c.Level(name), "–"))
 		}
 		rows = append(rows, row)
 	}
