@@ -18,6 +18,10 @@ var scoringLimits = map[Unit]scoringLimit{
 	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
 }
 
+// mostScoringRounds is the largest number of rounds of the solver Scoring. More rounds divide the
+// budget into releases that say nothing each.
+const mostScoringRounds = 100
+
 // A Target is the population that the posterior describes.
 type Target string
 
@@ -62,8 +66,8 @@ func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 		t.Errorf("q", "solver = %q releases what the covariance of all coefficients needs: write q = %q, or leave it out", Scoring, "full")
 	}
 	limit := scoringLimits[s.Privacy.Unit]
-	if n := s.Inference.Rounds; n > 0 && n < limit.least {
-		t.Errorf("rounds", "solver = %q needs at least %d rounds, and %d are best in most studies; got %d", Scoring, limit.least, limit.rounds, n)
+	if n := s.Inference.Rounds; n > 0 && (n < limit.least || n > mostScoringRounds) {
+		t.Errorf("rounds", "solver = %q needs between %d and %d rounds, and %d are best in most studies; got %d", Scoring, limit.least, mostScoringRounds, limit.rounds, n)
 	}
 	if s.Model.Terms != nil {
 		if d := countCoefficients(s, s.Model.Terms); d > limit.coefficients {
