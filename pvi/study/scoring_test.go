@@ -69,7 +69,7 @@ func TestScoringOfClientsRefused(t *testing.T) {
 		{"inference.damping", "0.5", "has no meaning with solver = \"scoring\""},
 		{"inference.factors", `"exact"`, "clients have no factors"},
 		{"inference.q", `"diagonal"`, "write q = \"full\""},
-		{"inference.rounds", "2", "needs at least 3 rounds, and 10 are best"},
+		{"inference.rounds", "2", "needs between 3 and 100 rounds, and 10 are best"},
 		{"inference.target", `"everybody"`, "target"},
 		{"inference.schedule", `"sequential"`, "synchronous"},
 		{"privacy.clip", "1.0", "follow from released sums"},
