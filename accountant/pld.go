@@ -214,7 +214,7 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the distance between the entries at which a window stores its sums.
+// block is the number of entries after which a window stores the sums over all entries so far.
 const block = 64
 
 // sum returns the two sums over all entries at or above from, given the same sums for to. They

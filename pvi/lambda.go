@@ -222,7 +222,7 @@ func (q *posterior) borderline() (so bool) {
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		if so = !q.nudged(-1) && q.nudged(1); so { // Otherwise λ is proper on all machines, or on none.
+		if so = !q.nudged(-1) && q.nudged(1); so { // some machines may find q proper and others not
 			q.then.known = true
 		}
 	})

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns the last round of the study, for the noise multiplier of the steps in the
-// rounds. The list is empty if the study has no last round.
+// lastRounds returns a list with the phase after the rounds, which finds a one-step posterior, or
+// an empty list if the study asks for no such posterior. multiplier is the noise multiplier of the
+// private steps in the rounds, from which the noise of the phase follows.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

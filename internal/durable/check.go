@@ -17,7 +17,7 @@ var ErrDamaged = errors.New("the database file is damaged")
 
 // Guard runs f, which reads or writes a database. If bbolt panics because a page is damaged, or
 // if f reads memory beyond the end of a truncated file, Guard returns ErrDamaged. Other panics
-// are errors of this program and continue.
+// are bugs of this program, and Guard panics with them again.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -13,29 +13,30 @@ const (
 	blocks
 )
 
-// Shares of the budget, in squared parameters of Gaussian releases. Margins and the counts of
-// norms have fixed shares. The curvature's share rises from the least to the most with the ratio
-// of what records say about the curvature to the noise in it. Scores have the rest, in shares
-// that grow from round to round.
+// These are shares of the privacy budget. Budgets of Gaussian releases are measured by their
+// squared parameters μ², which add up. The share of the curvature lies between leastCurvature
+// and leastCurvature + moreCurvature: it rises with the ratio of the curvature of all records to
+// the noise in it. The scores get the remaining budget, and their share grows from round to
+// round.
 const (
 	marginShare            = 0.08
-	lengthShare            = 0.03 // of a round's share for scores
+	lengthShare            = 0.03 // as a share of a round's budget for scores
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // norm of a record's information, in units of √d
+	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in units, divided by √d
 	referenceShareOfSignal = 0.1
 )
 
 // A budget has the shares of every round's blocks.
 type budget struct {
-	shares  [][blocks]float64 // by round; all shares add up to 1
-	largest float64           // share of the dearest round
+	shares  [][blocks]float64 // shares by round; the shares of all rounds add up to 1
+	largest float64           // share of the dearest round, all blocks together
 }
 
-// SetNoise sets the noise multiplier, the sd of the noise that hides a release with clip 1 that
-// spends the whole budget, and divides the budget. A sum has the noise of all clients' shares,
-// of which so many together reach the multiplier.
+// SetNoise divides the budget among the rounds. multiplier is the noise multiplier of a single
+// release that would spend the whole budget: the sd of its noise divided by its clip.
+// noiseShares is the number of clients' noise shares that together have this noise.
 func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
 	d := float64(p.Dim())
@@ -67,7 +68,7 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// of returns the share of round t, from 0.
+// of returns the share of round t, with t from 0.
 func (b *budget) of(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s
@@ -81,11 +82,11 @@ func (p *Problem) Clip(round int) float64 {
 	return math.Sqrt(p.budget.of(round-1) / p.budget.largest)
 }
 
-// Multiplier returns the noise multiplier of a round of clip 1, given the multiplier of the whole
-// budget.
+// Multiplier returns the noise multiplier of the dearest round, whose clip is 1. whole is the
+// multiplier of a single release that would cost as much as all rounds together.
 func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
 
-// sizes returns the numbers of elements of the blocks of a round, from 1.
+// sizes returns the number of elements of each block in a round. Rounds are counted from 1.
 func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	all := [blocks]int{p.Dim(), lengths, p.newMargins().size(), packedSize(p.Dim())}
 	for b, share := range p.budget.shares[round-1] {
@@ -96,7 +97,8 @@ func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	return sizes
 }
 
-// Size returns the number of elements of a vector in a round, from 1.
+// Size returns the number of elements of a record's vector in a round. Rounds are counted from
+// 1.
 func (p *Problem) Size(round int) (n int) {
 	for _, s := range p.sizes(round) {
 		n += s

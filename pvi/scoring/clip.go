@@ -10,13 +10,14 @@ import (
 // clipQuantiles are the quantiles of made-up norms among which a clip is chosen.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare bounds the ignorance of θ that made-up outcomes are drawn with, in curvature of a
-// record: beyond it a quadratic is no description of a nonlinear model.
+// unsureShare limits the uncertainty about θ in made-up outcomes of a nonlinear model: the trace
+// of the information of a record times the covariance of θ. With more uncertainty the quadratic
+// approximation of the log likelihood does not hold.
 const unsureShare = 0.5
 
-// chooseClip returns the clip of scores at which the bias of clipping and the noise are least
-// together, if records are like made-up ones, and the sorted norms of made-up scores. cov is the
-// covariance of what is believed of θ now.
+// chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping
+// and the variance of the noise, for records that are like made-up records. It also returns the
+// sorted norms of the scores of made-up records. cov is the present covariance of θ.
 func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	unsure := trace(m.curvature(theta), cov)
 	shrunk := cov
@@ -24,14 +25,16 @@ func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat
 		shrunk = plus(term{unsureShare / unsure, cov})
 	}
 	s := m.at(theta, ridge, shrunk)
-	// The number of directions in which records say more than the prior.
+	// directions is the effective number of coordinates about which the records say more than
+	// the prior.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
 	norms = slices.Sorted(slices.Values(s.norms))
 	least := math.Inf(1)
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias := norm(s.lost(c, p.Records))
-		// A clipped score does not answer to θ.
+		// The sum of clipped scores changes less with θ than the sum of the scores. slope is the
+		// size of the missing change.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + slope*slope + noise; loss < least {
@@ -41,7 +44,7 @@ func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat
 	return clip, norms
 }
 
-// trace returns the trace of A B, or of A if B is nil.
+// trace returns the trace of A·B. If B is nil, it returns the trace of A.
 func trace(a, b *mat.SymDense) (sum float64) {
 	if b == nil {
 		return mat.Trace(a)
@@ -67,10 +70,12 @@ func solved(l *mat.TriDense) *mat.TriDense {
 // lengthEdges are the bounds between which norms of scores are counted, in units of the clip.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
-// lengths is the number of counts.
+// lengths is the number of intervals between the edges, including those below the first and
+// above the last edge.
 const lengths = len(lengthEdges) + 1
 
-// lengthOf returns the index of the count of a norm, in units of the clip.
+// lengthOf returns the index of the interval that contains x, the norm of a score divided by the
+// clip.
 func lengthOf(x float64) int {
 	n := 0
 	for n < len(lengthEdges) && x >= lengthEdges[n] {
@@ -88,9 +93,10 @@ const (
 	stretchSD     = 0.5
 	stretchMost   = 2.0
 	leastStretch  = 0.8
-	// What was released in earlier rounds counts half, since it was about another clip.
+	// Each round halves the weight of the counts of earlier rounds, which belong to other clips.
 	stretchMemory = 0.5
-	// Made-up norms are no better a description than this share of the records.
+	// The counts of made-up records may differ from those of real records by this share of the
+	// records.
 	stretchSlack = 0.01
 )
 
@@ -102,7 +108,7 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
 		var squares float64
-		for n := 2; n < lengths; n++ { // beyond the clip
+		for n := 2; n < lengths; n++ { // intervals beyond the clip
 			expected := beyond(norms, lengthEdges[n-1]*clip/f)
 			if n+1 < lengths {
 				expected -= beyond(norms, lengthEdges[n]*clip/f)
@@ -115,7 +121,7 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which the next clip is longer than that for made-up records.
+// factor returns the factor by which the clip chosen for made-up records is multiplied.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

@@ -9,11 +9,11 @@ import (
 	"fedpvi/internal/special"
 )
 
-// The belief about the curvature is Λ(θ) = A(θ) S A(θ)ᵀ, where A(θ)A(θ)ᵀ is the curvature of
-// records with the released margins and independent columns, and S is the identity until a
-// curvature was released. So the released curvature moves with θ and with better margins.
+// A curvature is a belief about the curvature of the log likelihood of all records. The belief
+// at θ is Λ(θ) = A(θ) S A(θ)ᵀ. A(θ)A(θ)ᵀ is the curvature of records that have the released
+// margins and independent columns. S is the identity until a curvature is released.
 type curvature struct {
-	seen *mat.SymDense // S
+	seen *mat.SymDense // the matrix S
 	// variance is a typical variance of the elements of G, where the true curvature is
 	// Λ(I + G) in units of Λ.
 	variance float64
@@ -22,29 +22,30 @@ type curvature struct {
 // firstVariance is the variance of G before a curvature was released.
 const firstVariance = 0.25
 
-// guess returns the root A(θ) for the weights at θ. A draw of the margins is as in
-// [margins.moments].
+// guess returns A(θ), given the weights at θ. If random is not nil, it uses a draw of the
+// margins, as [margins.moments] does.
 func (s *State) guess(weights *weights, random []float64) *mat.TriDense {
 	c := s.margins.curvature(weights, random)
 	return cholesky(plus(term{1, c}, term{1e-3, diagonal(s.Dim(), s.precision)}))
 }
 
-// weights returns the weights at θ.
+// weights returns the mean informations of made-up records at θ.
 func (s *State) weights(theta []float64) *weights { return s.madeUp.weights(theta, s.margins.factors) }
 
-// lambda returns Λ(θ).
+// lambda returns Λ(θ), the belief about the curvature of all records at θ.
 func (s *State) lambda(theta []float64) *mat.SymDense {
 	return congruent(s.guess(s.weights(theta), nil), s.curvature.seen)
 }
 
-// ridged returns the root of Λ/N + ridge·P/N, the units in which scores or curvatures are
-// released.
+// ridged returns the lower root of (Λ + ridge·P)/N, with N the number of records and P the
+// precision of the prior. It gives the units in which scores and curvatures are released.
 func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
 	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
 }
 
-// curvatureRidge returns the least weight of the prior in units in which the noise of a released
-// curvature is at most half of what the records say, in sum over directions.
+// curvatureRidge returns the smallest ridge for the units of a released curvature such that the
+// noise in the curvature, summed over directions, is at most half of the information of the
+// records.
 func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	d := s.Dim()
 	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
@@ -67,12 +68,12 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 // A released curvature is a noisy sum K of the records' information at a point.
 type releasedCurvature struct {
 	at    []float64
-	units *mat.TriDense // L
-	k     *mat.SymDense // in units
-	sd    float64       // of the noise on the diagonal of K; off it the sd is 1/√2 of that
+	units *mat.TriDense // the units L
+	k     *mat.SymDense // the noisy sum K in units
+	sd    float64       // sd of the noise on the diagonal of K; the sd off the diagonal is smaller by √2
 }
 
-// spreads are the variances of G over which beliefs are averaged.
+// spreads are the possible values of the variance of G.
 var spreads = func() (v [60]float64) {
 	for i := range v {
 		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
@@ -86,9 +87,9 @@ var spreads = func() (v [60]float64) {
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense // L⁻¹
-	basis   *mat.Dense    // U
-	values  []float64     // l
-	weights []float64     // of spreads
+	basis   *mat.Dense    // the eigenvectors U
+	values  []float64     // the eigenvalues l
+	weights []float64     // posterior probabilities of the values in spreads
 }
 
 func (s *State) newUpdate(r *releasedCurvature) *update {
@@ -140,7 +141,7 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = logs
 }
 
-// spread returns quantile q of the spread.
+// spread returns quantile q of the posterior distribution of the variance of G.
 func (u *update) spread(q float64) float64 {
 	for n, w := range u.weights {
 		if q -= w; q < 0 {
@@ -150,8 +151,9 @@ func (u *update) spread(q float64) float64 {
 	return spreads[len(spreads)-1]
 }
 
-// corrected returns B + U(gain ∘ Uᵀ D U)Uᵀ. The gain is averaged over spreads, or is that of
-// spread v if v > 0.
+// corrected returns B + U(gain ∘ UᵀDU)Uᵀ, where D is the surprise. If v > 0, the gain is that
+// for the variance v of G. Otherwise it is the mean gain over the posterior distribution of the
+// variance.
 func (u *update) corrected(b, surprise *mat.SymDense, v float64) *mat.SymDense {
 	d := u.rotated(surprise)
 	for i, li := range u.values {
@@ -171,12 +173,12 @@ func (u *update) corrected(b, surprise *mat.SymDense, v float64) *mat.SymDense {
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
-// bend returns the size, in units of the guess, below which eigenvalues of the belief are little but
-// noise: the largest eigenvalue that noise alone would have, and at most .3.
+// bend returns the size of the largest eigenvalue that noise alone would cause, in units of the
+// guess, but at most 0.3. The noise hides smaller eigenvalues.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
 	v := u.spread(0.5) * l * l
-	left := math.Sqrt(v/(v+u.sd*u.sd)) * u.sd // sd of an element after the update
+	left := math.Sqrt(v/(v+u.sd*u.sd)) * u.sd // posterior sd of an element of the curvature
 	return min(0.3, left/l*math.Sqrt(float64(len(u.values))))
 }
 
@@ -210,7 +212,7 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, r
 	return congruent(&moved, diagonal(len(values), func(i int) float64 { return values[i] }))
 }
 
-// seen returns the belief after a release in the midst of the rounds.
+// learnCurvature returns the belief after a curvature was released.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))

@@ -6,7 +6,7 @@
 // # The releases
 //
 // A record adds to the sum of a round a vector of L2 norm at most the round's clip w_t
-// ([Query.Vector]). It has these blocks, each clipped by itself:
+// ([Contributor.Vector]). It has these blocks, each clipped by itself:
 //
 //	score      the gradient of the record's log likelihood at θ_t in the units L_t, clipped to c_t
 //	lengths    a one-hot vector that says between which multiples of c_t the score's norm lies
@@ -25,8 +25,8 @@
 // Everything else is computed from released sums. Margins give made-up records with independent
 // columns, whose curvature at θ is the first guess of the curvature Λ(θ), gives units in which
 // clips make sense, and says at which clip the bias of clipping and the noise are least together.
-// The released curvature moves the guess as far as its noise lets it ([State.curvature]). Every
+// The released curvature moves the guess as far as its noise lets it ([State.learnCurvature]). Every
 // sum of scores is an observation of the score at one point, with a covariance that counts noise,
-// clipping, and ignorance of the curvature between the points ([observe]). A step goes part of
+// clipping, and ignorance of the curvature between the points ([State.observe]). A step goes part of
 // the way to the posterior mean that all sums so far imply.
 package scoring

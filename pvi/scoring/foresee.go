@@ -29,11 +29,13 @@ func (p *Problem) Foresee(federations int) ([]float64, error) {
 	return medians, nil
 }
 
-// foreseenStep is the unit of the sums of made-up federations: far below the noise.
+// foreseenStep is the lattice step of the sums of made-up federations. It is far smaller than
+// the noise.
 const foreseenStep = 0x1p-20
 
-// playMadeUp plays all rounds with made-up records. Each stands for as many records as there are
-// in a federation for one made-up record.
+// playMadeUp plays all rounds with made-up records. A federation has more or fewer real records
+// than there are made-up records, so the contribution of each made-up record is multiplied by
+// the ratio.
 func (p *Problem) playMadeUp(number int) (*State, error) {
 	s := p.Begin()
 	records, w := s.madeUp, p.workspace()

@@ -14,11 +14,11 @@ const madeUpRecords = 2000
 // columns, and are made from the same random numbers each time.
 type madeUp struct {
 	*Problem
-	x       []float64     // by record
-	outcome []float64     // two standard normal numbers for each record
-	predict [][]float64   // a standard normal number for each record, by predictor
-	columns int           // regressors of a record
-	prior   mat.Symmetric // precision of the prior, over the number of real records
+	x       []float64     // regressors of the records, one record after another
+	outcome []float64     // two standard normal numbers for the outcome of each record
+	predict [][]float64   // by predictor, a standard normal number for each record
+	columns int           // number of regressors of a record
+	prior   mat.Symmetric // precision of the prior divided by the number of real records
 }
 
 func (p *Problem) newMadeUp(x []float64) *madeUp {
@@ -51,13 +51,15 @@ func (m *madeUp) curvature(theta []float64) *mat.SymDense {
 // A sample is the scores of made-up records at a point, in units of their own curvature.
 type sample struct {
 	units  *mat.TriDense
-	scores *mat.Dense // by record
+	scores *mat.Dense // a row for each record
 	norms  []float64
-	curved *mat.SymDense // their mean curvature
+	curved *mat.SymDense // mean curvature of a made-up record
 }
 
-// at returns the scores at θ of made-up records whose outcomes were drawn at θ, or, if cov is not
-// nil, at points drawn from N(θ, cov). ridge is the weight of the prior in the units, in records.
+// at returns the scores of made-up records at θ. The outcome of each record is drawn at θ, or, if
+// cov is not nil, at a point of its own from N(θ, cov). The scores are in units of the mean
+// curvature of the records plus ridge times the precision of the prior divided by the number of
+// real records.
 func (m *madeUp) at(theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, m.Dim(), nil), norms: make([]float64, madeUpRecords)}
 	s.units = cholesky(plus(term{1, s.curved}, term{ridge, m.prior}))
@@ -106,8 +108,8 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, wei
 	}
 }
 
-// lost returns the sum over all real records of what a clip takes from their scores, if they are
-// like made-up ones, in units.
+// lost returns, in units, the sum over all real records of the parts of their scores that a clip
+// removes. It assumes that real records are like made-up records.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)
@@ -121,7 +123,7 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// beyond returns the share of norms above x.
+// beyond returns the share of the sorted numbers that are above x.
 func beyond(sorted []float64, x float64) float64 {
 	n, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1)))
 	return float64(len(sorted)-n) / float64(len(sorted))

@@ -15,9 +15,9 @@ import (
 // likelihood of what was released. A number is in its own unit.
 type margins struct {
 	*Problem
-	unit         []float64 // of a number; at first the largest absolute value within its bounds
-	share        []belief  // of a level
-	mean, square []belief  // of a number, in units of unit and unit²
+	unit         []float64 // unit of a number; at first the largest absolute value within the bounds
+	share        []belief  // belief about the share of a level
+	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
 	factors      [][]int   // columns of the levels of each factor
 }
 
@@ -29,8 +29,9 @@ func (b *belief) learn(x, variance float64) {
 	b.linear += x / variance
 }
 
-// Beliefs before anything was released: the mean of a number is 0 ± .4, and its mean square is
-// 1/3, that of a uniform distribution, ± .3, in units of its bounds.
+// These are the beliefs about a number before a release, in units of its largest absolute value.
+// The mean is 0 ± 0.4. The mean square is 1/3 ± 0.3, where 1/3 is that of a uniform
+// distribution.
 const (
 	meanSD, squareMean, squareSD = 0.4, 1.0 / 3, 0.3
 	leastSquare                  = 1e-5
@@ -91,8 +92,9 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after a release of sums over all records, with noise of the given
-// sd on each. A number that is surely small gets a smaller scale.
+// learned returns the margins after a release of sums over all records. Each sum has noise with
+// the given sd. If a number is surely small compared to its unit, learned makes the unit
+// smaller.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
 	out.unit, out.share = slices.Clone(m.unit), slices.Clone(m.share)
@@ -114,8 +116,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale makes the scale of a number twice the upper limit of its root mean square, if that is
-// less than the scale.
+// rescale sets the unit of number j to twice the upper limit of its root mean square, if that is
+// smaller than the present unit.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -133,7 +135,8 @@ func (m *margins) rescale(j int) {
 // gridSize is the number of points of the grid of shares and mean squares.
 const gridSize = 120
 
-// onGrid returns the mean of a belief under a density 1/x, or quantile u if u > 0.
+// onGrid returns the mean of a belief times the density 1/x. If u > 0, it returns quantile u
+// instead.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)
@@ -194,7 +197,8 @@ func (m *margins) moments(random []float64) (mean, square []float64) {
 		for _, j := range f {
 			sum += mean[j]
 		}
-		// With treatment coding the baseline has what is left, at least a record.
+		// With treatment coding, the baseline has the remaining share, which is at least one
+		// record.
 		if m.columns[f[0]].levels > len(f) {
 			sum = max(sum, 1e-12)
 			most := 1 - 1/m.Records
@@ -243,10 +247,10 @@ func (m *margins) madeUp() *madeUp {
 	return m.newMadeUp(x)
 }
 
-// Weights are mean informations of made-up records in their predictors at a point.
+// weights are the mean Fisher informations of made-up records in their predictors, at one point.
 type weights struct {
-	all    []float64   // of all records, a matrix by rows
-	levels [][]float64 // of the first predictor by level of each factor, the baseline last; nil if it is the same everywhere
+	all    []float64   // mean over all records, a matrix by rows
+	levels [][]float64 // mean for the first predictor, by factor and level, with the baseline last; nil if levels do not matter
 }
 
 // someRecords is the number of made-up records over which the weight of a level is averaged.

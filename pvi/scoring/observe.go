@@ -6,16 +6,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// An observation is a released sum of scores.
+// An observation is a released sum of scores at a point.
 type observation struct {
-	theta []float64     // the point
-	sum   []float64     // of scores, in coordinates of θ
+	theta []float64     // point at which the scores were computed
+	sum   []float64     // sum of the scores, in coordinates of θ
 	noise *mat.SymDense // covariance of the noise in sum
 	units *mat.TriDense
 	clip  float64
 }
 
-// A mixture is a posterior: its mean and covariance.
+// A mixture holds the mean and the covariance of a posterior that is a mixture of normal
+// distributions.
 type mixture struct {
 	mean []float64
 	cov  *mat.SymDense
@@ -58,8 +59,8 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 			pull[i] += p
 		}
 	}
-	noise := inverse(precision) // J⁻¹
-	score := apply(noise, pull) // r
+	noise := inverse(precision) // the covariance J⁻¹
+	score := apply(noise, pull) // the observation r
 	out := mixture{cov: mat.NewSymDense(d, nil)}
 	out.mean, _ = s.given(mean, noise, score, at)
 	centres := make([][]float64, len(draws))

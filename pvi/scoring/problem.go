@@ -12,28 +12,28 @@ import (
 
 // A Problem is the public description of a regression and of its federation.
 type Problem struct {
-	Digest   [32]byte // of the protocol, for public random numbers
+	Digest   [32]byte // digest of the protocol, from which public random numbers are made
 	Rounds   int      // number of rounds; the last one releases curvature alone
 	Clients  int
-	Records  float64 // number of records of all clients: the nominal one, later what counts say
-	NoiseSD  float64 // of one element of the sum of all clients' vectors, for a round with clip 1 and the whole budget
-	nominal  float64 // number of records of all clients
+	Records  float64 // number of records of all clients: first the nominal number, later an estimate from the counts
+	NoiseSD  float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
+	nominal  float64 // nominal number of records of all clients
 	response solver.Described
-	linear   bool // the curvature does not depend on θ
+	linear   bool // whether the curvature is independent of θ
 
 	budget    budget
 	columns   []column
 	locations int     // number of predictors that depend on regressors
-	scale     bool    // a predictor of the scale follows; its coordinate is the last
-	low, high float64 // bounds of an outcome
+	scale     bool    // whether there is a predictor of the scale; its coordinate of θ is the last
+	low, high float64 // bounds of the outcome on the model's scale
 	mean, sd  []float64
 }
 
-// A column describes a regressor by public numbers.
+// A column describes a regressor with public information.
 type column struct {
 	kind      kind
-	factor    int // index of a level's factor
-	levels    int // number of levels of the factor, with the baseline
+	factor    int // for a level: index of the column of the data that has the level
+	levels    int // for a level: number of levels of that column, including the baseline
 	low, high float64
 }
 
@@ -41,11 +41,11 @@ type kind int
 
 const (
 	constant kind = iota
-	level         // the indicator of a level
+	level         // indicator of a level of a categorical column
 	number
 )
 
-// NewProblem returns the problem of a study. NoiseSD is left to the caller.
+// NewProblem returns the problem of a study. The caller must then call [Problem.SetNoise].
 func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*Problem, error) {
 	if st.Federation.NominalRecords == 0 {
 		return nil, errors.New("federation.nominal_records is missing: write the number of records that a client has, roughly; steps and clips follow from it")
@@ -103,7 +103,8 @@ func (p *Problem) Dim() int { return len(p.mean) }
 // predictors returns the number of a record's predictors.
 func (p *Problem) predictors() int { return p.response.Size() }
 
-// normals returns standard normal numbers that every machine can compute.
+// normals returns n standard normal numbers. They follow from the protocol, the purpose and the
+// number, so that every machine computes the same.
 func (p *Problem) normals(n int, purpose string, number int) []float64 {
 	z := make([]float64, n)
 	dpmech.FillPublicNormal(z, "scoring: "+purpose, p.Digest, number)
@@ -113,12 +114,12 @@ func (p *Problem) normals(n int, purpose string, number int) []float64 {
 // precision returns the precision of the prior of coordinate i.
 func (p *Problem) precision(i int) float64 { return 1 / (p.sd[i] * p.sd[i]) }
 
-// A workspace has memory for the numbers of one record.
+// A workspace has the memory for computations on one record.
 type workspace struct {
 	*Problem
 	eta, g, h, w []float64
-	root         []float64 // lower root of w, by rows
-	vector       []float64 // of length d
+	root         []float64 // lower Cholesky root of w, by rows
+	vector       []float64 // scratch of length d
 }
 
 func (p *Problem) workspace() *workspace {
@@ -143,7 +144,7 @@ func (s *workspace) predict(x, theta []float64) {
 	}
 }
 
-// spread writes Σ_a of weights[a] times the derivative of predictor a in θ to dst.
+// spread writes to dst the gradient in θ of Σ_a weights[a]·η_a, where η_a is predictor a.
 func (s *workspace) spread(dst, x, weights []float64) {
 	for a := range s.locations {
 		for j, v := range x {

@@ -11,12 +11,13 @@ func (s *State) Clipped() (records, sd float64, ok bool) {
 	return s.clipped, s.clippedSD, len(s.path) > 0
 }
 
-// arrivedLevel is the probability that an arrived study is said not to have arrived.
+// arrivedLevel is the probability that Arrived returns false although the rounds have arrived at
+// the posterior.
 const arrivedLevel = 0.001
 
-// Arrived reports whether the last sum of scores is what the posterior's mean lets expect. If not,
-// the points were still moving, the model does not fit, or clipping bends the sums. It returns
-// true before the first round.
+// Arrived reports whether the last sum of scores agrees with the posterior. If it does not, then
+// the points were still moving, the model does not fit the records, or clipping changes the
+// sums. Before the first round Arrived returns true.
 func (s *State) Arrived() bool {
 	if len(s.path) == 0 {
 		return true

@@ -9,26 +9,26 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A State is everything that follows from the sums so far. It is immutable, and safe for
-// concurrent use.
+// A State is the result of the sums that were opened so far. Its results never change, and it is
+// safe for concurrent use.
 type State struct {
 	*Problem
-	theta     []float64 // the point of the next release
-	posterior mixture   // given all sums so far
+	theta     []float64 // point of the next round
+	posterior mixture   // posterior given all sums so far
 	margins   *margins
 	madeUp    *madeUp
 	curvature curvature
 	stretch   stretch
 	path      []observation
-	counted   belief // about the number of records
+	counted   belief // belief about the number of records
 
-	last               *mat.SymDense // curvature with which the posterior was computed
+	last               *mat.SymDense // curvature from which the posterior was computed
 	clipped, clippedSD float64       // number of clipped records in the last round of scores
 
 	mu      sync.Mutex
-	queries map[int]*Query // by round; those that were asked for
-	next    *State         // the last that was computed
-	after   sum            // from which next was computed
+	queries map[int]*Query // the queries that were computed, by round
+	next    *State         // state that Step returned last
+	after   sum            // sum from which next was computed
 }
 
 // A sum is an opened sum.
@@ -53,32 +53,32 @@ func (s *State) Posterior() (mean []float64, cov *mat.SymDense) {
 	return s.posterior.mean, s.posterior.cov
 }
 
-// ridge returns the weight of the prior in the units of scores, in records: at least a record,
-// and more where margins are hidden by their noise.
+// ridge returns the weight of the prior in the units of scores, as a number of records. It is at
+// least 1, and larger if the noise hides the margins.
 func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
 
-// A Query says how a record contributes to the sum of a round. It is public.
+// A Query defines the vector that a record contributes to the sum of a round. It is public.
 type Query struct {
 	*Problem
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // by which a block is multiplied after its clip was set to 1
+	scales         [blocks]float64 // by block, the norm of a block that is as long as its clip
 	clips          [blocks]float64
-	units          *mat.TriDense // of scores
+	units          *mat.TriDense // units of the scores
 	curvatureUnits *mat.TriDense
 	margins        *margins
-	norms          []float64 // of made-up scores, sorted
+	norms          []float64 // norms of the scores of made-up records, sorted
 }
 
-// Query returns the query of a round, from 1.
+// Query returns the query of a round. Rounds are counted from 1.
 func (s *State) Query(round int) (*Query, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queryOf(round)
 }
 
-// queryOf does the same as Query. The caller must hold the lock.
+// queryOf returns what Query returns. The caller must hold the lock.
 func (s *State) queryOf(round int) (*Query, error) {
 	if q, ok := s.queries[round]; ok {
 		return q, nil
@@ -94,7 +94,7 @@ func (s *State) queryOf(round int) (*Query, error) {
 	return q, nil
 }
 
-// total returns the result of f, or an error if numbers in it overflow.
+// total returns f(), or an error if f panics because its numbers overflow.
 func total[T any](f func() T) (result T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -107,7 +107,8 @@ func total[T any](f func() T) (result T, err error) {
 	return f(), nil
 }
 
-// firstClips is the factor of the clip in the first two rounds, when little is known of norms.
+// firstClips multiplies the clips of the first two rounds, because little is known about the
+// norms of scores then.
 const firstClips = 1.5
 
 // leastClip is the smallest clip. The square of the norm of a shorter block may underflow, and the
@@ -160,10 +161,11 @@ func (s *State) marginClip() float64 {
 	return quantile(norms, 0.98)
 }
 
-// Step returns the state after a round whose sum of so many answers was opened. elements are in
-// units of step, with noise of the given sd, in the same units, from each answer. It returns an
-// error if the numbers overflow, also those of the next round's query: clients would be charged for
-// answers without numbers. The state of the last call is kept.
+// Step returns the state after the outcome of a round. The sum of the given number of answers
+// was opened, and elements are its elements in units of step. Each answer has noise with the
+// given sd, in the same units. Step returns an error if numbers of the new state or of the next
+// query overflow, because clients would otherwise be charged for answers that cannot be
+// computed. Step keeps the state that it returned last.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,13 +190,13 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened has the blocks of an opened sum, in the units that the query gave them and scaled up
-// for clients that did not answer.
+// An opened has the blocks of an opened sum in their own units. They are multiplied by the
+// number of clients per answer, so that they estimate the sum over all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
-	sd     [blocks]float64 // of the noise of an element
-	scale  float64         // clients per answer
+	sd     [blocks]float64 // sd of the noise of an element, by block
+	scale  float64         // number of clients divided by the number of answers
 }
 
 func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opened {
@@ -242,11 +244,10 @@ func (s *State) step(o *opened) *State {
 	return next
 }
 
-// recordsSD is the sd of the belief about the number of records before a release, as a share of the
-// nominal number.
+// recordsSD is the sd of the number of records before a release, divided by the nominal number.
 const recordsSD = 0.5
 
-// count learns the number of records from the counts of norms, which add up to it.
+// count estimates the number of records from the counts of lengths, whose sum is that number.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -261,12 +262,12 @@ func (s *State) count(counts []float64, sd float64) {
 	s.margins = &margins
 }
 
-// farthest is how far a step may move a coordinate, in sds of its prior. The curvature changes on
-// longer ways: of counts that vary more than the prior says, the first sum of scores alone would
-// move the logarithm of the dispersion by fifteen sds, to where all counts look alike.
+// farthest is the largest change of a coordinate in a step, in sds of its prior. The curvature
+// is not constant over longer distances. For example, with overdispersed counts the first sum of
+// scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
-// takeScores observes a sum of scores and moves to the next point.
+// takeScores computes the posterior with one more sum of scores, and the next point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
 	sd := o.sd[scoreBlock]
@@ -274,7 +275,7 @@ func (s *State) takeScores(o *opened) {
 	now := observation{
 		theta: s.theta, units: o.units, clip: o.clips[scoreBlock],
 		sum: apply(o.units, o.values[scoreBlock]),
-		// Clients that did not answer have scores of their own.
+		// The scores of clients that did not answer are unknown.
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
@@ -295,15 +296,16 @@ func (s *State) takeScores(o *opened) {
 	for _, n := range o.values[lengthBlock][2:] {
 		s.clipped += n
 	}
-	// So many clipped records, all pointing one way, would move the sum as much as the noise.
+	// unnoticed is the number of clipped records in one direction whose effect is as large as
+	// the noise.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
 }
 
-// damping returns the factor by which steps are shortened: above 1 if the curvature along an
-// earlier step is surely above the belief λ, as with columns that are strongly correlated before
-// a curvature was released.
+// damping returns the number by which steps are divided. It is above 1 if the curvature along an
+// earlier step was significantly larger than λ. This happens with strongly correlated columns
+// before a curvature is released.
 func (s *State) damping(lambda *mat.SymDense) float64 {
 	const most = 50
 	damping := 1.0

@@ -8,7 +8,8 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// A Contributor writes the vectors of records for one query. It is not safe for concurrent use.
+// A Contributor computes the vectors of records for one query. It is not safe for concurrent
+// use.
 type Contributor struct {
 	*Query
 	work   *workspace
@@ -22,9 +23,8 @@ func (q *Query) Contributor() *Contributor {
 }
 
 // Vector writes to dst the vector of a record with regressors x and outcome y. Its L2 norm is at
-// most the round's clip, up to rounding: the mechanism clips it again. An element may be not
-// finite; the mechanism then adds zero for the record. If the computation panics, the vector
-// is zero.
+// most the round's clip, up to rounding, and the mechanism clips it again. If an element is not
+// finite, the mechanism adds zero for the record. If the computation panics, the vector is zero.
 func (c *Contributor) Vector(dst, x []float64, y float64) {
 	if guard.Run(func() { c.write(dst, x, y) }) != nil {
 		clear(dst)
@@ -53,7 +53,7 @@ func (c *Contributor) write(dst, x []float64, y float64) {
 	}
 }
 
-// split returns the parts of dst for the blocks; nil for one that the round has not.
+// split returns the part of dst for each block, and nil for blocks that the round does not have.
 func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	n := 0
 	for b, size := range c.sizes {
@@ -65,7 +65,8 @@ func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	return parts
 }
 
-// shrink divides a block by its clip, or by its norm if that is larger, and scales it.
+// shrink scales a block so that its norm is its scale times the ratio of its norm to the clip,
+// or its scale if the norm exceeds the clip.
 func (c *Contributor) shrink(b block, v []float64) {
 	by := c.scales[b] / math.Max(norm(v), c.clips[b])
 	for i := range v {

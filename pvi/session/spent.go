@@ -57,8 +57,9 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol of a study for a roster, to describe the study. If the study has a
-// scale phase, the protocol is on the public scale.
+// Public returns the protocol of a study for a roster. Programs use it to describe the study before
+// it begins. If the study is to find the scale of its columns first, the protocol uses the public
+// bounds of the columns as their scale.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

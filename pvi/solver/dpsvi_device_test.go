@@ -83,8 +83,9 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 	return proposed, events, s.State()
 }
 
-// If a call of a device fails and Failed returns nil, the CPU takes the same steps once, at the
-// same cost. The test makes each kind of call fail.
+// The test makes each kind of call to the device fail, with a Failed function that accepts the
+// failure. The CPU must then take the steps of the visit, and the cost must be that of the steps
+// on the device.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
 		var want []float64

@@ -125,7 +125,8 @@ func checkDescent(s *Study, t *document.Table) {
 	}
 }
 
-// maxReleasedDraws is the largest number of draws, because a record's vector grows with it.
+// maxReleasedDraws is the largest number of draws of θ in a step whose gradients are released
+// together. The vector that a record adds has a part for each draw.
 const maxReleasedDraws = 64
 
 func readOptimiser(d *Descent, t *document.Table) {

@@ -89,8 +89,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The noise is rounded up to the lattice, so it may exceed the formula's value by
-			// 2^-23.
+			// The mechanism rounds the sd of its noise up to whole lattice steps, so the sd may exceed
+			// sigma by the factor 1 + 2^-23. The tolerance of 1e-4 allows for that.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}

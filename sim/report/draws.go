@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A shown is the posterior that a report shows: the noise-aware posterior if there is one, and
+// shown has the posterior that a report shows: the noise-aware posterior if there is one, and
 // otherwise q.
 type shown struct {
 	*sim.Result

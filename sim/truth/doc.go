@@ -11,6 +11,6 @@
 // reporting what was measured.
 package truth
 
-// Reporting is the first seed for reporting. A constant that was chosen with such a seed is not
-// measured by it.
+// Reporting is the first of the seeds with which results are reported. No constant of a method may
+// be chosen with these seeds, because the method would then look better than it is.
 const Reporting = 10_000

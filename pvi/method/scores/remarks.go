@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// silent is the share of a prior's sd above which the records say next to nothing of a parameter.
+// silent is the ratio of a posterior sd to the prior's sd above which the records say almost
+// nothing about a parameter.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].

@@ -24,11 +24,11 @@ const exponent = 60
 type Method struct {
 	*method.Sums
 	problem *scoring.Problem
-	begin   func() *scoring.State // before the first round
+	begin   func() *scoring.State // returns the state before the first round
 }
 
-// New derives the method, but for its noise multiplier, which is that of the whole budget spent
-// on one release.
+// New derives the method without its noise multiplier. The method takes the multiplier that a
+// single release would need if the whole budget were spent on it.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {
@@ -61,7 +61,8 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: s}, nil
 }
 
-// A client has its records and stores only the number of its releases.
+// A client is the client's half of the method. It stores the number of its releases and nothing
+// else besides its records.
 type client struct {
 	method  *Method
 	records *shard.Shard
@@ -77,7 +78,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	}
 	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor()
 	n := mechanism.Dim()
-	clear(dst[n:]) // a shorter release than others of the study
+	clear(dst[n:]) // the releases of other rounds may be longer
 	vector := make([]float64, n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
@@ -118,12 +119,12 @@ func (c *client) Restore(m *method.Memory) error {
 	return nil
 }
 
-// A walk computes the posterior from the opened sums. λ is its natural parameters minus those of
-// the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. λ is the natural parameters of the
+// posterior minus the natural parameters of the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *scoring.State
-	past   []byte // the sums of rounds whose outcome was accepted
+	past   []byte // encoded sums of the rounds whose outcome was accepted
 }
 
 // NewWalk implements [method.Method].
@@ -146,7 +147,8 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.to(next, past)
 }
 
-// to returns the move to the λ of a state. It returns nil if λ does not fit on the lattice.
+// to returns the move to the posterior of a state. It returns nil if λ does not fit on the
+// lattice.
 func (w *walk) to(state *scoring.State, past []byte) method.Move {
 	s := w.method.Setting
 	natural := make([]float64, s.Family.Size())
