@@ -63,7 +63,7 @@ type sample struct {
 func (m *madeUp) at(theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, m.Dim(), nil), norms: make([]float64, madeUpRecords)}
 	s.units = cholesky(plus(term{1, s.curved}, term{ridge, m.prior}))
-	w, k := m.workspace(), m.predictors()
+	w, k, white := m.workspace(), m.predictors(), newWhitening(s.units)
 	spread, root, weights := make([]float64, k*k), make([]float64, k*k), make([]float64, k)
 	for i := range madeUpRecords {
 		x := m.row(i)
@@ -82,7 +82,7 @@ func (m *madeUp) at(theta []float64, ridge float64, cov *mat.SymDense) *sample {
 		y = min(max(y, m.low), m.high)
 		row := s.scores.RawRowView(i)
 		w.score(row, x, y)
-		solveLower(s.units, row)
+		white.apply(row, w.vector)
 		s.norms[i] = norm(row)
 	}
 	return s
@@ -140,10 +140,10 @@ func quantile(sorted []float64, q float64) float64 {
 // in units.
 func (m *madeUp) informationNorms(theta []float64, units *mat.TriDense) []float64 {
 	norms := make([]float64, madeUpRecords)
-	c, w := m.newCurved(), m.workspace()
+	c, w, white := m.newCurved(), m.workspace(), newWhitening(units)
 	for i := range norms {
 		w.predict(m.row(i), theta)
-		norms[i] = c.norm(w, m.row(i), units)
+		norms[i] = c.norm(w, m.row(i), white)
 	}
 	slices.Sort(norms)
 	return norms
@@ -155,14 +155,14 @@ type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 func (p *Problem) newCurved() *curved { return &curved{mat.NewDense(p.predictors(), p.Dim(), nil)} }
 
 // norm computes A for a record whose predictors are in w and returns ‖A Aᵀ‖, the Frobenius norm.
-func (c *curved) norm(w *workspace, x []float64, units *mat.TriDense) float64 {
+func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	w.information()
 	k := w.predictors()
 	var squares float64
 	for a := range k {
 		row := c.factors.RawRowView(a)
 		w.factor(row, x, a)
-		solveLower(units, row)
+		units.apply(row, w.vector)
 		for b := range a + 1 {
 			inner := dot(row, c.factors.RawRowView(b))
 			squares += inner * inner

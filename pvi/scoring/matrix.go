@@ -3,8 +3,6 @@ package scoring
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -33,9 +31,35 @@ func cholesky(a *mat.SymDense) *mat.TriDense {
 // for it.
 type notFinite struct{}
 
-// solveLower replaces v by L⁻¹v.
-func solveLower(l *mat.TriDense, v []float64) {
-	blas64.Trsv(blas.NoTrans, l.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+// A whitening has the columns of L⁻¹, each from the diagonal down. Most regressors of a record are
+// often zero, so that a product with its nonzero elements is faster than solving for L.
+type whitening [][]float64
+
+func newWhitening(l *mat.TriDense) whitening {
+	inverse := solved(l)
+	d, _ := l.Dims()
+	w := make(whitening, d)
+	for j := range w {
+		for i := j; i < d; i++ {
+			w[j] = append(w[j], inverse.At(i, j))
+		}
+	}
+	return w
+}
+
+// apply replaces v by L⁻¹v. scratch must have the length of v.
+func (w whitening) apply(v, scratch []float64) {
+	clear(scratch)
+	for j, x := range v {
+		if x == 0 {
+			continue
+		}
+		to := scratch[j:]
+		for i, c := range w[j] {
+			to[i] += x * c
+		}
+	}
+	copy(v, scratch)
 }
 
 // inverse returns A⁻¹.

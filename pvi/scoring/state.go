@@ -67,6 +67,8 @@ type Query struct {
 	clips          [blocks]float64
 	units          *mat.TriDense // units of the scores
 	curvatureUnits *mat.TriDense
+	white          whitening // of units
+	curvatureWhite whitening // of curvatureUnits
 	margins        *margins
 	norms          []float64 // norms of the scores of made-up records, sorted
 }
@@ -125,6 +127,7 @@ func (s *State) newQuery(round int) *Query {
 	q.clips[lengthBlock] = 1
 	if q.sizes[scoreBlock] > 0 {
 		q.units = s.ridged(s.lambda(s.theta), s.ridge())
+		q.white = newWhitening(q.units)
 		q.clips[scoreBlock], q.norms = s.chooseClip(s.madeUp, s.theta, s.ridge(), s.posterior.cov)
 		q.clips[scoreBlock] *= s.stretch.factor()
 		if round <= 2 {
@@ -138,6 +141,7 @@ func (s *State) newQuery(round int) *Query {
 		lambda := s.lambda(s.theta)
 		ridge := s.curvatureRidge(lambda, shares[curvatureBlock])
 		q.curvatureUnits = s.ridged(lambda, ridge)
+		q.curvatureWhite = newWhitening(q.curvatureUnits)
 		made := cholesky(plus(term{1, s.madeUp.curvature(s.theta)}, term{ridge, s.madeUp.prior}))
 		q.clips[curvatureBlock] = quantile(s.madeUp.informationNorms(s.theta, made), 0.99)
 	}

@@ -36,7 +36,7 @@ func (c *Contributor) write(dst, x []float64, y float64) {
 	parts := c.split(dst)
 	if score := parts[scoreBlock]; score != nil {
 		c.work.score(score, x, y)
-		solveLower(c.units, score)
+		c.white.apply(score, c.work.vector)
 		length := norm(score) / c.clips[scoreBlock]
 		c.shrink(scoreBlock, score)
 		clear(parts[lengthBlock])
@@ -47,7 +47,7 @@ func (c *Contributor) write(dst, x []float64, y float64) {
 		c.shrink(marginBlock, margins)
 	}
 	if packed := parts[curvatureBlock]; packed != nil {
-		size := c.curved.norm(c.work, x, c.curvatureUnits)
+		size := c.curved.norm(c.work, x, c.curvatureWhite)
 		c.square.SymOuterK(1, c.curved.factors.T())
 		pack(packed, c.square, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))
 	}
