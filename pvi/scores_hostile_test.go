@@ -67,7 +67,7 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 
 // Two neighbouring data sets give releases that differ by at most the accounted sensitivity, to the
 // lattice step, in rounds that follow from any opened sums, and when rounds are missed or void. The
-// cost of what was released is never above that of what was charged, and errors are the same.
+// releases never cost more than the charges, and both data sets give the same errors.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
 func TestScoresOfNeighbours(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
+	"fedpvi/pvi/study"
 )
 
 // silent is the ratio of a posterior sd to the prior's sd above which the records say almost
@@ -25,6 +26,9 @@ func (w *walk) Remarks() *method.Remarks {
 	arrived := w.state.Arrived()
 	if !arrived {
 		out = append(out, "The last sum of scores is not what this posterior lets expect: intervals may miss. More rounds, a model that fits the records better, or wider bounds may help.")
+	}
+	if w.method.Study.Model.Family == study.Poisson {
+		out = append(out, "The intervals hold if the counts vary as a Poisson distribution does. Where counts vary more, 90 % intervals held 82 % in tests: family = \"negative-binomial\" fits such counts.")
 	}
 	if names := w.silent(); len(names) > 0 {
 		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")
