@@ -66,10 +66,11 @@ network: build ## studies on Abalone and Adult, a process for each client
 	go run ./tools/demonet experiments/abalone/rings.toml --set privacy.unit=client
 	go run ./tools/demonet experiments/abalone/mature.toml
 	go run ./tools/demonet experiments/adult/income.toml
+	go run ./tools/demonet experiments/demo/visits.toml
 	go run ./tools/demonet experiments/adult/private.toml
 	go run ./tools/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
 
-demo-network: build ## a coordinator and four clients, killed half way
+demo-network: build ## federations of processes, killed half way and in each step of a secure sum
 	go run ./tools/demonet
 
 # The build that an upgrade begins with.
@@ -84,8 +85,10 @@ man: build ## the manual pages, in man/, from the help of the programs
 	mkdir -p man
 	for p in client coordinator sim; do bin/$$p man > man/$$p.1; done
 
-dist: man ## programs, manual pages, images, bills of materials and sums, in dist/
-	go run ./tools/dist
+# A private SSH key that signs the sums: make dist SIGN=~/.ssh/id_ed25519
+SIGN ?=
+dist: ## a release of the newest commit: programs, images, bills of materials, provenance and sums, in dist/
+	go run ./tools/dist $(if $(SIGN),-sign $(SIGN))
 
 load: build ## a thousand light clients against a coordinator, 12,000 connections that wait, a soak
 	go run ./tools/load rounds
@@ -131,11 +134,14 @@ test: ## all tests, what is shared under the race detector, and short fuzzing of
 
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings' ./accountant
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'OutcomesOfNeighbours' ./sim/audit
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
 	go run ./cmd/sim truth --cells '1-73,records<=20000,coefficients<=30' --replications 4 --out runs/truth-tenth.jsonl
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
+	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
 # Every fuzz target for a while: make fuzz FUZZTIME=10m; or some of them, as in
@@ -170,6 +176,7 @@ chaos: ## simulated worlds with faults: make chaos RUNS=1000 SEED=7
 	GOGC=400 go test ./internal/testing/chaos -count 1 -timeout 0 -run PromisesHold -runs $(RUNS) -seed $(SEED) $(if $(KEEP),-keep $(KEEP)) | grep -v '^ *--- FAIL: .*/seed'
 
 chaos-plants: ## faults planted in the daemons, and the simulated worlds in which they are found
+	go run ./tools/plant -sums
 	go run ./tools/plant -worlds 1000
 
 chaos-processes: RUNS = 200
@@ -193,7 +200,7 @@ lint: ## formatting, vet, staticcheck, dead code, generated code
 
 # Functions that no program reaches, in a build for the processor and in those for a GPU. Left
 # out: helpers of tests, what a planted fault imports, and code that an open issue is to wire up:
-# crypto/roster/change.go (members of a study that come and go, and secure sums among them).
+# crypto/roster/change.go (members of a study that come and go).
 UNREACHED := ^(internal/testing/|tools/plant/planted/|crypto/roster/change\.go)
 BUILDS := none $(if $(RACE),emulator cuda)
 deadcode: ## functions that no program reaches

@@ -34,7 +34,7 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	for _, c := range []struct{ sigma, loose, mass float64 }{
 		{3, 1e-3, 1e-9},
 		{1, 1e-2, 1e-4},
-		{0.7, 0.2, 1}, // The grid is coarse compared with one lognormal variable, but the bound still holds.
+		{0.7, 0.2, 1}, // The grid of losses is coarse compared with the spread of one lognormal variable, but the bound still holds.
 	} {
 		sigma := c.sigma
 		upper, _, err := RandomAllocation{2, 1, sigma, AddRemove}.laws()

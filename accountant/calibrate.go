@@ -76,7 +76,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		if err != nil {
 			return Calibration{}, err
 		}
-		b, err := p.Epsilon(target.Delta)
+		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
 	// The mechanism may return an error for values far from the solution.
@@ -248,7 +248,7 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		if !certify {
 			return Calibration{}, p.estimate(target.Delta) <= target.Epsilon, nil
 		}
-		b, err := p.Epsilon(target.Delta)
+		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
 	// The search doubles the range until the estimate exceeds the target, and then halves

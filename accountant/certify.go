@@ -76,6 +76,72 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
+// narrowed returns bounds on ε that are at least as close as those in b. They come from finer
+// grids, which are aligned with the losses. On a grid that is not aligned there is no lower bound
+// if the probability of a sample is smaller than the width of the grid. The upper bound is at low,
+// and the lower bound at high.
+func (p Profile) narrowed(b Bound, low, high float64) Bound {
+	if math.IsInf(b.Upper, 1) {
+		return b
+	}
+	lower, upper := b.Lower, 0.0
+	for _, c := range p.lower() {
+		if !c.irrelevant(high, lower) {
+			below, _ := c.narrow(high, lower, b.Upper, false)
+			lower = max(lower, below)
+		}
+	}
+	for _, c := range p.upper() {
+		if !c.irrelevant(low, lower) {
+			_, above := c.narrow(low, lower, b.Upper, true)
+			upper = max(upper, above)
+		}
+	}
+	if upper > 0 {
+		b.Upper = min(b.Upper, upper)
+	}
+	b.Lower = min(lower, b.Upper)
+	return b
+}
+
+// irrelevant reports whether ε(δ) of the composition cannot be above lower, or has an exact value.
+func (c *composition) irrelevant(delta, lower float64) bool {
+	if !(delta > c.infinite()) || c.length() == 1 {
+		return true
+	}
+	renyi, _ := c.renyiEpsilon(delta)
+	return renyi <= lower
+}
+
+// narrow returns a lower bound on ε(δ) that is at least lower or, if above is true, an upper bound
+// that is at most upper. It stops when the two are close to each other.
+func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
+	const close = tolerance / 4
+	s, ok := c.saddleForDelta(delta - c.infinite())
+	if !ok {
+		return lower, upper
+	}
+	at := c.before(s, tiltNats)
+	width := c.width(at, tolerance*max(s.epsilon, s.spread/100)) / 3
+	for range 3 {
+		epsilon, err := c.read(at, width, s.epsilon, delta, above, true)
+		if err != nil {
+			break
+		}
+		gap := upper - lower
+		if above {
+			upper = min(upper, epsilon)
+		} else {
+			lower = max(lower, epsilon)
+		}
+		if upper-lower <= close*upper || upper-lower > gap/2 && gap <= tolerance*upper {
+			break
+		}
+		width /= 2
+	}
+	return lower, upper
+}
+
 // windowEpsilon returns bounds on ε(δ) from the discretised composition, without the help of
 // Rényi divergences.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
@@ -85,13 +151,13 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	}
 	at := c.before(s, tiltNats)
 	return want.refine(c.width(at, tolerance*max(s.epsilon, s.spread/100)), tolerance, 0, math.Inf(1), func(width float64, upper bool) (float64, error) {
-		return c.read(at, width, s.epsilon, delta, upper)
+		return c.read(at, width, s.epsilon, delta, upper, false)
 	})
 }
 
 // read returns the upper or the lower bound on ε(δ) for a given tilt and grid width.
-func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (float64, error) {
-	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper)
+func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
+	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +203,7 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	width := c.width(at, deltaTolerance/(1+s.order))
 	cut := guess * 1e-6 / c.length()
 	return want.refine(width, deltaTolerance, lower, upper, func(width float64, upper bool) (float64, error) {
-		t, err := c.tilting(at.order, width, cut, upper)
+		t, err := c.tilting(at.order, width, cut, upper, false)
 		if err != nil {
 			return 0, err
 		}
@@ -171,10 +237,10 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		span := float64(n/2-2) * t.width
 		if span >= reach {
 			above, below := t.outside(span)
-			scale := t.logM - t.order*t.mean*t.width
+			scale := t.logM - t.order*(t.offset+t.mean*t.width)
 			seen := above * math.Exp(scale-t.order*span)
 			if !t.upper {
-				seen = (above + below) * math.Exp(scale-t.order*(epsilon-t.mean*t.width))
+				seen = (above + below) * math.Exp(scale-t.order*(epsilon-t.offset-t.mean*t.width))
 			}
 			if seen <= blur {
 				return n, nil

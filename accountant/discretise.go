@@ -30,17 +30,26 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid holds the ends of cells, which are multiples of width. They are one width apart where
+// A grid holds the ends of cells, which are offset plus multiples of width. They are one width apart where
 // the tilted loss has most of its mass, and further apart in the tails. The error of ε due to
 // discretisation grows with the mass of a cell and with the square of its width. So the cells
 // double in width whenever the mass outside of them has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
+	offset      float64   // loss of the grid point 0
 	left, right []float64 // losses beyond which the cells are 2, 4, 8, ... widths wide
 }
 
-// newGrid makes the grid for the loss l tilted by e^(order·L).
-func newGrid(l law, order, width, cut float64) grid {
+// at returns the loss of a grid point.
+func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
+
+// below returns the largest grid point whose loss is at most loss.
+func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
+
+// newGrid makes the grid for the loss l tilted by e^(order·L). An aligned grid has a point at the
+// mean of the interval of length width that has the largest tilted mass. If the probability of a
+// sample is below width, almost all mass lies between two points of a grid that is not aligned.
+func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
 	if m == nil {
@@ -62,6 +71,9 @@ func newGrid(l law, order, width, cut float64) grid {
 		return 0
 	})
 	tilted := func(i int) float64 { return math.Exp(m.logWeight[i] + order*m.loss[i] - k) }
+	if aligned {
+		g.offset = heaviest(l, m.loss, tilted, by, width)
+	}
 	most := 1 / (1 + order)
 	fill := func(order func(step int) int) (edges []float64) {
 		var beyond float64
@@ -85,17 +97,55 @@ func newGrid(l law, order, width, cut float64) grid {
 	return g
 }
 
+// heaviest returns the mean loss of the interval of length width with the largest mass. If the
+// heaviest atom has more than half of this mass, it returns the loss of that atom. The indices in
+// by order the losses.
+func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width float64) float64 {
+	var most, inside, moment, mean float64
+	first := 0
+	for _, i := range by {
+		w := mass(i)
+		inside, moment = inside+w, moment+w*loss[i]
+		for ; loss[i]-loss[by[first]] > width; first++ {
+			w := mass(by[first])
+			inside, moment = inside-w, moment-w*loss[by[first]]
+		}
+		if inside > most {
+			most, mean = inside, moment/inside
+		}
+	}
+	for i := range l.atoms { // The atoms are the first nodes of the rule.
+		if mass(i) > most/2 {
+			return loss[i]
+		}
+	}
+	return mean
+}
+
 // after returns the index at which the cell that begins at index ends.
 func (g grid) after(index int) int {
-	from := float64(index) * g.width
+	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
 		to := index + 1<<level
 		if level <= len(g.right) && from >= g.right[level-1] ||
-			level <= len(g.left) && float64(to)*g.width <= g.left[level-1] {
+			level <= len(g.left) && g.at(to) <= g.left[level-1] {
 			return to
 		}
 	}
 	return index + 1
+}
+
+// before returns the index of the grid point below index, from which cells are made downwards.
+func (g grid) before(index int) int {
+	from := g.at(index)
+	for level := max(len(g.left), len(g.right)); level > 0; level-- {
+		to := index - 1<<level
+		if level <= len(g.left) && from <= g.left[level-1] ||
+			level <= len(g.right) && g.at(to) >= g.right[level-1] {
+			return to
+		}
+	}
+	return index - 1
 }
 
 // split returns a distribution on the grid that dominates l, which means that its δ(ε) is at
@@ -108,8 +158,8 @@ func (g grid) after(index int) int {
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
-		index := int(math.Floor(a.loss / g.width))
-		low := float64(index) * g.width
+		index := g.below(a.loss)
+		low := g.at(index)
 		up := a.mass * -math.Expm1(low-a.loss) / -math.Expm1(-g.width)
 		m.add(index, a.mass-up)
 		m.add(index+1, up)
@@ -121,16 +171,16 @@ func (l law) split(g grid, cut float64) masses {
 			m.infinite += p.tail(max(p.lo, hi))
 			continue
 		}
-		index := int(math.Floor(p.loss(lo) / g.width))
+		index := g.below(p.loss(lo))
 		if math.IsInf(p.lo, -1) {
 			m.add(index+1, belowReach)
 		}
 		for x := lo; x < hi && !m.full(); {
 			next := g.after(index)
-			end := min(hi, max(x, p.at(float64(next)*g.width)))
-			a := float64(index) * g.width
+			end := min(hi, max(x, p.at(g.at(next))))
+			a := g.at(index)
 			inP, inQ := p.integrate(x, end, math.Exp(a))
-			up := min(inP, max(0, inQ)/-math.Expm1(a-float64(next)*g.width))
+			up := min(inP, max(0, inQ)/-math.Expm1(a-g.at(next)))
 			m.add(index, inP-up)
 			m.add(next, up)
 			x, index = end, next
@@ -183,12 +233,17 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
-		m.add(int(math.Floor(a.loss/g.width)), a.mass)
+		m.add(g.below(a.loss), a.mass)
 	}
 	for _, p := range l.parts {
 		lo, _ := p.reach(0)
 		lo, hi := max(p.lo, lo), min(p.hi, p.right(cut))
-		if lo < hi {
+		switch {
+		case lo >= hi:
+		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
+			// The last cell would have most of the mass, and rounding its loss would cost much.
+			p.mergeDown(&m, g, lo, hi)
+		default:
 			p.mergeInto(&m, g, lo, hi)
 		}
 	}
@@ -196,27 +251,51 @@ func (l law) merge(g grid, cut float64) masses {
 }
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
-	index := int(math.Floor(p.loss(lo)/g.width)) + 1
+	index := g.below(p.loss(lo)) + 1
 	var shift float64 // The grid point of a cell is about in the middle of the cell. shift is the relative deviation from the middle in the last cell.
 	for begin := lo; !m.full(); {
-		at := float64(index) * g.width
+		at := g.at(index)
 		reach := at - p.loss(begin)
 		end, mass, ok := p.mergeCell(begin, hi, at, at+reach*(1+shift), (mergeError*g.width + 8*unit))
 		if !ok {
-			// The outputs that are left become one cell, at a grid point not above its loss.
-			rest, excess := p.integrate(begin, hi, 1)
-			if rest > 0 && rest > excess {
-				m.add(int(math.Floor(math.Log(rest/(rest-excess))/g.width)), rest)
-			}
+			p.mergeRest(m, g, begin, hi)
 			return
 		}
 		m.add(index, mass)
 		loss := p.loss(end)
 		shift = max(-0.5, min((loss-at)/reach-1, 1))
 		begin, index = end, g.after(index)
-		for float64(index)*g.width <= loss {
+		for g.at(index) <= loss {
 			index++
 		}
+	}
+}
+
+// mergeDown is like mergeInto, and makes the cells from the largest loss downwards.
+func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
+	index := g.below(p.loss(hi))
+	if g.at(index) == p.loss(hi) {
+		index--
+	}
+	for end := hi; !m.full(); {
+		at := g.at(index)
+		begin, mass, ok := p.mergeCellDown(lo, end, at, mergeError*g.width+8*unit)
+		if !ok {
+			p.mergeRest(m, g, lo, end)
+			return
+		}
+		m.add(index, mass)
+		for end, index = begin, g.before(index); g.at(index) >= p.loss(end); {
+			index--
+		}
+	}
+}
+
+// mergeRest makes one cell of the outputs that are left, at a grid point not above its loss.
+func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
+	rest, excess := p.integrate(lo, hi, 1)
+	if rest > 0 && rest > excess {
+		m.add(g.below(math.Log(rest/(rest-excess))), rest)
 	}
 }
 
@@ -250,6 +329,39 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 		}
 		a, b := p.densities(end)
 		end -= excess / (a - factor*b)
+	}
+	return 0, 0, false
+}
+
+// mergeCellDown returns the beginning and the P-mass of the cell that ends at end and whose
+// merged output has the loss at. If the cell would begin before lo, ok is false.
+func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
+	factor := math.Exp(at)
+	// ∫ (p − e^at·q) up to end grows while the interval grows down to the output whose loss is
+	// at, and falls from there on.
+	low, high := lo, min(end, p.at(at))
+	if low >= high {
+		return 0, 0, false
+	}
+	begin = high
+	for range 60 {
+		if !(begin > low && begin < high) {
+			if begin = low + (high-low)/2; begin == low || begin == high {
+				break
+			}
+		}
+		var excess float64
+		mass, excess = p.integrate(begin, end, factor)
+		if math.Abs(excess) <= tolerance*mass {
+			return begin, mass, true
+		}
+		if excess < 0 {
+			low = begin
+		} else {
+			high = begin
+		}
+		a, b := p.densities(begin)
+		begin += excess / (a - factor*b)
 	}
 	return 0, 0, false
 }

@@ -10,8 +10,12 @@ type Method string
 
 const (
 	// Tightest selects Exact if all releases are Gaussian. Otherwise it selects
-	// LossDistribution, or RenyiDP if LossDistribution does not apply.
+	// LossDistribution, and narrows its bounds on ε.
 	Tightest Method = "tightest"
+	// Planned selects the same methods as Tightest, and does not narrow the bounds of
+	// LossDistribution further. It is the method of calibrations and of the statements of studies.
+	// Its bounds must not change in any bit, because the noise of studies follows from them.
+	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
 	Exact Method = "exact Gaussian"
@@ -35,8 +39,8 @@ const (
 	Basic Method = "basic composition"
 )
 
-// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest, the tightest
-// first.
+// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest and Planned, the
+// tightest first.
 func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
@@ -68,7 +72,7 @@ func (m Method) answers() (answers, error) {
 	case Basic:
 		return answers{true, upperOnly(Profile.basicEpsilon), epsilonOnly}, nil
 	}
-	return answers{}, fmt.Errorf("unknown method %q: use one of %q", string(m), append(Methods(), Tightest))
+	return answers{}, fmt.Errorf("unknown method %q: use one of %q", string(m), append(Methods(), Tightest, Planned))
 }
 
 // errNothing is returned by a method that does not apply to the composition.

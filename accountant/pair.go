@@ -202,8 +202,9 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible. The logarithm
-// of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and it falls at least as fast as p.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// The logarithm of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and away from the mode
+// p·(p/q)^c falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {

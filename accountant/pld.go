@@ -15,13 +15,15 @@ import (
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
 	width float64 // distance of the grid points
-	order float64 // θ, the strength of the tilt
-	laws  []tilted
-	logM  float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
-	mean  float64 // mean of the composed loss, as a grid index
-	shift float64 // sum of the field moved over all steps
-	added float64 // upper bound on the mass at infinity
-	steps float64
+	// offset is the loss of the grid point 0. It is the sum of the offsets of the steps.
+	offset float64
+	order  float64 // θ, the strength of the tilt
+	laws   []tilted
+	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
+	mean   float64 // mean of the composed loss, as a grid index
+	shift  float64 // sum of the field moved over all steps
+	added  float64 // upper bound on the mass at infinity
+	steps  float64
 }
 
 // tilted is one tilted step, and the number of times that the step happens.
@@ -38,12 +40,13 @@ const unit = 0x1p-53
 const quadratureError = 5e-14
 
 // tilting discretises the composition and tilts it. It removes a P-mass of at most cut from
-// every step. It returns an error if the grid would have too many cells.
-func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, error) {
+// every step. The grids of the steps are aligned with their losses if aligned is true. tilting
+// returns an error if a grid would have too many cells.
+func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
 	for _, s := range c.steps {
-		g := newGrid(s.law, order, width, c.cut)
+		g := newGrid(s.law, order, width, c.cut, aligned)
 		l := tilted{times: s.times}
 		if upper {
 			l.masses = s.law.split(g, cut)
@@ -54,6 +57,7 @@ func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, 
 			return nil, errWindow
 		}
 		survives += s.times * math.Log1p(-l.infinite)
+		t.offset += s.times * g.offset
 		exponent := func(i int) float64 { return math.Log(l.mass[i]) + order*width*float64(l.index[i]) }
 		most := math.Inf(-1)
 		for i := range l.mass {
@@ -69,7 +73,7 @@ func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, 
 			l.mean += l.mass[i] * float64(k)
 		}
 		l.moved = int(math.Round(l.mean))
-		t.logM += s.times * (most + math.Log(sum))
+		t.logM += s.times * (most + math.Log(sum) + order*g.offset)
 		t.mean += s.times * l.mean
 		t.shift += s.times * float64(l.moved)
 		t.laws = append(t.laws, l)
@@ -77,6 +81,9 @@ func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, 
 	t.added = -math.Expm1(survives)
 	return t, nil
 }
+
+// at returns the loss of a point of the grid of the composed loss.
+func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
 // outside returns Chernoff bounds on tilted masses. above is the mass at losses that are more
 // than reach above the mean of the composed loss, and below is the mass at losses that are more
@@ -190,7 +197,7 @@ func (t *tilting) window(n int) *window {
 	w := &window{tilting: t, workspace: newWorkspace(n)}
 	middle := int(math.Round(t.mean))
 	w.first = middle - n/2
-	w.centre = float64(middle) * t.width
+	w.centre = t.at(middle)
 	w.scale = t.logM - t.order*w.centre
 	reach := float64(n/2-2) * t.width
 	above, below := t.outside(reach)
@@ -342,7 +349,7 @@ func power(f complex128, n float64) complex128 {
 // read returns the bound on δ(ε), where i is the first entry whose loss is above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.from(i)
-	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-float64(w.first+i)*w.width)*sums[1])
+	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])
 	if w.upper {
 		return min(1, (delta+w.blur(epsilon))*(1+w.margin())+up(w.added))
 	}
@@ -360,7 +367,7 @@ func (w *window) blur(epsilon float64) float64 {
 
 // delta returns the bound on δ(ε). ok is false if ε is outside of the window.
 func (w *window) delta(epsilon float64) (delta float64, ok bool) {
-	i := int(math.Floor(epsilon/w.width)) + 1 - w.first
+	i := int(math.Floor((epsilon-w.offset)/w.width)) + 1 - w.first
 	if i < w.lowest || i >= len(w.row) {
 		return 0, false
 	}
@@ -370,13 +377,14 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 // epsilon returns the bound on ε(δ), which is at least 0. ok is false if ε(δ) is outside of the
 // window.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
-	at := func(i int) float64 { return w.read(i+1, float64(w.first+i)*w.width) }
-	low, high := max(w.lowest, -w.first), len(w.row)-2
+	at := func(i int) float64 { return w.read(i+1, w.at(w.first+i)) }
+	zero := int(math.Floor(-w.offset/w.width)) - w.first // last entry without a positive loss
+	low, high := max(w.lowest, zero), len(w.row)-2
 	if low >= high {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == -w.first // δ(0) ≤ δ if true; otherwise the window begins too high
+		return 0, low == zero // δ(0) ≤ δ if true; otherwise the window begins too high
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false
@@ -388,10 +396,10 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 			low = middle
 		}
 	}
-	from, to := float64(w.first+low)*w.width, float64(w.first+high)*w.width
+	from, to := w.at(w.first+low), w.at(w.first+high)
 	from, to = bisect(from, to, func(epsilon float64) bool { return w.read(low+1, epsilon) <= delta })
 	if w.upper {
-		return to, true
+		return max(0, to), true
 	}
-	return from, true
+	return max(0, from), true
 }

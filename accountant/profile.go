@@ -133,6 +133,9 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 		low, high = delta*math.Exp(-r)*(1-0x1p-50), min(delta*math.Exp(r)*(1+0x1p-50), 1)
 	}
 	b, err := p.by(m, func(a answers) (Bound, error) { return a.epsilon(p, low, high) })
+	if m == Tightest && err == nil && !p.Gaussian() {
+		b = p.narrowed(b, low, high)
+	}
 	// If P and Q are (ε, δ)-close, then any P′ and Q′ within max divergence r of P and Q are (ε
 	// + 2r, e^r δ)-close, and vice versa.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
@@ -166,7 +169,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 
 // by calls compute with the functions of method m and returns the checked bounds.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
-	if m == Tightest {
+	if m == Tightest || m == Planned {
 		m = p.tightest()
 	}
 	a, err := m.answers()

@@ -393,7 +393,7 @@ func TestChargesAlone(t *testing.T) {
 	for _, order := range []float64{.05, .5, 2} {
 		for _, n := range []int{128, 256, 512, 2048} {
 			for _, upper := range []bool{true, false} {
-				tilt, err := c.tilting(order, width, 0, upper)
+				tilt, err := c.tilting(order, width, 0, upper, false)
 				if err != nil {
 					t.Fatal(err)
 				}

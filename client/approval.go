@@ -37,9 +37,16 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if !known {
 		roster = pretended(m.Study, p.MinParticipants)
 	}
-	t, d, err := c.terms(m, p, dataset, roster)
+	strangers, err := c.strangers(m, p, len(roster))
+	if err != nil {
+		return Terms{}, err
+	}
+	t, d, err := c.terms(m, p, dataset, roster, strangers)
 	if err != nil {
 		return t, err
+	}
+	if err := c.correct(t.Dataset); err != nil {
+		return t, fmt.Errorf("correcting earlier charges of the data set %s: %w", t.Dataset, err)
 	}
 	whole, err := t.whole(m.Study, roster)
 	if err != nil {

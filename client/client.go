@@ -76,6 +76,9 @@ const (
 	rosterPart     = "roster"     // the first entry of the transcript
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
+	sumsPart       = "sums"       // state of the secure sums, with the keys of pairs of clients
+	keysPart       = "keys"       // message with the keys for the other clients
+	wordPart       = "word"       // confirmation or share for the open plan
 	leftPart       = "left"       // reason why the client left the study
 	haltPart       = "halt"       // reason why this copy of the state must not be used any more; stored once for all studies
 )

@@ -43,7 +43,8 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 		passed("program", "%s", x.Program),
 		passed("state directory", "%s, accessible to its owner only", c.dir),
 		passed("identity", "fingerprint %s", c.store.Identity().Fingerprint()),
-		passed("ledger", "%d entries, every signature, link and cost checked; head %.16s", sequence, head),
+		passed("ledger", "%d entries, every signature, link and cost checked, and up to date with its anchor; head %.16s. "+
+			"If the whole directory was put back to an earlier day, only the coordinator can show it", sequence, head),
 		c.examineDisk(),
 	}
 	if err := c.halted(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
 	"fedpvi/transport"
@@ -91,7 +92,7 @@ var codes = []struct {
 	{Fruitless, as[*Failing]},
 	{Declined, func(err error) bool {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
-			as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)
+			as[*sums.Refused](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)
 	}},
 	{Usage, func(err error) bool { return as[*UsageError](err) || errors.Is(err, ledger.ErrNothing) }},
 	{Unreachable, as[*transport.Unreachable]},

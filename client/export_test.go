@@ -17,3 +17,10 @@ func (c *Client) Halted() error { return c.halted() }
 func (c *Client) Forget(of ledger.Hash, part string) error {
 	return c.store.Save(ledger.Change{Study: of, Parts: map[string][]byte{part: nil}})
 }
+
+// Missed returns the reasons why charged answers were not accepted, by plan.
+func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
+	var at position
+	err := c.get(of, positionPart, &at)
+	return at.Missed, err
+}

@@ -294,6 +294,8 @@ func TestSimulatorAndDaemonsAgree(t *testing.T) {
 		"gradient steps":              federatedStudy(logistic, "rounds = 2\nsteps = 3", record, ""),
 		"gradient steps and one-step": federatedStudy(logistic, "rounds = 2\nsteps = 3\nnoise_aware = \"one-step\"", record, ""),
 		"sums of gradients":           federatedStudy(logistic, "rounds = 4", record, sums),
+		"sums of gradients, secure":   federatedStudy(logistic, "rounds = 4", record, sums+"\naggregation = \"secure\""),
+		"records, secure data sets":   federatedStudy(linear, "rounds = 3", holder, "aggregation = \"secure\""),
 		"propagation":                 federatedStudy(logistic, "solver = \"dp-sep\"\nrounds = 2\nsteps = 3", record, ""),
 		"propagation, sequential":     federatedStudy(logistic, "solver = \"dp-sep\"\nq = \"full\"\nschedule = \"sequential\"\nrounds = 2\nsteps = 2", record, ""),
 	} {

@@ -95,6 +95,10 @@ type hub struct {
 	poison func(name identity.Name, payload []byte) []byte
 	// rules, if set, changes the digest of the rules in the first entry of the transcript.
 	rules func(protocol *transcript.Hash)
+	// sums is the state of the secure sums; nil unless the study aggregates securely.
+	sums *hubSums
+	// falsify, if set, changes the elements of a sum after the clients have opened it.
+	falsify func(elements []int64)
 	// receipt, if set, changes every receipt in the last entry of the transcript.
 	receipt func(r *transcript.Receipt)
 }
@@ -172,6 +176,10 @@ func (h *hub) begin() {
 	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model())
 	check(h.t, err)
 	h.append(envelope, body)
+	if h.study.Federation.Aggregation == study.Secure {
+		h.beginSums()
+		return // the first plan waits for keys
+	}
 	h.ask()
 }
 
@@ -199,6 +207,9 @@ func (h *hub) append(envelope, body []byte) {
 	chain, e, err := h.chain.Follow(envelope, body)
 	check(h.t, err)
 	h.chain = chain
+	if h.sums != nil && e.Ask > 0 {
+		check(h.t, h.sums.Follow(e, body))
+	}
 	h.items = append(h.items, transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()})
 }
 
@@ -262,6 +273,9 @@ func (h *hub) close(ask int) {
 func (h *hub) submit(name identity.Name, item transport.Item) error {
 	claims, err := signed.Claims(item.Envelope)
 	check(h.t, err)
+	if claims.Domain == signed.Keys || claims.Domain == signed.Share {
+		return h.submitSums(claims.Domain, item)
+	}
 	key := releaseKey{name, claims.Round}
 	if before, ok := h.releases[key]; ok {
 		if string(before.Envelope) == string(item.Envelope) && string(before.Body) == string(item.Body) {
@@ -273,6 +287,9 @@ func (h *hub) submit(name identity.Name, item transport.Item) error {
 	model, open := h.server.ModelOf(int(claims.Round))
 	if !open {
 		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}
+	}
+	if h.sums != nil {
+		return h.deal(key, item)
 	}
 	r, err := h.chain.VerifyRelease(item.Envelope, h.members[name].Key, claims.Round, model)
 	check(h.t, err)

@@ -25,6 +25,9 @@ type Network struct {
 	// connected.
 	Poll     time.Duration
 	Observer transport.Observer
+	// Proxy returns the proxy for an address, or nil for a direct connection. If Proxy is nil, all
+	// connections are direct.
+	Proxy func(address string) (*transport.Proxy, error)
 }
 
 // dial connects to the addresses in order, and returns the first connection that succeeds.
@@ -35,8 +38,7 @@ func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string,
 	}
 	var errs []error
 	for _, address := range addresses {
-		config.Address = address
-		line, err := transport.Dial(ctx, config)
+		line, err := n.dialOne(ctx, address, config)
 		if err == nil {
 			return line, nil
 		}
@@ -46,6 +48,21 @@ func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string,
 		}
 	}
 	return nil, errors.Join(errs...)
+}
+
+// dialOne connects to one address, through its proxy if there is one.
+func (n Network) dialOne(ctx context.Context, address string, config transport.Config) (*transport.Client, error) {
+	config.Address = address
+	if n.Proxy != nil {
+		p, err := n.Proxy(address)
+		if err != nil {
+			return nil, &UsageError{err}
+		}
+		if p != nil {
+			config.DialContext = p.DialContext
+		}
+	}
+	return transport.Dial(ctx, config)
 }
 
 // Dial connects to the coordinator of a study.

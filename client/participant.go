@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi"
@@ -33,8 +35,12 @@ type participant struct {
 
 	chain transcript.Chain
 	site  *session.Site // nil before the roster is known
+	sums  *sums.Client  // nil unless the study aggregates securely and the roster is known
 	at    position
-	sent  uint64 // number of the last plan whose answer this process sent
+	sent  uint64    // number of the last plan whose answer this process sent
+	keyed bool      // whether this process sent the keys for the other clients
+	said  bool      // whether this process sent the message that the open plan's sum needs
+	asked time.Time // time when this process began, or read the last plan that names this client
 
 	wanted  device.Source // source of the device; nil to compute on the CPU
 	devices []device.Device
@@ -52,8 +58,17 @@ type position struct {
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
 }
 
-// opening is the saved first entry of the transcript, which contains the roster.
-type opening struct {
+// miss records why a charged answer was not accepted.
+func (p *position) miss(ask uint64, why string) {
+	if p.Missed == nil {
+		p.Missed = map[uint64]string{}
+	}
+	p.Missed[ask] = why
+}
+
+// A saved is a saved envelope with its body: the first entry of the transcript, which contains the
+// roster, or a message of this client.
+type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
 }
@@ -73,7 +88,7 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 		return nil, &Refusal{fmt.Sprintf("this file of records was charged to the data set %s, and the study is approved for %s: one file has one budget, so approve with --dataset %[1]s", before, t.Dataset)}
 	}
 	a := &participant{client: c, member: m, policy: p, terms: t, dataset: d, records: records, named: named}
-	a.chain = transcript.Begin(m.Hash, m.hub.Key)
+	a.chain, a.asked = transcript.Begin(m.Hash, m.hub.Key), c.now()
 	a.at.Records = named
 	begun, err := c.has(m.Hash, positionPart)
 	if err != nil || !begun {
@@ -91,7 +106,7 @@ func (a *participant) restore() error {
 	if a.at.Records != a.named {
 		return &Refusal{"the file of records differs from the one with which the study began: use the same file until the study is over"}
 	}
-	var first opening
+	var first saved
 	if err := c.get(of, rosterPart, &first); err != nil {
 		return err
 	}
@@ -108,7 +123,7 @@ func (a *participant) restore() error {
 	if err != nil {
 		return c.damaged("the state of the study: " + err.Error())
 	}
-	return nil
+	return a.restoreSums()
 }
 
 func (a *participant) id() pvi.ClientID { return pvi.ClientID(a.member.Name) }
@@ -200,12 +215,26 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	if e.Kind == transcript.Roster {
-		if change.Parts[rosterPart], err = json.Marshal(opening{item.Envelope, item.Body}); err != nil {
-			return e, err
-		}
+	if err := a.keep(&change, e, item); err != nil {
+		return e, err
 	}
+	a.said = a.said && !e.Kind.Step()
 	return e, a.client.store.Save(change)
+}
+
+// keep adds the parts to a change that are saved or removed with an entry.
+func (a *participant) keep(change *ledger.Change, e transcript.Entry, item transport.Item) (err error) {
+	switch {
+	case e.Kind == transcript.Roster:
+		if change.Parts[rosterPart], err = json.Marshal(saved{item.Envelope, item.Body}); err == nil && a.sums != nil {
+			change.Parts[keysPart], err = a.drawKeys(change)
+		}
+	case a.sums != nil && e.Kind.Outcome():
+		change.Parts[wordPart] = nil
+	case a.sums != nil && e.Kind.Last():
+		change.Parts[wordPart], change.Parts[keysPart], change.Parts[sumsPart] = nil, nil, nil
+	}
+	return err
 }
 
 // begin processes the first entry of the transcript and creates the site. It checks that the
@@ -221,7 +250,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 		return &Refusal{"the coordinator's entry in the roster differs from the one at joining"}
 	}
 	clients := clientsOf(members)
-	t, d, err := a.client.terms(m, a.policy, a.terms.Dataset, clients)
+	t, d, err := a.client.terms(m, a.policy, a.terms.Dataset, clients, len(a.policy.strangers(members, m.Name)))
 	if err != nil {
 		return err
 	}
@@ -237,6 +266,9 @@ func (a *participant) begin(chain transcript.Chain) error {
 	}
 	if a.site.Digest() != chain.Protocol() {
 		return &Refusal{"the coordinator derived other rules from the study and the roster than this client: the programs have different versions, or one of them is wrong"}
+	}
+	if err := a.beginSums(chain); err != nil {
+		return err
 	}
 	return a.useDevice()
 }
@@ -254,10 +286,13 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes an entry that contains a plan or an outcome.
+// step processes an entry that contains a plan, an outcome, or a step between them.
 func (a *participant) step(e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
+	}
+	if err := a.followSums(e, body, next); err != nil || e.Kind.Step() {
+		return err
 	}
 	if err := a.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}); err != nil {
 		return err
@@ -281,6 +316,11 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 		return ledger.Change{}, err
 	}
 	parts := map[string][]byte{positionPart: at}
+	if a.sums != nil {
+		if parts[sumsPart], err = a.sums.MarshalBinary(); err != nil {
+			return ledger.Change{}, err
+		}
+	}
 	if a.site != nil {
 		if parts[sitePart], err = a.site.MarshalBinary(); err != nil {
 			return ledger.Change{}, err
@@ -295,7 +335,7 @@ func (a *participant) pending() (ask uint64, ok bool) {
 		return 0, false
 	}
 	n, ok := a.site.Pending()
-	return uint64(n), ok
+	return uint64(n), ok && a.mayDeal()
 }
 
 // answer computes, charges and saves the answer to the pending plan, after it has checked the
@@ -312,11 +352,14 @@ func (a *participant) answer() (transport.Item, error) {
 	if err != nil {
 		return transport.Item{}, err
 	}
-	event, err := a.terms.event(quoted)
+	charge, err := a.terms.charge(quoted)
 	if err != nil {
 		return transport.Item{}, err
 	}
-	if _, err := a.client.store.Quote(a.terms.Dataset, a.dataset.Promise, event); err != nil {
+	if err := a.client.correct(a.terms.Dataset); err != nil {
+		return transport.Item{}, err
+	}
+	if _, err := a.client.store.Quote(a.terms.Dataset, a.dataset.Promise, charge.Event); err != nil {
 		return transport.Item{}, fmt.Errorf("plan %d: %w", ask, err)
 	}
 	answer, failed := a.site.Answer(a.client.noise(int(ask)))
@@ -329,12 +372,18 @@ func (a *participant) answer() (transport.Item, error) {
 // pay charges an answer. If failed is not nil, the answer could not be computed, and pay charges
 // the noise that was drawn for it.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
-	event, err := a.terms.event(answer.Spent)
+	charge, err := a.terms.charge(answer.Spent)
 	if err != nil {
 		return transport.Item{}, err
 	}
 	if a.at.Failed++; failed == nil {
 		a.at.Failed = 0
+	}
+	var deal *sums.Deal
+	if a.sums != nil && failed == nil {
+		if deal, err = a.sums.Deal(answer.Vector); err != nil {
+			return transport.Item{}, err
+		}
 	}
 	change, err := a.change(0)
 	if err != nil {
@@ -343,7 +392,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	store, members := a.client.store, a.chain.Members()
 	release := ledger.Release{
 		Dataset: a.terms.Dataset, Protocol: a.chain.Protocol(), Roster: members.Hash(), Policy: a.policy.Hash,
-		Records: a.named, Ask: ask, View: a.terms.View, Event: event,
+		Records: a.named, Ask: ask, View: charge.View.Name, Event: charge.Event,
 	}
 	if failed != nil {
 		if err := store.Lose(change, release, a.client.now()); err != nil {
@@ -354,7 +403,11 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	if answer.Model != a.at.Model || uint64(answer.Plan) != ask {
 		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault in the program")
 	}
-	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (transport.Item, error) {
+	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (item transport.Item, err error) {
+		if deal != nil {
+			item.Envelope, item.Body, err = deal.Sign(store.Identity(), sequence, head)
+			return item, err
+		}
 		header := a.chain.ReleaseHeader(ask, a.at.Model, store.Identity().Fingerprint(), sequence, head)
 		body, err := seal.Seal(members.Coordinator().Recipient, header.Bytes(), answer.Release, a.site.MaxRelease())
 		if err != nil {
@@ -367,10 +420,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 
 // missed records why a charged answer was not accepted, and deletes the stored answer.
 func (a *participant) missed(ask uint64, why string) error {
-	if a.at.Missed == nil {
-		a.at.Missed = map[uint64]string{}
-	}
-	a.at.Missed[ask] = why
+	a.at.miss(ask, why)
 	change, err := a.change(ask)
 	if err != nil {
 		return err

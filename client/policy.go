@@ -14,7 +14,9 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
 	"fedpvi/internal/document"
+	"fedpvi/transport"
 )
 
 // PolicyFile is the name of the policy in a state directory.
@@ -29,13 +31,18 @@ type Policy struct {
 	// are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
-	Datasets         map[string]Dataset
+	// Recognised has the fingerprints of clients that the data holder knows. A study with secure
+	// aggregation is charged against colluding clients if it has at most t clients that are not
+	// recognised, and otherwise against a coordinator that opens every message.
+	Recognised []identity.Fingerprint
+	Datasets   map[string]Dataset
+	Proxy      *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
 }
 
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	Unit    string // privacy unit, ledger.Record or ledger.Client; empty for the unit of the first study
+	Unit    string // privacy unit, ledger.Record, ledger.Person or ledger.Client; empty for the unit of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
 	// Public states that the records are not secret. A study without privacy may then use them,
@@ -55,6 +62,9 @@ func LoadPolicy(dir string) (*Policy, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+		return nil, errors.Join(err, &UsageError{fmt.Errorf("%s can be read or changed by other users of this machine: run chmod 600 %s", path, path)})
 	}
 	return ParsePolicy(path, source)
 }
@@ -78,6 +88,12 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 			participants.Errorf("minimum", "must be at least 1, got %d", n)
 		}
 	}
+	p.Recognised = readFingerprints(participants, "recognised")
+	if text, ok := root.Table("network").String("proxy"); ok {
+		if p.Proxy, err = transport.ParseProxy(text); err != nil {
+			root.Table("network").Errorf("proxy", "%v", err)
+		}
+	}
 	datasets := root.Table("dataset")
 	for _, name := range datasets.Keys() {
 		if _, err := identity.ParseName(name); err != nil {
@@ -99,15 +115,20 @@ func (p *Policy) readCoordinators(t *document.Table) {
 	if trust, ok := t.Bool("trust"); ok {
 		p.TrustCoordinator = trust
 	}
-	allowed, _ := t.Strings("allowed")
-	for _, text := range allowed {
+	p.Coordinators = readFingerprints(t, "allowed")
+}
+
+func readFingerprints(t *document.Table, key string) (all []identity.Fingerprint) {
+	texts, _ := t.Strings(key)
+	for _, text := range texts {
 		var f identity.Fingerprint
 		if err := f.UnmarshalText([]byte(text)); err != nil {
-			t.Errorf("allowed", "%q is not a fingerprint: write its 64 hexadecimal digits", text)
+			t.Errorf(key, "%q is not a fingerprint: write its 64 hexadecimal digits", text)
 			continue
 		}
-		p.Coordinators = append(p.Coordinators, f)
+		all = append(all, f)
 	}
+	return all
 }
 
 func readDataset(t *document.Table) Dataset {
@@ -121,7 +142,7 @@ func readDataset(t *document.Table) Dataset {
 			t.Errorf("", "%v", err)
 		}
 	}
-	d.Unit, _ = t.Choice("unit", ledger.Record, ledger.Client)
+	d.Unit, _ = t.Choice("unit", ledger.Record, ledger.Person, ledger.Client)
 	d.Public, _ = t.Bool("public")
 	if f, ok := t.Choice("filter", "auto", ledger.Gaussian, ledger.Renyi); ok {
 		d.Filter = f
@@ -139,6 +160,21 @@ func readDataset(t *document.Table) Dataset {
 
 // Allows reports whether the policy lists the coordinator with the given fingerprint.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
+
+// strangers returns the clients of a roster that the policy does not recognise, without this
+// client, whose name is own.
+func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []roster.Entry) {
+	for _, e := range members.Entries {
+		if e.Role == identity.Client && e.Name != own && !slices.Contains(p.Recognised, e.Key.Fingerprint()) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// fewestStrangers returns the smallest number of clients that the policy does not recognise, in a
+// roster of the given number of clients.
+func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
 // dataset returns the data set with the given name. If the policy has one data set, an empty name
 // selects it.
@@ -188,9 +224,18 @@ allowed = ["%s"]
 # permits. false: they are charged for a coordinator that opens every message.
 trust = false
 
+[network]
+# Connections to coordinators go through this proxy, which knows CONNECT or SOCKS5. Without
+# the line, the environment variable HTTPS_PROXY names one or none.
+# proxy = "http://proxy.example.org:3128"
+
 [participants]
 # A study with fewer clients is refused.
 minimum = %d
+# recognised = []      # fingerprints of clients whose people told you theirs over another
+                       # channel. A study with federation.aggregation = "secure" is charged
+                       # against colluding clients, and not against the coordinator, if at
+                       # most federation.colluders of its other clients are missing here
 
 # A data set, with a name of your choice. Its budget also covers later exports of the records:
 # never give the same records a second name. All studies together may spend epsilon, at delta.

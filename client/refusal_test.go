@@ -430,7 +430,7 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 	spent := p.account().Spent
 
 	p.dir = backup
-	for name, mode := range map[string]os.FileMode{ledger.File: 0o600, ledger.IdentityFile: 0o600, ledger.StateKeyFile: 0o600} {
+	for name, mode := range map[string]os.FileMode{ledger.File: 0o600, ledger.AnchorFile: 0o600, ledger.IdentityFile: 0o600, ledger.StateKeyFile: 0o600, client.PolicyFile: 0o600} {
 		check(t, os.Chmod(filepath.Join(backup, name), mode))
 	}
 	check(t, filepath.WalkDir(filepath.Join(backup, "studies"), func(path string, d os.DirEntry, err error) error {

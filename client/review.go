@@ -30,9 +30,18 @@ type Review struct {
 	Noise       Noise            `json:"noise"`
 	Terms       Terms            `json:"terms"`
 	Approved    bool             `json:"approved"`
+	// Strangers are the clients in the roster of a study with secure aggregation that the policy
+	// does not recognise.
+	Strangers []Stranger `json:"not_recognised,omitempty"`
 	// Problems are the reasons why the study cannot be approved. It is empty if the study can be
 	// approved.
 	Problems []string `json:"problems,omitempty"`
+}
+
+// A Stranger is a client that the policy does not recognise.
+type Stranger struct {
+	Name        string `json:"name"`
+	Fingerprint string `json:"fingerprint"`
 }
 
 // An Organiser identifies the coordinator.
@@ -52,9 +61,13 @@ type Leaves struct {
 // A Cost is the privacy cost of a study, for each observer and for the data set's budget.
 type Cost struct {
 	Unit      study.Unit           `json:"unit"`
+	Protects  string               `json:"protects"` // the unit in words
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
 	Observers []method.Cost        `json:"observers,omitempty"`
+	// Conditions states in words when the costs hold, and what they do not cover.
+	Conditions string `json:"conditions,omitempty"`
+	AtTwo      string `json:"at_two_clients,omitempty"` // sentence about persons with rows at two clients
 	// Quote is the cost of this study under the policy, with the budget's state before and after
 	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
@@ -64,13 +77,14 @@ type Cost struct {
 
 // Noise describes how the privacy noise affects the posterior.
 type Noise struct {
-	Clip            float64 `json:"clip"`     // maximum change of a message by one record or by one client, in L2 norm
+	Clip            float64 `json:"clip"`     // maximum change of a message by one privacy unit that comes or goes, in L2 norm
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`
 	// Widening is the factor by which noise widens a credible interval. It is 0 if the number of
 	// records is not public.
 	Widening float64 `json:"interval_factor,omitempty"`
+	unit     string  // privacy unit in one word
 	nominal  int     // public number of records per client; 0 if unknown
 }
 
@@ -98,6 +112,9 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	}
 	if known {
 		r.Clients = clients
+		if err := c.findStrangers(r, m, p); err != nil {
+			return nil, err
+		}
 	}
 	if r.Leaves, err = leaves(m.Study, clients, protocol); err != nil {
 		return nil, err
@@ -122,6 +139,21 @@ func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) 
 		return nil, false, err
 	}
 	return clientsOf(members), true, nil
+}
+
+// findStrangers sets the field Strangers of the review of a study whose roster is known.
+func (c *Client) findStrangers(r *Review, m *Member, p *Policy) error {
+	if p == nil || m.Study.Federation.Aggregation != study.Secure {
+		return nil
+	}
+	members, err := c.roster(m)
+	if err != nil {
+		return err
+	}
+	for _, e := range p.strangers(members, m.Name) {
+		r.Strangers = append(r.Strangers, Stranger{string(e.Name), e.Key.Fingerprint().String()})
+	}
+	return nil
 }
 
 func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, error) {
@@ -149,11 +181,30 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 		return err
 	}
 	pr := m.Study.Privacy
-	r.Privacy = Cost{Unit: pr.Unit, Adjacency: pr.Adjacency, Delta: pr.Delta, Observers: costs}
+	r.Privacy = Cost{Unit: pr.Unit, Protects: pr.Protects(), Adjacency: pr.Adjacency, Delta: pr.Delta, Observers: costs, Conditions: words.Conditions(p)}
+	if r.Privacy.AtTwo, err = words.AtTwoClients(p); err != nil {
+		return err
+	}
 	n := p.Method().Noise()
-	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: p.Method().Forecast(), InWords: words.Forecast(p), nominal: m.Study.Federation.NominalRecords}
+	r.Noise = Noise{Clip: ofUnit(p, n.Clip), unit: unitInWords(pr.Unit), Share: n.SD, Forecast: p.Method().Forecast(), InWords: words.Forecast(p), nominal: m.Study.Federation.NominalRecords}
 	r.Noise.Widening = widening(p, r.Noise.Forecast)
 	return nil
+}
+
+// ofUnit returns the largest change of a message by one privacy unit, given the clip of one vector.
+// All rows of a person are in one vector, unless the method clips single rows.
+func ofUnit(p *pvi.Protocol, clip float64) float64 {
+	if _, steps := method.StepsOf(p.Method()); steps || p.Study().Inference.Partitions.Count > 0 {
+		return clip
+	}
+	return clip * float64(p.Study().Privacy.Rows())
+}
+
+func unitInWords(u study.Unit) string {
+	if u == study.Record {
+		return "row"
+	}
+	return string(u)
 }
 
 // judge sets the terms and the quote of the review. It adds to Problems the reasons for which
@@ -172,7 +223,11 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	if err := c.leftAlready(m); err != nil {
 		return problem(err)
 	}
-	t, d, err := c.terms(m, p, dataset, clients)
+	strangers, err := c.strangers(m, p, len(clients))
+	if err != nil {
+		return err
+	}
+	t, d, err := c.terms(m, p, dataset, clients, strangers)
 	if err != nil {
 		return problem(err)
 	}
@@ -211,7 +266,7 @@ func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 
 // roster returns the saved roster of a study. It returns an error if the study has not begun.
 func (c *Client) roster(m *Member) (*roster.Roster, error) {
-	var first opening
+	var first saved
 	if err := c.get(m.Hash, rosterPart, &first); err != nil {
 		return nil, err
 	}

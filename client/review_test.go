@@ -65,7 +65,7 @@ func TestObserverOfTheCharge(t *testing.T) {
 		{recordPrivacy, "", "false", "anyone"},
 		{recordPrivacy, "", "true", "anyone"},
 		{clientPrivacy, "", "false", "coordinator"},
-		{clientPrivacy, "", "true", "outside"},
+		{clientPrivacy, "", "true", "participant"},
 		{clientPrivacy, "min_clients = 2\ncolluders = 1", "true", "coalition"},
 		{clientPrivacy, "min_clients = 2\ncolluders = 1", "false", "coordinator"},
 	} {
@@ -138,6 +138,7 @@ func TestPolicies(t *testing.T) {
 		"an odd unit":     {"version = 1\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\nunit = \"ward\"", "unknown"},
 		"an order":        {"version = 1\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\norder = 3.0", "belongs to a Rényi filter"},
 		"no toml":         {"version", "policy.toml:1"},
+		"no proxy":        {"version = 1\n[network]\nproxy = \"proxy.example.org\"", "policy.toml:3:1: network.proxy: the address of a proxy is"},
 	} {
 		_, err := client.ParsePolicy("policy.toml", []byte(c.source))
 		if client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), c.says) {
@@ -168,6 +169,10 @@ func TestTheFirstPolicy(t *testing.T) {
 	check(t, err)
 	if !p.Allows(identity.Fingerprint{1}) || len(p.Coordinators) != 1 || p.TrustCoordinator || p.Datasets["records"].Promise != promise {
 		t.Errorf("read as %+v", p)
+	}
+	check(t, os.Chmod(filepath.Join(dir, client.PolicyFile), 0o644))
+	if _, err := client.LoadPolicy(dir); client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a policy that others can read: %v", err)
 	}
 	check(t, os.Remove(filepath.Join(dir, client.PolicyFile)))
 	if _, err := client.LoadPolicy(dir); client.CodeOf(err) != client.Declined {

@@ -15,6 +15,7 @@ func (r *Review) Text(w io.Writer) error {
 	var b strings.Builder
 	e := r.Study
 	fmt.Fprintf(&b, "%s\n%s, sha256 %s\n", e.Title, e.Study, r.Digest)
+	fmt.Fprintf(&b, "\n%s", words.Wrap(e.Read))
 	section(&b, "Who", r.who())
 	section(&b, "What is estimated", r.estimated())
 	section(&b, "What leaves the building", r.leaving())
@@ -52,7 +53,11 @@ func (r *Review) who() []string {
 	for i, n := range r.Clients {
 		names[i] = string(n)
 	}
-	return append(out, fmt.Sprintf("%s: %s.", words.Plural(len(names), "client"), strings.Join(names, ", ")))
+	out = append(out, fmt.Sprintf("%s: %s.", words.Plural(len(names), "client"), strings.Join(names, ", ")))
+	for _, s := range r.Strangers {
+		out = append(out, fmt.Sprintf("The policy does not recognise %s. If its people confirm the fingerprint %s over another channel, add it to participants.recognised.", s.Name, s.Fingerprint))
+	}
+	return out
 }
 
 func (r *Review) estimated() []string {
@@ -76,23 +81,31 @@ func (r *Review) leaving() []string {
 }
 
 // protected describes the privacy unit and the adjacency of a promise in words.
-func protected(unit study.Unit, a accountant.Adjacency) string {
+func protected(p Cost) string {
+	how := "removing it, or adding one"
 	switch {
-	case unit == study.Client && a == accountant.ZeroOut:
-		return "one client's whole data set: whether its contribution counts, or is zero"
-	case unit == study.Client:
-		return "one client's whole data set: replacing it by any other"
-	case a == accountant.ReplaceOne:
-		return "one record: replacing one patient's by any other"
+	case p.Adjacency == accountant.ZeroOut:
+		how = "whether its contribution counts, or is zero"
+	case p.Adjacency == accountant.ReplaceOne:
+		how = "replacing it by any other"
 	}
-	return "one record: removing one patient's, or adding one"
+	if p.Unit == study.Record {
+		how += ". A person with several rows is protected less"
+	}
+	return p.Protects + ": " + how
 }
 
 func (r *Review) given() []string {
 	p := r.Privacy
-	out := []string{fmt.Sprintf("The promise protects %s. A sum is opened when %d or more clients have answered.", protected(p.Unit, p.Adjacency), r.Fewest)}
+	out := []string{fmt.Sprintf("The promise protects %s. A sum is opened when %d or more clients have answered.", protected(p), r.Fewest)}
 	if p.Quote == nil {
 		return out
+	}
+	if len(p.Observers) > 0 {
+		out = append(out, words.Headline(p.Observers), p.Conditions)
+	}
+	if p.AtTwo != "" {
+		out = append(out, p.AtTwo)
 	}
 	q := *p.Quote
 	against := r.Terms.View
@@ -121,12 +134,8 @@ func (r *Review) table(b *strings.Builder) error {
 // effect of the noise on credible intervals.
 func (r *Review) precise() string {
 	n := r.Noise
-	unit := "record"
-	if r.Privacy.Unit == study.Client {
-		unit = "client"
-	}
 	return fmt.Sprintf("One %s can change a message by at most %s (the clip), and this client's noise has standard deviation %s in a message. %s %s",
-		unit, words.Number(n.Clip), words.Number(n.Share), n.InWords, r.widened())
+		n.unit, words.Number(n.Clip), words.Number(n.Share), n.InWords, r.widened())
 }
 
 func (r *Review) verdict(b *strings.Builder) {

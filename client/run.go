@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fedpvi/client/ledger"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/shard"
@@ -23,7 +24,18 @@ type Link interface {
 	// Whole returns an entry with its body. Entry may omit a body that the client can compute
 	// from earlier entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
+	// Submit sends a message with a body: an answer or, in a study with secure aggregation, keys
+	// for the other clients, a deal or a share.
 	Submit(ctx context.Context, item transport.Item) error
+	// PairKeys returns the parts for this client of the keys of dealers, one after the other, with
+	// size bytes in all. Dealers are given by their places in the roster.
+	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
+	// Columns returns the parts for this client of the deals in the cut of a plan, one after the
+	// other, with size bytes in all.
+	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
+	Confirm(ctx context.Context, envelope []byte) error
+	// Complain tells the coordinator that the deal of the client at a place cannot be read.
+	Complain(ctx context.Context, ask uint64, dealer int) error
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 }
 
@@ -50,7 +62,7 @@ type Run struct {
 	// Show, if set, is called whenever the status changes.
 	Show func(Status)
 	// Wait returns after the duration d, or when ctx is done. It is called between two attempts
-	// to connect.
+	// to connect, and before an answer leaves.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP.
 	// If it is empty, the daemon does not gossip.
@@ -85,6 +97,9 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 	if err != nil {
 		return nil, none, named, &UsageError{err}
 	}
+	all := records.Len()
+	records = records.Keep(m.Study)
+	report.Records, report.Surplus = records.Len(), all-records.Len()
 	return records, report, named, nil
 }
 
@@ -184,7 +199,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if err := a.turn(ctx, r, link, standing.Entries); err != nil {
 			return err
 		}
-		if _, asked := a.pending(); !asked {
+		if _, asked := a.pending(); !asked && !a.adds() {
 			continue
 		}
 		// The number of entries is requested again, because a new entry may have closed the
@@ -201,14 +216,20 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
-		if err := a.resend(ctx, link); err != nil {
+		if err := a.sendKeys(ctx, link); err != nil {
+			return err
+		}
+		if err := a.resend(ctx, r, link); err != nil {
 			return err
 		}
 		if ask, asked := a.pending(); asked {
 			r.show(a, "")
-			if err := a.reply(ctx, link, ask); err != nil {
+			if err := a.reply(ctx, r, link, ask); err != nil {
 				return err
 			}
+		}
+		if err := a.addUp(ctx, link); err != nil {
+			return err
 		}
 	}
 	r.show(a, a.awaits())
@@ -219,6 +240,9 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	e, err := a.followBrief(ctx, link, item)
 	if err != nil {
 		return fmt.Errorf("entry %d of the transcript: %w", a.next(), err)
+	}
+	if e.Kind.Plan() {
+		a.asked = c.now()
 	}
 	r.gossip.meet(a)
 	c.log.Info("followed", "entry", e.Number, "kind", e.Kind, "question", e.Ask)
@@ -231,7 +255,7 @@ const maxFailures = 3
 
 // reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
 // consecutive failed answers.
-func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
+func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
 	item, err := a.answer()
 	if gone := new(lost); errors.As(err, &gone) {
 		a.client.log.Error("a plan has no answer from this client; the noise drawn for it is charged", "question", ask, "error", gone.why)
@@ -244,7 +268,7 @@ func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 		return err
 	}
 	a.client.log.Info("an answer was charged", "question", ask)
-	return a.submit(ctx, link, ask, item)
+	return a.submit(ctx, r, link, ask, item)
 }
 
 // lost is the error for an answer that was charged but could not be computed. Messages of other
@@ -255,18 +279,18 @@ func (l *lost) Error() string { return l.why.Error() }
 
 // resend sends the stored answers to all plans whose outcome is unknown. It skips answers that
 // this process has already sent.
-func (a *participant) resend(ctx context.Context, link Link) error {
+func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
 	if err != nil {
 		return err
 	}
 	for _, ask := range asks {
-		if ask <= a.sent {
-			continue // skipped, because this process has already sent it
+		if ask <= a.sent || !a.mayDeal() {
+			continue // skipped, because this process has already sent it, or the coordinator has made the cut
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
-			err = a.submit(ctx, link, ask, item)
+			err = a.submit(ctx, r, link, ask, item)
 		}
 		if err != nil {
 			return err
@@ -275,9 +299,28 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	return nil
 }
 
+// keepPace waits until an answer may leave: the study's pace after its plan was read, or a multiple
+// of the pace if computing the answer took longer. The time that computing takes depends on the
+// records, so the coordinator must not see when it ended.
+func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
+	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
+	if pace == 0 {
+		return nil
+	}
+	took := a.client.now().Sub(a.asked)
+	late := max(0, took/pace)
+	if late > 0 {
+		a.client.log.Warn("an answer was not ready at the study's pace: the coordinator sees that it took longer, which may depend on the records", "question", ask, "pace", pace, "leaves_after", (late+1)*pace)
+	}
+	return r.Wait(ctx, (late+1)*pace-took)
+}
+
 // submit sends an answer. If it arrives after its plan was closed or after the end of the study,
 // submit records that the answer was not accepted. Its charge stays.
-func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
+func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64, item transport.Item) error {
+	if err := a.keepPace(ctx, r, ask); err != nil {
+		return err
+	}
 	err := link.Submit(ctx, item)
 	var refused *transport.Refusal
 	if errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended) {
@@ -300,6 +343,10 @@ func (a *participant) awaits() string {
 		return "the coordinator's first plan"
 	case a.site.Done():
 		return "the coordinator to publish the result"
+	case a.sums != nil && a.sums.Step() == sums.Confirming:
+		return fmt.Sprintf("other clients to confirm whose answers to plan %d are added up", a.at.Asks[0])
+	case a.sums != nil && a.sums.Step() == sums.Sharing:
+		return fmt.Sprintf("other clients to open the sum of plan %d", a.at.Asks[0])
 	}
 	return fmt.Sprintf("the other clients and the coordinator, after plan %d", a.at.Asks[0])
 }

@@ -6,6 +6,8 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
@@ -18,9 +20,10 @@ type Terms struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns the terms on which the policy allows a study with the given clients. It returns
-// an error if the policy refuses the study.
-func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID) (Terms, Dataset, error) {
+// terms returns the terms on which the policy allows a study with the given clients. The policy
+// does not recognise some of them, whose number is strangers. It returns an error if the policy
+// refuses the study.
+func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
 	st := m.Study
@@ -34,7 +37,11 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	if err != nil {
 		return t, d, err
 	}
-	t = Terms{Dataset: name, View: observer(st, p), Adjacency: st.Privacy.Adjacency}
+	members, err := phase.NewRoster(st, clients)
+	if err != nil {
+		return t, d, err
+	}
+	t = Terms{Dataset: name, View: observer(st, p, members, strangers), Adjacency: st.Privacy.Adjacency}
 	if st.Privacy.Unit == study.None {
 		t.Adjacency = accountant.AddRemove
 		if !d.Public {
@@ -64,31 +71,53 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// observer returns the name of the observer against whom a study is charged. If the study opens
-// only sums and the policy does not trust the coordinator, this observer is a coordinator that
-// opens every message.
-func observer(st *study.Study, p *Policy) string {
-	switch {
-	case st.Federation.Opens == study.OpenMessages:
-		return "anyone"
-	case !p.TrustCoordinator:
-		return "coordinator"
-	case st.Federation.Colluders > 0:
-		return "coalition"
+// strangers returns the number of clients that the policy does not recognise. While the roster is
+// not known, it returns the smallest number that is possible among the assumed clients. If the
+// roster then has more, the terms may differ, and the data holder must approve the study again.
+func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
+	known, err := c.has(m.Hash, rosterPart)
+	if err != nil || !known {
+		return p.fewestStrangers(assumed), err
 	}
-	return "outside"
+	members, err := c.roster(m)
+	if err != nil {
+		return 0, err
+	}
+	return len(p.strangers(members, m.Name)), nil
 }
 
-// event returns the accounting event of an answer for the observer and adjacency of these terms.
-// It returns an error if the study states no cost for them.
-func (t Terms) event(s session.Spent) (accountant.Event, error) {
+// observer returns the name of the observer against whom a study is charged: the strongest one
+// that the policy does not trust. If the study opens only sums and the policy does not trust the
+// coordinator, this observer is a coordinator that opens every message. It cannot open one if the
+// clients aggregate securely and at most t of them are strangers, who may be the coordinator
+// under other names.
+func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) string {
+	hidden := st.Federation.Aggregation == study.Secure && strangers <= members.Colluders
+	switch {
+	case st.Federation.Opens == study.OpenMessages:
+		return method.Anyone
+	case !p.TrustCoordinator && !hidden:
+		return method.Coordinator
+	case members.Colluders > 0:
+		return method.Coalition
+	case len(members.Clients) > 1:
+		return method.Participant
+	}
+	return method.Outsider
+}
+
+// charge returns the cost of an answer for the observer and adjacency of these terms. If the
+// policy trusts the coordinator, the observer is the strongest one without trust in the actual
+// roster, which may be another one than that of the approval. It returns an error if the study
+// states no cost for these terms.
+func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
-		return accountant.Composed{}, nil
+		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil
 	}
-	if e := s.For(t.View, t.Adjacency); e != nil {
-		return e, nil
+	if c, ok := s.Strongest(t.View, t.Adjacency); ok {
+		return c, nil
 	}
-	return nil, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, on which the data set %s is accounted", t.View, t.Adjacency, t.Dataset)}
+	return session.Charge{}, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, on which the data set %s is accounted", t.View, t.Adjacency, t.Dataset)}
 }
 
 // whole returns the accounting event of a whole study for the observer and adjacency of these
@@ -98,7 +127,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	if err != nil {
 		return nil, err
 	}
-	return t.event(spent)
+	c, err := t.charge(spent)
+	return c.Event, err
 }
 
 // budget returns the budget of a data set, and made = true if the ledger contains one. Otherwise

@@ -112,7 +112,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 			answers += c.answers
 		}
 		w.Answers(answers)
-		return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+		return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 			w.Answer(k.Ask, k.Client, envelope)
 			return nil
 		})

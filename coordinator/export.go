@@ -28,11 +28,11 @@ func (s *Study) WriteBundle(w io.Writer) error {
 		}
 		answers := 0
 		count := func(store.ReleaseKey, []byte) error { answers++; return nil }
-		if err := kept.Releases(0, count); err != nil {
+		if err := kept.Releases(1, count); err != nil {
 			return err
 		}
 		out.Answers(answers)
-		err = kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+		err = kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 			out.Answer(k.Ask, k.Client, envelope)
 			return nil
 		})

@@ -147,6 +147,8 @@ type party struct {
 	site     *session.Site
 	records  *shard.Records
 	entries  []transport.Item
+	secure   *sharer // nil without secure aggregation
+	sealing  *seal.Key
 	ledger   uint64
 	outbox   *transport.Item
 	models   map[int]Hash // hash of the model, by number of the plan
@@ -165,6 +167,7 @@ func newParty(h *house, m int, i Invited) *party {
 	check(h.t, err)
 	key, err := seal.Generate()
 	check(h.t, err)
+	p.sealing = key
 	e, err := roster.NewEntry(p.identity, p.invited.Study, i.Name, identity.Client, p.tls.Pin(), key.Recipient())
 	check(h.t, err)
 	p.entry = e.Bytes()
@@ -250,17 +253,31 @@ func (p *party) take(i transport.Item) error {
 		if err == nil && p.site.Digest() != chain.Protocol() {
 			err = errors.New("another protocol")
 		}
+		if err == nil && p.house.study.secure() {
+			err = p.shares(e, chain, nil)
+		}
 	case e.Kind.Plan(), e.Kind.Outcome():
-		err = p.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: i.Body})
+		if p.secure != nil {
+			err = p.shares(e, chain, i.Body)
+		}
+		if err == nil {
+			err = p.site.Follow(sessionEntry(e, i.Body))
+		}
 		if e.Kind.Plan() {
 			p.models[int(e.Ask)] = e.Model
 		}
+	case p.secure != nil:
+		err = p.shares(e, chain, i.Body)
 	}
 	if err != nil {
 		return err
 	}
 	p.chain, p.entries = chain, append(p.entries, i)
 	return nil
+}
+
+func sessionEntry(e transcript.Entry, body []byte) session.Entry {
+	return session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}
 }
 
 // answer computes the answer to a pending plan and stores it for sending. It reports whether
@@ -318,6 +335,9 @@ func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 
 // step reads the new entries and answers a pending plan. It reports whether it did anything.
 func (p *party) step(ctx context.Context) (bool, error) {
+	if p.house.study.secure() {
+		return p.secureStep(ctx)
+	}
 	before := p.chain.Position().Number
 	if err := p.follow(ctx); err != nil {
 		return false, err

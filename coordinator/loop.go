@@ -189,11 +189,12 @@ type batch struct {
 	state  *state
 	now    time.Time
 	writes []func(store.Study) error
-	items  []numbered // new entries of the transcript
-	after  []func()   // functions to call after the transaction is on the disk
-	shows  bool       // whether something that callers can see has changed, without a new entry
-	moved  bool       // whether the state of the study's algorithm has changed
-	failed error      // error of this machine; if not nil, nothing of the batch is written
+	items  []numbered       // new entries of the transcript
+	after  []func()         // functions to call after the transaction is on the disk
+	shows  bool             // whether something that callers can see has changed, without a new entry
+	said   transcript.Entry // last entry that say has appended
+	moved  bool             // whether the state of the study's algorithm has changed
+	failed error            // error of this machine; if not nil, nothing of the batch is written
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }
@@ -231,6 +232,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 		return err
 	}
 	b.append(next, e, envelope, body)
+	b.said = e
 	return nil
 }
 

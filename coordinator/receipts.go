@@ -37,7 +37,7 @@ func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	all := slices.Clone(b.receipts)
 	err := b.view(func(kept store.Study) error {
-		return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+		return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 			h, err := signed.Claims(envelope)
 			all = append(all, transcript.ReceiptOf(identity.Name(k.Client), h, transcript.BodyOf(envelope).Hash))
 			return err

@@ -31,6 +31,9 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	if err != nil {
 		return 0, malformed("the envelope", err)
 	}
+	if s.secure() {
+		return s.offerShared(ctx, peer, h, envelope, whole)
+	}
 	if p := s.prompt(peer, h, envelope, whole); p != nil {
 		return s.takePrompt(ctx, peer, p)
 	}
@@ -53,7 +56,7 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 // whole returns an answer whose body had arrived completely when the coordinator was stopped,
 // and which was not yet accepted. If there is none, it returns nil.
 func (st *state) whole(name identity.Name, ask uint64) *written {
-	q := st.open[ask]
+	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
 		return nil
 	}
@@ -61,7 +64,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	if o.have != int64(o.release.Body.Size) {
 		return nil
 	}
-	return &written{key: store.ReleaseKey{Ask: ask, Client: string(name)}, release: o.release, offer: o, value: o.value}
+	return &written{key: o.key, release: o.release, offer: o, value: o.value}
 }
 
 // offer records the envelope of an answer. If checked is nil, offer verifies the envelope.
@@ -109,7 +112,7 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 	if want := s.opener.sealed(r.Header); r.Body.Size != want {
 		return 0, refuse(transport.TooLarge, "the release has %d bytes: this study expects %d", r.Body.Size, want)
 	}
-	q.offers[name] = &offer{envelope: bytes.Clone(envelope), release: r}
+	q.offers[name] = &offer{key: key, envelope: bytes.Clone(envelope), release: r}
 	return 0, nil
 }
 
@@ -164,6 +167,9 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 	if err != nil || w == nil {
 		return err
 	}
+	if s.secure() {
+		return s.finishShared(ctx, peer, w)
+	}
 	return s.finish(ctx, peer, w)
 }
 
@@ -179,7 +185,7 @@ type written struct {
 // piece stores a piece of a body. If the body is then complete, piece returns the answer.
 // Otherwise it returns nil.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
-	ask, o := b.state.offered(name, envelope)
+	_, o := b.state.offered(name, envelope)
 	if o == nil {
 		if b.state.took(name, envelope) {
 			return nil, nil
@@ -188,7 +194,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		// answer again, and the reply to the new offer states the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
-	key := store.ReleaseKey{Ask: ask, Client: string(name)}
+	key := o.key
 	size, end := int64(o.release.Body.Size), offset+int64(len(piece))
 	switch {
 	case len(piece) == 0:
@@ -258,6 +264,11 @@ func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 			return ask, o
 		}
 	}
+	if st.secure != nil {
+		if o := st.secure.keying.offers[name]; o != nil && o.release.Hash == envelope {
+			return 0, o
+		}
+	}
 	return 0, nil
 }
 
@@ -303,7 +314,7 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
 	b.then(func() { b.study.discard(o) })
-	b.state.open[ask].offers[name] = &offer{envelope: o.envelope, release: o.release, stored: o.stored}
+	b.state.question(ask).offers[name] = &offer{key: o.key, envelope: o.envelope, release: o.release, stored: o.stored}
 	return fault
 }
 

@@ -63,7 +63,7 @@ func (b *batch) begin() error {
 	if err != nil {
 		return err
 	}
-	if err := s.opener.load(s.hub.files.sealing(s.hash), server.MaxRelease()); err != nil {
+	if err := s.loadOpener(server); err != nil {
 		return err
 	}
 	envelope, text, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model())
@@ -79,12 +79,26 @@ func (b *batch) begin() error {
 		return err
 	}
 	b.append(chain, e, envelope, body)
+	if st.secure, err = s.newSecure(chain, server); err != nil {
+		return err
+	}
+	if s.secure() {
+		b.write(func(kept store.Study) error { return kept.Shares() })
+	}
 	st.server, st.since, b.moved = server, b.now, true
 	b.then(func() {
 		s.events.Began()
 		s.log.Info("the study has begun", "clients", len(names))
 	})
 	return nil
+}
+
+// loadOpener reads the key that opens answers. With secure aggregation no answer is opened.
+func (s *Study) loadOpener(server *session.Server) error {
+	if s.secure() {
+		return nil
+	}
+	return s.opener.load(s.hub.files.sealing(s.hash), server.MaxRelease())
 }
 
 // roster returns a roster of the named clients and the coordinator.
@@ -130,6 +144,9 @@ func (s *Study) fewest(st *state) int {
 
 // closeIfDue ends a round if its deadline has passed, or if no further answers can arrive.
 func (b *batch) closeIfDue(ask uint64) error {
+	if b.state.secure != nil {
+		return b.stepIfDue(ask)
+	}
 	st, q := b.state, b.state.open[ask]
 	if len(q.taken) < len(q.asked) && st.gone == 0 && b.now.Before(q.deadline) {
 		return nil
@@ -156,6 +173,9 @@ func (b *batch) close(outcome *session.Entry) error {
 	q := st.open[ask]
 	delete(st.open, ask)
 	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
+		return err
+	}
+	if err := st.secure.follow(s, b.said, nil); err != nil {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
@@ -194,7 +214,10 @@ func (b *batch) open() (opened bool, err error) {
 	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
 		return false, err
 	}
-	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
+	if err := st.secure.follow(s, b.said, nil); err != nil {
+		return false, err
+	}
+	q := newQuestion(model, b.now, s.roundDeadline())
 	q.entry, q.asked = st.chain.Position().Number, st.server.Waiting(plan.Plan)
 	st.open[ask] = q
 	st.since, b.moved = b.now, true
@@ -214,6 +237,9 @@ func (b *batch) quorum() bool {
 		if b.study.presence.present(name) {
 			present++
 		}
+	}
+	if x := b.state.secure; x != nil && x.machine.Keyed() < x.federation.Fewest() {
+		return false
 	}
 	return present >= max(1, b.state.server.Fewest())
 }
@@ -275,6 +301,9 @@ func (b *batch) abort(by identity.Name, why string) error {
 	for ask, q := range st.open {
 		b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 		b.then(q.discard(s))
+	}
+	if st.secure != nil {
+		b.then(st.secure.keying.discard(s))
 	}
 	clear(st.open)
 	st.aborted, b.shows = &a, true

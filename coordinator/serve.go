@@ -9,6 +9,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
@@ -32,13 +33,24 @@ func (s *Study) LargestBody() int64 { return s.largest }
 // largestBody returns the largest size in bytes that an answer's body can have, whichever
 // clients join.
 func largestBody(document *study.Study) (int64, error) {
+	secure := document.Federation.Aggregation == study.Secure
 	least := max(1, document.Federation.MinClients)
+	if secure {
+		least = max(least, document.Federation.Colluders+2)
+	}
 	if least >= roster.MaxParties {
 		return 0, fmt.Errorf("federation.min_clients = %d: a study has at most %d clients", least, roster.MaxParties-1)
 	}
 	clients := make([]pvi.ClientID, least)
 	for i := range clients {
 		clients[i] = pvi.ClientID(fmt.Sprintf("%0*d", identity.MaxName, i))
+	}
+	if secure {
+		p, err := session.Public(document, clients)
+		if err != nil {
+			return 0, err
+		}
+		return sums.LargestBody(p.VectorSize(), roster.MaxParties-1), nil
 	}
 	size, err := session.MaxRelease(document, clients)
 	if err != nil {

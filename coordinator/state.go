@@ -12,6 +12,7 @@ import (
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
@@ -29,6 +30,8 @@ type state struct {
 	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
 	since   time.Time            // time of the last progress
 	blocked blocked
+
+	secure *secure // secure aggregation of a study that has begun; nil without
 
 	roster []identity.Name // members of a study that has begun, sorted; nil before
 	gone   int             // number of clients that have left
@@ -60,8 +63,10 @@ type question struct {
 
 // An offer is an answer whose body has not arrived completely.
 type offer struct {
+	key      store.ReleaseKey
 	envelope []byte
 	release  transcript.Release
+	deal     sums.Received // the verified envelope of a deal; only with secure aggregation
 	have     int64
 	stored   bool // whether the envelope is in the store
 
@@ -139,7 +144,7 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 		clients: map[identity.Name]*client{}, open: map[uint64]*question{},
 		keys: keyring{}, chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
 	}
-	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readReleases, s.readOffers} {
+	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readSecure, s.readReleases, s.readOffers} {
 		if err := part(st, kept); err != nil {
 			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
@@ -250,17 +255,26 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	if err != nil || st.server == nil || st.over() {
 		return err
 	}
-	if err := s.opener.load(s.hub.files.sealing(s.hash), st.server.MaxRelease()); err != nil {
+	if err := s.loadOpener(st.server); err != nil {
 		return err
 	}
 	now := s.hub.options.Now()
 	for _, ask := range st.server.Open() {
 		model, _ := st.server.ModelOf(ask)
-		q := newQuestion(model, now, s.hub.options.RoundDeadline)
+		q := newQuestion(model, now, s.roundDeadline())
 		q.entry, q.asked = kept.PlanOf(uint64(ask)), st.server.Waiting(ask)
 		st.open[uint64(ask)] = q
 	}
 	return nil
+}
+
+// question returns an open plan, or the question for keys if ask is 0. It returns nil if there is
+// no such question.
+func (st *state) question(ask uint64) *question {
+	if ask == 0 && st.secure != nil {
+		return st.secure.keying
+	}
+	return st.open[ask]
 }
 
 func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
@@ -273,13 +287,13 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 // readReleases adds the accepted answers to open plans to their sums again, because the saved
 // state does not contain them.
 func (s *Study) readReleases(st *state, kept store.Study) error {
-	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+	return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)
 		if c := st.clients[name]; c != nil {
 			c.answers++
 		}
 		q := st.open[k.Ask]
-		if q == nil {
+		if q == nil || s.secure() {
 			return nil
 		}
 		h, err := signed.Claims(envelope)
@@ -312,16 +326,22 @@ func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h 
 
 func (s *Study) readOffers(st *state, kept store.Study) error {
 	return kept.Offers(func(k store.ReleaseKey, envelope []byte) error {
-		q, name := st.open[k.Ask], identity.Name(k.Client)
+		q, name := st.question(k.Ask), identity.Name(k.Client)
 		c := st.clients[name]
 		if q == nil || c == nil {
 			return nil
 		}
-		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, k.Ask, q.model)
+		o := &offer{key: k, envelope: append([]byte(nil), envelope...), have: kept.Have(k), stored: true}
+		var err error
+		if st.secure != nil {
+			err = st.secure.read(o)
+		} else {
+			o.release, err = st.chain.VerifyRelease(envelope, c.entry.Key, k.Ask, q.model)
+		}
 		if err != nil {
 			return err
 		}
-		q.offers[name] = &offer{envelope: append([]byte(nil), envelope...), release: r, have: kept.Have(k), stored: true}
+		q.offers[name] = o
 		return nil
 	})
 }

@@ -58,6 +58,7 @@ type RoundStatus struct {
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
+	Step     string    `json:"step,omitempty"` // with secure aggregation: deals, confirmations or shares
 }
 
 // Status returns the current status of the study.
@@ -83,10 +84,10 @@ func (b *batch) status() Status {
 		out.Reason = fmt.Sprintf("by %s: %s", st.aborted.By, st.aborted.Reason)
 	}
 	for ask, q := range st.open {
-		waiting := names(st.server.Waiting(int(ask)))
+		waiting := b.waiting(ask)
 		out.Open = append(out.Open, RoundStatus{
 			Ask: int(ask), Asked: len(q.asked), Answered: len(q.taken),
-			Waiting: waiting, Opened: q.opened, Deadline: q.deadline,
+			Waiting: waiting, Opened: q.opened, Deadline: q.deadline, Step: st.secure.step(),
 		})
 	}
 	slices.SortFunc(out.Open, func(a, b RoundStatus) int { return a.Ask - b.Ask })
@@ -121,14 +122,14 @@ func (b *batch) waits(out *Status) {
 			}
 		}
 	case len(out.Open) > 0:
-		out.Waits = "answers"
+		out.Waits = st.secure.waits("answers")
 		for _, q := range out.Open {
 			out.For = append(out.For, q.Waiting...)
 		}
 		slices.Sort(out.For)
 		out.For = slices.Compact(out.For)
 	default:
-		out.Waits = fmt.Sprintf("%d clients to be connected", max(1, st.server.Fewest()))
+		out.Waits = st.secure.waits(fmt.Sprintf("%d clients to be connected", max(1, st.server.Fewest())))
 		for _, name := range st.staying() {
 			if !b.study.presence.present(name) {
 				out.For = append(out.For, string(name))

@@ -4,8 +4,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
@@ -41,6 +43,15 @@ type Study struct {
 	st     *state
 	broken bool // the store could not be read, so st may differ from it
 	failed bool // whether the last transaction failed
+}
+
+// paces is the number of paces of the study that a round lasts at least, so that a client that
+// computes longer than the pace can answer.
+const paces = 3
+
+// roundDeadline returns the time after which a round ends.
+func (s *Study) roundDeadline() time.Duration {
+	return max(s.hub.options.RoundDeadline, time.Duration(paces*s.document.Federation.Pace*float64(time.Second)))
 }
 
 var _ transport.Coordinator = (*Study)(nil)
@@ -108,6 +119,9 @@ func (s *Study) reload() error {
 		for _, q := range s.st.open {
 			q.discard(s)()
 		}
+		if s.st.secure != nil {
+			s.st.secure.keying.discard(s)()
+		}
 	}
 	s.st, s.broken = st, false
 	if st.over() {
@@ -135,6 +149,9 @@ func (s *Study) Hash() Hash { return s.hash }
 
 // Name returns the study's name.
 func (s *Study) Name() string { return s.document.Name }
+
+// Addresses returns the coordinator's addresses (host:port) that invitations to the study name.
+func (s *Study) Addresses() []string { return slices.Clone(s.fixed.Addresses) }
 
 // Digest returns the SHA-256 of the study document in hexadecimal.
 func (s *Study) Digest() string { return hex.EncodeToString(s.hash[:]) }

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 )
 
@@ -15,6 +16,9 @@ type view struct {
 	chain   transcript.Chain
 	open    map[uint64]Hash // hashes of the models of the open plans, by number of the plan
 	changed chan struct{}   // closed when a newer view exists
+
+	federation *sums.Federation // nil without secure aggregation
+	columns    *columns         // deals of the cut of the open plan; nil if there is none
 }
 
 // A member is a client that has joined, with the keys for checking its connections.
@@ -29,6 +33,9 @@ func (s *Study) show() {
 	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {
 		v.open[ask] = q.model
+	}
+	if x := s.st.secure; x != nil {
+		v.federation, v.columns = x.federation, x.columns
 	}
 	if v.over {
 		v.ending = s.st.ending()

@@ -8,9 +8,9 @@ import (
 )
 
 // A binomial samples Binomial(n, q), the number of successes in n independent trials of
-// probability q. q is exactly the dyadic number that its float64 represents. The distribution of
-// a sample is within statistical distance 2^-200 of the exact distribution, by the following
-// construction.
+// probability q. The probability q is the exact value of its float64. The distribution of a
+// sample is within statistical distance 2^-200 of the exact distribution. The reason is the
+// following construction.
 //
 // Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1} =
 // w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence starts with w = 1 near the mode and
@@ -23,8 +23,10 @@ import (
 // between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the
 // sums exactly, and reads only as many bits as it needs.
 type binomial struct {
-	first int         // value of the outcome with index 0
-	top   []uint64    // highest 64-bit word of 2^256 times the distribution function, for each outcome
+	first int // value of the outcome with index 0
+	// Highest of the four 64-bit words of 2^256 times the distribution function, for each
+	// outcome.
+	top   []uint64
 	rest  [][3]uint64 // the three lower words of each entry, highest first
 	guide []uint32    // for each value of the highest bits of a draw, the entry at which the search begins
 	shift uint        // 64 minus the number of bits that index guide
@@ -32,7 +34,7 @@ type binomial struct {
 
 const (
 	binomialPrecision = 320
-	binomialLeast     = -288 // log₂ of the least weight that a table keeps
+	binomialLeast     = -288 // log₂ of the smallest weight in a table
 )
 
 // A trial contains the parameters of a binomial distribution. It is the key of the map of shared
@@ -42,8 +44,8 @@ type trial struct {
 	q float64
 }
 
-// binomials holds the small tables that were made most recently. Clients with the same number of
-// records share a table, and so do runs of the same mechanism. A table never changes.
+// binomials holds the small tables that were made last. Clients with the same number of records
+// share a table, and so do runs of the same mechanism. A table never changes.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
@@ -164,7 +166,7 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample returns one draw from the bits of src. Its running time depends on the value.
+// sample returns one draw from the bits of src. Its running time depends on the drawn value.
 func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first
@@ -187,8 +189,8 @@ func (b *binomial) find(u uint64) int {
 	return entry
 }
 
-// refine returns the first entry above the draw. entry is the first entry with the same highest
-// word as the draw, and u are the other words of the draw.
+// refine returns the first entry above the draw. The argument entry is the first entry with the
+// same highest word as the draw, and u has the other words of the draw.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

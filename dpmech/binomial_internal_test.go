@@ -18,7 +18,7 @@ func TestSharedBinomials(t *testing.T) {
 		}
 	}
 	if first, second := binomialOf(50, 0.3), binomialOf(50, 0.3); first != second {
-		t.Error("a small table is made twice")
+		t.Error("a small table was made twice instead of shared")
 	}
 	if b := binomialOf(1<<17, 0.5); len(b.top) <= mostShared || b == binomialOf(1<<17, 0.5) {
 		t.Errorf("a table of %d outcomes is kept", len(b.top))

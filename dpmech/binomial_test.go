@@ -10,7 +10,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// dyadic returns integers with q = numerator/2^exponent.
+// dyadic returns integers for which q = numerator/2^exponent.
 func dyadic(q float64) (numerator *big.Int, exponent uint) {
 	r := new(big.Rat).SetFloat64(q)
 	return r.Num(), uint(r.Denom().BitLen() - 1)
@@ -83,8 +83,8 @@ func TestLargeBinomialIsExact(t *testing.T) {
 	}
 }
 
-// The test checks that a draw gives the first outcome whose distribution function is above the
-// draw, even if the two differ only in the last bit.
+// The test checks that a draw gives the first outcome whose distribution function is greater
+// than the draw, even if the two numbers differ only in the last bit.
 func TestBinomialDecidesByEveryBit(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -138,7 +138,7 @@ func TestBinomialFrequencies(t *testing.T) {
 				sum += float64(k)
 			}
 			if some := float64(n) * q * draws; some < 100 {
-				continue // too few of the draws are expected to be above zero
+				continue // the expected number of draws above zero is too small for a test
 			}
 			if p := chiSquare(observed, expected); p < rejectBelow {
 				t.Errorf("n = %d, q = %g: χ² rejects the binomial draws, p = %.2g", n, q, p)

@@ -87,7 +87,7 @@ func TestDiscreteGaussianIsTheReference(t *testing.T) {
 			}
 			statistic, used := 0.0, -1.0
 			for i, a := range ours {
-				if b := theirs[i]; a+b >= 10 { // Smaller cells have too few draws for the χ² test.
+				if b := theirs[i]; a+b >= 10 { // a cell with fewer than ten draws has too few for the χ² test
 					statistic += (a - b) * (a - b) / (a + b)
 					used++
 				}

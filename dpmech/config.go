@@ -13,9 +13,9 @@ import (
 // continuous Gaussian by far less than any δ in use (see [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
-// maxClipOverShare is the largest ratio of the clip to the σ of one noise share. Samples are
-// bounded, while the accounted Gaussian is not. Up to this ratio, the truncation changes δ by at
-// most e^(-2^20) times e^ε.
+// maxClipOverShare is the largest ratio of PerUnit·C, for the clip C, to the σ of one noise
+// share. The accountant assumes unbounded Gaussian noise, but samples are bounded. Up to this
+// ratio, the bound on samples changes δ by at most e^(-2^20) times e^ε.
 const maxClipOverShare = 1 << 10
 
 // maxTotal bounds the absolute value of every sum of releases. It leaves one spare bit in an
@@ -32,8 +32,8 @@ type Config struct {
 	NoiseMultiplier float64
 
 	// Shares is the number of independent noise shares whose sum has NoiseMultiplier. It is 1 if
-	// one release contains all of the noise. If at least U_min releases are summed and up to t
-	// of them come from colluders, who know their own noise, it is U_min − t.
+	// one release contains all of the noise. If at least U_min releases are summed, and at most
+	// t of them come from colluders, who know their own noise, Shares is U_min − t.
 	Shares int
 
 	Terms    int // maximum number of vectors in one release
@@ -41,19 +41,26 @@ type Config struct {
 
 	Adjacency accountant.Adjacency
 
+	// PerUnit is the largest number of vectors in a sum of releases that belong to one protected
+	// unit; 0 counts as 1. It is above 1 if, for example, the unit is a person and a release has
+	// a vector for each of up to PerUnit rows of the person. Adding or removing the unit changes
+	// the sum by at most PerUnit·C, and replacing it by at most 2·PerUnit·C (triangle
+	// inequality).
+	PerUnit int
+
 	// Aggregates is true if the protected unit is only part of a vector. For example, each
-	// vector may be a fit of many records and the unit one record. Removing the record then
-	// changes the vector instead of removing it, and the sensitivity is 2C under every
-	// adjacency.
+	// vector may be a fit to many records, while the unit is one record. Removing a record then
+	// changes a vector instead of removing it, and the sensitivity is 2C under every adjacency.
 	Aggregates bool
 }
 
 // sensitivity returns the largest change of a sum between adjacent inputs, in units of C.
 func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
+	factor := adjacency.Factor()
 	if c.Aggregates {
-		return 2
+		factor = 2
 	}
-	return adjacency.Factor()
+	return factor * float64(max(1, c.PerUnit))
 }
 
 // fit returns an error if the noise is too small or too large for a clip of C lattice steps, or
@@ -66,9 +73,10 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 // roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number
 // is below 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, sigma, bound int64) error {
-	if ratio := clip / float64(sigma); ratio > maxClipOverShare {
+	perUnit := float64(max(1, c.PerUnit))
+	if ratio := perUnit * clip / float64(sigma); ratio > maxClipOverShare {
 		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, and at most %d times is supported: use a noise multiplier of at least %.3g, or at most %.0f noise shares",
-			c.NoiseMultiplier, c.Shares, ratio, maxClipOverShare, math.Sqrt(float64(c.Shares))/maxClipOverShare*(1+1e-3), math.Floor(math.Pow(maxClipOverShare*c.NoiseMultiplier, 2)))
+			c.NoiseMultiplier, c.Shares, ratio, maxClipOverShare, perUnit*math.Sqrt(float64(c.Shares))/maxClipOverShare*(1+1e-3), math.Floor(math.Pow(maxClipOverShare*c.NoiseMultiplier/perUnit, 2)))
 	}
 	if clip < 1 {
 		return fmt.Errorf("noise multiplier %g is so large that the clip is below one lattice step: use at most %.3g with %d noise shares",
@@ -115,6 +123,7 @@ func (c Config) check() error {
 		atLeastOne("number of noise shares", c.Shares),
 		atLeastOne("number of vectors in a release", c.Terms),
 		atLeastOne("number of releases", c.Releases),
+		atLeastOne("number of vectors of a protected unit, plus 1,", c.PerUnit+1),
 		c.Adjacency.Check(),
 	)
 }

@@ -15,7 +15,7 @@ type curve struct {
 }
 
 // unitBits is the number of fractional bits in bounds on f. A 64-bit word can then hold heights
-// up to 2.
+// below 4.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
@@ -72,7 +72,7 @@ const slack = 10
 func (c *curve) at(x uint64) (low, high uint64) {
 	whole, fraction := c.exponent(x)
 	if whole >= uint64(len(c.whole)) {
-		return 0, slack // because e^-45 is below 2^-64
+		return 0, slack // e^-45 is below 2^-64
 	}
 	t := fraction << 4 >> 4 // part of the fraction below 1/16, in units of 2^-64
 	sum := c.inverse[len(c.inverse)-1]

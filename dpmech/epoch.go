@@ -140,7 +140,7 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 // An epoch holds the batches of several steps that are drawn together.
 type epoch struct {
 	records int
-	step    int      // next step within the epoch, from 0
+	step    int      // number of the next step within the epoch, from 0
 	order   []uint32 // records of the epoch, sorted by batch
 	ends    []int    // end of each batch, as an index into order
 }

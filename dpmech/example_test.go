@@ -127,7 +127,7 @@ func ExampleGaussianSum_ReleaseOne() {
 	}
 	fmt.Printf("noisy sum %.3f\n", mechanism.Lattice().Float(total))
 
-	// The noise in the sum consists of two shares, and that in a single release of one share.
+	// The noise in the sum consists of two shares. The noise in a single release is one share.
 	for _, shares := range []int{2, 1} {
 		profile, err := accountant.Account(mechanism.EventFor(shares, accountant.ReplaceOne))
 		if err != nil {

@@ -11,8 +11,8 @@ func NewBinomial(n int, q float64) Binomial { return Binomial{newBinomial(n, q)}
 
 func (b Binomial) Draw(src *Stream) int { return b.sample(src) }
 
-// Table returns the least outcome and the distribution function times 2^256. Its last
-// element is 2^256 − 1.
+// Table returns the least outcome and the distribution function times 2^256. The last element of
+// the function is 2^256 − 1 instead of 2^256.
 func (b Binomial) Table() (first int, function []*big.Int) {
 	for i := range b.top {
 		value := new(big.Int).SetUint64(b.top[i])
@@ -51,15 +51,15 @@ func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end,
-// and the difference between the area of a layer and that of the highest layer.
+// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end.
+// It also returns the area of a layer minus the area of the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1
 	return t.height[last], t.edge[1]*(t.height[2]-t.height[1]) - t.edge[last]*(1-t.height[last])
 }
 
-// Indices returns a function that draws indices below n, at most size of them, from words.
+// Indices returns a function that draws at most size indices below n from the given words.
 func Indices(n int) func(size int, words ...uint64) []uint32 {
 	s, err := newSelector(n, Exact)
 	if err != nil {

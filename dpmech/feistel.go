@@ -11,9 +11,9 @@ import "math/bits"
 // left half. The round function is the multiply-shift hash of Dietzfelbinger ("Universal hashing
 // and k-wise independent random variables via integer arithmetic without primes", 1996), which
 // is pairwise independent over its keys. A bijective mixing of the 32 bits follows, which
-// preserves pairwise independence and makes the function nonlinear. For numbers of at least
-// eight bits, none of our tests finds a bias with ten rounds, or with twelve for few records.
-// There is no proof that this number of rounds is enough.
+// preserves pairwise independence and makes the function nonlinear. The network has ten rounds,
+// or twelve for few records. With these numbers of rounds, none of our tests finds a bias in
+// permutations of at least eight bits. There is no proof that they are enough.
 type feistel struct {
 	records     uint32
 	left, right uint // number of bits of each half
@@ -31,8 +31,8 @@ const (
 	maxFeistelRounds = 12 // number of rounds for fewer than feistelFew records
 	feistelFew       = 1 << 8
 
-	// feistelLeast is the least number of bits of a permutation. With fewer bits, even ideal
-	// round functions give a biased permutation: for a batch of four of eight records, the
+	// feistelLeast is the smallest number of bits of a permutation. With fewer bits, even ideal
+	// round functions give a biased permutation. For a batch of four of eight records, the
 	// distribution after twelve rounds has an error of 6 % on three bits, and of 0.2 % on four
 	// bits.
 	feistelLeast = 8
@@ -73,15 +73,15 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function. The half is in the highest bits of its word. The result
-// changes the other half, and is in the highest bits too. The caller masks the lower bits.
+// hash computes the round function of a half of a number. The half is in the highest bits of its
+// word, and so is the result, which changes the other half. The caller masks the lower bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
 }
 
-// fill sets dst to the first images of 0, 1, 2, ... that are indices of records. dst must
-// not be longer than the number of records.
+// fill sets dst to the images of 0, 1, 2, ..., without the images that are not indices of
+// records. dst must not be longer than the number of records.
 func (f *feistel) fill(dst []uint32) {
 	var images [4]uint32
 	for x := uint32(0); len(dst) > 0; x += 4 {

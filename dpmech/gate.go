@@ -17,8 +17,8 @@ type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², the squared bound on the norm, rounded
-	within           float64 // squared minus a margin for rounding
-	length           float64 // clip·step minus a margin for rounding
+	within           float64 // squared minus a margin for rounding errors
+	length           float64 // clip·step minus a margin for rounding errors
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
 	block            int     // number of squares of elements below reach whose sum fits in 64 bits
@@ -80,8 +80,8 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addChecked is like [gate.add] for any v. It checks the integer norm, and shortens v if it
-// exceeds the clip.
+// addChecked does the same as [gate.add] for a v of any length. It checks the integer norm, and
+// shortens v if it exceeds the clip.
 //
 // The loop ends after at most one shrink. With four partial sums, the squared norm has a
 // relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below 2^-33
@@ -99,7 +99,8 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 }
 
 // factor returns the factor that converts v to lattice steps and clips it, up to rounding. It
-// does not shorten a vector whose norm is within the bound. ok is false if v is not finite.
+// does not shorten a vector whose norm is within the bound. It returns ok = false if v is not
+// finite.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -112,13 +113,13 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong is like [gate.factor] for a v whose squared norm overflows, so that v is longer
-// than 2^500 or not finite. It divides v by a number above the largest element, so that the
-// squared norm does not overflow. Elements that become zero are below one step.
+// factorOfLong does the same as [gate.factor] for a v whose squared norm overflows, so that v is
+// longer than 2^500 or not finite. It divides v by a number above the largest element, so that
+// the squared norm does not overflow. Elements that become zero are below one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
-		largest = max(largest, math.Abs(x)) // becomes NaN if an element is NaN
+		largest = max(largest, math.Abs(x)) // max returns NaN if an element is NaN
 	}
 	if !(largest <= math.MaxFloat64) {
 		return 0, false
@@ -173,8 +174,9 @@ func (g *gate) fits(hi, lo uint64) bool {
 	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
 }
 
-// addNarrow adds v·factor, truncated, to sum. squares is the sum of the squares modulo 2^64.
-// spread is below 2·reach, a power of two, if and only if all elements are in [−reach, reach).
+// addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares modulo 2^64. It
+// also returns spread, which is below 2·reach, a power of two, if and only if all elements are
+// in [−reach, reach).
 func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)
@@ -196,7 +198,7 @@ func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares,
 	return squares, spread
 }
 
-// addWide is like addNarrow, with the sum of squares modulo 2^128.
+// addWide does the same as addNarrow, and returns the sum of squares modulo 2^128.
 func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
 	var carry uint64
 	sum = sum[:len(v)]

@@ -91,8 +91,8 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	}
 }
 
-// The test checks the carry of the sum of squares: the squares of many elements together exceed
-// 64 bits.
+// The test checks that tryAdd carries the sum of squares into the second word: the squares of
+// many elements together exceed 64 bits.
 func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
@@ -117,7 +117,7 @@ func TestTryAddCarries(t *testing.T) {
 	}
 }
 
-// The test checks the carry of the sum of squares in a case in which the lower 64 bits wrap
+// The test checks that tryAdd keeps the carry of the sum of squares if the lower 64 bits wrap
 // around to a small number.
 func TestTryAddKeepsTheCarry(t *testing.T) {
 	const clip = 1<<28 - 1
@@ -139,8 +139,8 @@ func TestTryAddKeepsTheCarry(t *testing.T) {
 	}
 }
 
-// The test checks that a clipped vector is within the bound without a second attempt, because
-// the factor has a margin for rounding.
+// The test checks that a clipped vector is within the bound at the first attempt, because its
+// factor has a margin for rounding errors.
 func TestClippedVectorsFitAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))

@@ -47,10 +47,10 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 	return sum
 }
 
-// checkNaive compares the contribution of a vector with one that is computed in 200-bit floats
-// and big integers. A vector within the bound must be truncated and otherwise unchanged. A
-// longer vector must keep its direction, and have a norm within 2^-18 of the bound, up to the
-// error of truncation.
+// checkNaive compares the contribution of a vector with a contribution that it computes itself
+// in 200-bit floats and big integers. A vector within the bound must be truncated and otherwise
+// unchanged. A longer vector must keep its direction, and its norm must be within 2^-18 of the
+// bound, up to the error of truncation.
 func checkNaive(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -238,7 +238,7 @@ func TestAccumulator(t *testing.T) {
 	add(a, one, one, one, one)
 	a.Reset()
 	if err := release(a); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
-		t.Errorf("an empty sum holds %v, %v", sum, err)
+		t.Errorf("an empty accumulator released the sum %v, error %v", sum, err)
 	}
 	// An error must fail the release, and not affect the next one.
 	for what, spoil := range map[string]func() error{
@@ -363,8 +363,8 @@ func TestGateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd measures adding a vector that is within the bound, a vector that is clipped, and
-// a vector through the function add of a query.
+// BenchmarkAdd measures the time to add three kinds of vectors: one within the bound, one that
+// is clipped, and one that a query adds.
 func BenchmarkAdd(b *testing.B) {
 	for _, dim := range []int{14, 108, 1000} {
 		cfg := ordinary

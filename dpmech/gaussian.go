@@ -4,8 +4,8 @@ import "fmt"
 
 // maxLaps bounds the size of a sample. No sample exceeds maxLaps·σ + σ in absolute value, so
 // that sums of samples cannot overflow. The statistical distance to the unbounded distribution
-// is the probability that this distribution exceeds the bound. It is below e^(−2^38), less than
-// 10^-10^11.
+// is the probability that this distribution exceeds the bound. It is below e^(−2^38), which is
+// less than 10^(−10^11).
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
@@ -31,8 +31,8 @@ type DiscreteGaussian struct {
 }
 
 // NewDiscreteGaussian returns the sampler with parameter σ = sigma, an integer from 1 to
-// [MaxSigma]. The standard deviation of N_Z(0, σ²) is below σ by 1.06 parts in 10^7 for σ = 1,
-// and equals σ to the last bit of a float64 for σ ≥ 2.
+// [MaxSigma]. For σ = 1 the standard deviation of N_Z(0, σ²) is smaller than σ by 1.06 parts in
+// 10^7. For σ ≥ 2 it equals σ to the last bit of a float64.
 func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 	return NewDiscreteGaussianRatio(sigma, 1)
 }

@@ -93,8 +93,8 @@ func TestDiscreteGaussianWide(t *testing.T) {
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
 		}
-		// The limits are five standard errors. The standard errors are n^-1/2 times 1, √2 and
-		// √96.
+		// The limits are five standard errors. The standard errors of the first, second and
+		// fourth moment are 1/√n, √2/√n and √96/√n for n draws.
 		se := 1 / math.Sqrt(draws)
 		for _, m := range []struct {
 			name      string
@@ -167,7 +167,7 @@ func TestUniform(t *testing.T) {
 		for i := range cells {
 			expected[i] = draws / float64(cells)
 		}
-		if n == 100 { // 0 to 14 are in the first seventh of 100, and so on
+		if n == 100 { // the first seventh of 100 has the numbers 0 to 14, and so on
 			for i, count := range []float64{15, 14, 14, 15, 14, 14, 14} {
 				expected[i] = draws * count / 100
 			}
@@ -180,8 +180,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, some residues
-// modulo three would be more probable: the residue two would have probability ¼ instead of ⅓.
+// The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, the residues modulo
+// three would not be equally probable. The residue two would have probability ¼ instead of ⅓.
 func TestUniformResidues(t *testing.T) {
 	src := seeded.Stream(5, "residues")
 	const draws = 60_000

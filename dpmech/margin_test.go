@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The test clips vectors with a norm just above the bound. Without a margin, the factor would
-// scale them exactly to the bound, and rounding could exceed it. The result must be within the
-// bound.
+// The test clips vectors whose norm is slightly above the bound. Without a margin, the factor
+// would scale them exactly to the bound, and rounding could make them longer. The results must
+// be within the bound.
 func TestGateKeepsItsMargins(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		step := m.Lattice().Step()
@@ -38,7 +38,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	step := m.Lattice().Step()
 	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
 	target := bound * bound * (1 - 1.01*0x1p-38)
-	v := make([]float64, dim) // v is in lattice steps. Every fourth element is added to the same partial sum.
+	v := make([]float64, dim) // v is in lattice steps, and every fourth element goes to the same partial sum
 	v[0] = math.Floor(math.Sqrt(target))
 	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
 	computed, exact := v[0]*v[0], new(big.Int)

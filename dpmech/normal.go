@@ -4,9 +4,9 @@ import "math"
 
 // FillNormal sets every element of dst to an independent standard normal number, from the bits
 // of src. Use it only for numbers that protect no data, such as the normal numbers of the
-// reparameterisation trick. Noise from FillNormal would not be private, because the bits of a
-// float64 reveal how the number was computed. Noise that protects data comes from a
-// [DiscreteGaussian] on a lattice.
+// reparameterisation trick. Noise from FillNormal would not protect data, because the bits of a
+// float64 reveal how it was computed. Noise that protects data comes from a [DiscreteGaussian]
+// on a lattice.
 //
 // FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating
 // Random Variables", 2000) with 256 layers, on 64-bit words. 8 bits choose the layer and the
@@ -32,7 +32,7 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
 		layer := &layers[w%normalLayers]
-		place := int64(w) >> 8 // horizontal place in the layer, an integer in [−2^55, 2^55)
+		place := int64(w) >> 8 // horizontal position in the layer, an integer in [−2^55, 2^55)
 		x := float64(place) * layer.unit
 		if max(place, -place) >= layer.inside {
 			var kept bool
@@ -66,7 +66,7 @@ type zigguratTable struct {
 }
 
 type normalLayer struct {
-	unit   float64 // 2^-55 times the layer's width, the distance of two places
+	unit   float64 // distance of two neighbouring places: 2^-55 times the layer's width
 	inside int64   // a place below this number is under the curve
 }
 
@@ -92,8 +92,8 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides about an x that may be above the curve. It keeps x, replaces it by a number
-// from the tail, or rejects it.
+// outside decides about an x that may be above the curve. It returns x, or a number from the
+// tail instead, or ok = false if x is rejected.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true

@@ -57,8 +57,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// The test counts numbers in cells of equal probability. It also counts their low-order digits,
-// which would reveal a sampler with few distinct values.
+// The test counts the numbers in cells of equal probability. It also counts the last digits of
+// the numbers, because a sampler with few distinct values would repeat some digits.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)

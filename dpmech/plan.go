@@ -20,14 +20,14 @@ import (
 // on this machine, for tests and for the case that the device fails. Either the device or this
 // machine computes the steps, never both, because the same noise would then hide two sums.
 //
-// The choice between the device and this machine must not depend on noise or records, because
-// the two round differently. So if a device cannot decide a sample of the noise, [Plan.Decide]
-// decides the sample on this machine, and the device still computes the steps.
+// A device and this machine round differently, so the choice between them must not depend on
+// noise or records. If a device cannot decide a sample of the noise, [Plan.Decide] therefore
+// decides only this sample on this machine, and the device still computes the steps.
 //
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // provides the sampler and the sums; its count of steps is not used
+	run *SampledRun // provides the sampler and the sums; the plan does not use its count of steps
 }
 
 // planSteps is the common part of all plans: the number of steps, the number of steps that were
@@ -40,15 +40,15 @@ type planSteps struct {
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // pairs of the device's number for a noise sample, and the sample
+	decided []uint64          // for each decided noise sample, its number on the device and its value
 }
 
 // planKeys contains independent keys of 256 bits, one for each purpose.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
-// Purposes of key streams. A purpose is the first word of a nonce. The second word is the number
-// of the step in its plan. The third word is the number of a sample or record, for streams of
-// single samples or records.
+// These are the purposes of key streams. A purpose is the first word of a nonce. The second word
+// is the number of the step in its plan. The third word is the number of a sample or record, for
+// streams of single samples or records.
 const (
 	forBatch = iota
 	forNoise
@@ -89,9 +89,12 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns an error if [SampledRun.Plan] does not support the mechanism. The error is
-// the one that Plan would return.
+// Plannable returns an error if [SampledRun.Plan] does not support the mechanism. It returns the
+// same error as Plan.
 func (s *SampledSum) Plannable() error {
+	if s.cfg.Rows != nil {
+		return errors.New("sampled sum: devices do not add up the rows of a person: leave the device out")
+	}
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("sampled sum: %w", err)
 	}
@@ -178,8 +181,8 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the mechanism's noise. Element j is
-// made from word j of the step's stream and, if that is not enough, from a separate
+// fillNoise sets every element of dst to a sample of the mechanism's noise. It makes element j
+// from word j of the step's stream. If one word is not enough, it takes more from a separate
 // stream.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
@@ -194,8 +197,8 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to the word from which sample j of a step's noise is made. j must be a
-// multiple of eight.
+// placeNoise moves src to the word from which sample j of a step's noise is made. The number j
+// must be a multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
@@ -205,8 +208,8 @@ func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes sample j of a step's noise from the word w and, if that is not enough,
-// from a separate stream. It moves more to the start of that stream.
+// sample makes sample j of a step's noise from the word w. If one word is not enough, it takes
+// more words from a separate stream, and moves the argument more to the start of that stream.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, more *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
@@ -234,7 +237,7 @@ type planned struct {
 	table *binomial // nil if the size is fixed
 }
 
-// Kinds of batches in a plan.
+// These are the kinds of batches in a plan.
 const (
 	allRecords = iota
 	someRecords

@@ -12,13 +12,13 @@ const mostDecided = 64
 
 // Decide computes a sample of the noise that a device could not decide, with integers of any
 // length. It also reclaims the steps, so that the device can compute them again from the
-// beginning. [Plan.Words] then contains the sample. open is the number of the sample in the
-// device's numbering: the upper half is the number of the step plus one, and the lower half is
-// the number of the sample within the step. Decide returns an error for a sample outside of the
-// plan, and for a sample that the device already has.
+// beginning. [Plan.Words] then contains the sample. The argument open is the number of the
+// sample in the device's numbering: the upper half is the number of the step plus one, and the
+// lower half is the number of the sample within the step. Decide returns an error for a sample
+// outside of the plan, and for a sample that the device already has.
 //
-// The release is then the same as if the device had integers of any length itself. So neither
-// the choice of the machine that computes the steps nor its rounding depends on the noise.
+// The release is then the same as if the device had integers of any length itself. So the noise
+// affects neither the choice of the machine that computes the steps nor its rounding.
 func (p *planSteps) Decide(open uint64) error {
 	step, j := uint32(open>>32)-1, uint32(open)
 	switch {

@@ -9,15 +9,16 @@ import (
 	"fedpvi/accountant"
 )
 
-// The test compares the samples that atOnce makes from single words with those of the sampler.
+// The test compares the samples that atOnce makes from one word each with the samples of the
+// sampler.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
-	later, unread := 0, new(Stream) // a stream without a key, so that reading it panics
+	later, unread := 0, new(Stream) // an empty stream; reading it panics, so the sampler cannot use it
 	for i := range 300_000 {
 		w := rng.Uint64()
 		if i%4 == 0 {
-			w |= 1<<64 - 1<<20 // puts the sample at the upper end of a layer
+			w |= 1<<64 - 1<<20 // moves the sample to the upper end of its layer
 		}
 		got, enough := z.atOnce(w)
 		if !enough {

@@ -48,8 +48,8 @@ func normalPair(a, b uint64) (first, second float64) {
 }
 
 // portableLog returns log x for a normal x > 0. With x = 2^e·m and m in [√½, √2), log x is e·log
-// 2 + 2·artanh((m−1)/(m+1)). artanh is computed by its power series. The conversions prevent
-// fused operations.
+// 2 + 2·artanh((m−1)/(m+1)). The function artanh is computed by its power series. The
+// conversions prevent fused operations.
 func portableLog(x float64) float64 {
 	bits := math.Float64bits(x)
 	e := int(bits>>52) - 1023
@@ -64,7 +64,8 @@ func portableLog(x float64) float64 {
 	for k := 21.; k >= 1; k -= 2 {
 		sum = float64(sum*z) + 1/k
 	}
-	// high has 32 bits, so that products with small integers are exact.
+	// The constants high and low add up to log 2. The constant high has 32 bits, so that its
+	// products with small integers are exact.
 	const high, low = 0x1.62e42feep-1, 0x1.a39ef35793c76p-33
 	return float64(float64(e)*high) + (float64(2*s*sum) + float64(float64(e)*low))
 }

@@ -100,15 +100,15 @@ func TestPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// The test checks the steps of a plan. Batches must have the distribution of the sampler, and
-// sums must equal those of a GaussianSum. The noise must have the right distribution,
-// independently for each coordinate and step.
+// The test checks the steps of a plan. Their batches must have the distribution of the sampler,
+// and their sums must equal the sums of a GaussianSum. The noise must have the right
+// distribution, independently for each coordinate and step.
 func TestPlannedSteps(t *testing.T) {
 	const steps, dim, records = 400, 37, 30
 	m := planned(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, records, steps, dim)
 	p := newPlan(t, m, steps, 1)
 	v := make([]float64, dim)
-	v[3], v[5] = 30, -40 // norm far above the clip
+	v[3], v[5] = 30, -40 // a vector whose norm is far above the clip
 	one, err := oneVector(m, v)
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func FuzzPlannedStep(f *testing.F) {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 			Sampling: sampling, Records: int(records), Steps: 2, Dim: 1 + int(dim), Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ReplaceOne,
 		})
-		if rate == 0 { // batches are empty, and there is no event
+		if rate == 0 { // with rate 0 all batches are empty, and there is no event
 			return
 		}
 		if err != nil {
@@ -295,7 +295,7 @@ func FuzzPlannedStep(f *testing.F) {
 					seen := map[uint32]bool{}
 					for _, record := range batch {
 						if seen[record] || record >= uint32(records) {
-							t.Fatalf("record %d of %d, twice: %t", record, records, seen[record])
+							t.Fatalf("the batch has record %d of %d; already in the batch: %t", record, records, seen[record])
 						}
 						seen[record] = true
 					}

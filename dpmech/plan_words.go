@@ -8,19 +8,19 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// planKind and the following constants are the positions of the words of a plan. The kernels of
-// the device use the same list. From planLayers on there are five words for each layer of the
-// noise's ziggurat, then the exponentials. From planSizes on there is the distribution function
-// of the size of a batch: planSizesCount highest words, then three more words for each entry. If
-// batches are listed, the list is at planSizes instead: the beginning of the batch of every step
-// and the end of the last batch, then the records, two in a word. At the end, from planDecided
-// on, there are planDecidedCount noise samples that this machine decided.
+// These constants are the positions of the words of a plan. The kernels of the device use the
+// same list. From planLayers on there are five words for each layer of the noise's ziggurat, and
+// then the exponentials. From planSizes on there is the distribution function of the size of a
+// batch: first the highest word of each of the planSizesCount entries, and then the three other
+// words of each entry. If batches are listed, the list is at planSizes instead: the beginning of
+// the batch of every step and the end of the last batch, then the records, two in a word. At the
+// end, from planDecided on, there are planDecidedCount noise samples that this machine decided.
 const (
 	planKind = iota
 	planRecords
 	planStepCount
 	planDim
-	planStep    // lattice step, as the bits of a float64, like the next three words
+	planStep    // lattice step; planStep to planLength are the bits of float64s
 	planPerStep // 1 divided by the lattice step
 	planClip    // clip in lattice steps
 	planLength  // maximum norm of a vector that is not shortened

@@ -16,7 +16,7 @@ type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig configures a [ProductSum].
 type ProductConfig struct {
-	Sampling Sampling // rule for the batches; its steps must be independent
+	Sampling Sampling // rule for the batches; its epoch must be a single step
 	Records  int      // number of records from which batches are drawn
 	Steps    int      // maximum number of steps of a run
 
@@ -27,8 +27,8 @@ type ProductConfig struct {
 
 	// Together is the number of records of a batch that are added by one product of float
 	// matrices. The sensitivity includes the rounding error of this product. If a batch is
-	// larger, the other records are added one by one as integers. Choose Together so that such
-	// batches are rare.
+	// larger, the records after the first Together are added one by one as integers, which is
+	// slow. Choose Together so that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
@@ -131,7 +131,7 @@ func (c ProductConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// derive chooses the lattice as [NewGaussianSum] does. It then computes the clip, the
+// derive chooses the lattice in the same way as [NewGaussianSum]. It then computes the clip, the
 // sensitivity and the noise in lattice steps.
 func (s *ProductSum) derive() error {
 	for _, l := range s.cfg.Layers {
@@ -167,9 +167,9 @@ func (s *ProductSum) derive() error {
 // Event returns the cost of one run with all planned steps.
 func (s *ProductSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the first steps steps. The event of a sampling is for vectors of
-// norm 1. Here the sensitivity, which includes the clip and the rounding, takes the place of
-// that norm.
+// EventFor returns the cost of the given number of steps from the first on. The event of a
+// sampling is for vectors of norm 1. The sensitivity, which includes the clip and the rounding,
+// takes the place of that norm.
 func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 	sigma := float64(s.sigma)
 	accounted := sigma / float64(s.sensitivity) * (1 - 1/(12*sigma*sigma) - 0x1p-50)

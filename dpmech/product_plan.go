@@ -38,7 +38,8 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	}
 	r.taken += steps
 	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
-	p.noise = zigguratOf(uint64(r.of.sigma), 1) // same distribution as the noise of steps without a plan
+	// A sampler of the same distribution as the noise of a run without a plan.
+	p.noise = zigguratOf(uint64(r.of.sigma), 1)
 	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
 	return p, nil
 }
@@ -47,8 +48,8 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 // 32 bits.
 const mostPlannedPlaces = 1 << 31
 
-// Plannable returns an error if [ProductRun.Plan] does not support the mechanism. The error is
-// the one that Plan would return.
+// Plannable returns an error if [ProductRun.Plan] does not support the mechanism. It returns the
+// same error as Plan.
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)
@@ -91,9 +92,9 @@ func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 // Layers returns the parts of a record's vector.
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
 
-// Words appends to dst the data that a device needs to compute all steps, like [Plan.Words]. In
-// place of the clipping parameters it writes the maximum norm that is not shortened, and
-// Together.
+// Words appends to dst the data that a device needs to compute all steps, like [Plan.Words].
+// Instead of the clipping parameters it writes two numbers: the maximum norm of a vector that is
+// not shortened, and Together.
 func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -192,8 +193,8 @@ func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 }
 
 // A BatchPlan contains the batches of steps without noise, and random numbers for their records.
-// It gives no privacy. It serves to compare private steps with the same computation without
-// privacy.
+// It gives no privacy. It makes it possible to compare private steps with the same computation
+// without privacy.
 type BatchPlan struct {
 	recordSteps
 	sampler Sampler

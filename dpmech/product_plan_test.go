@@ -66,9 +66,9 @@ func TestProductPlanNoise(t *testing.T) {
 	checkNormal(t, all)
 }
 
-// The test checks the sums of planned steps. With the same noise, one more record must change
-// the sum by its clipped vector, also if it comes after the first Together records. The batches
-// must equal those of the sampler, in order.
+// The test checks the sums of planned steps. Adding a record must change the sum by its clipped
+// vector if the noise is the same, even if the record comes after the first Together records.
+// The batches must equal those of the sampler, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8

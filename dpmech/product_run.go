@@ -48,8 +48,10 @@ type ProductRun struct {
 
 type productPart struct {
 	ProductPart
-	noise    Stream // stream of this part's noise; separate for each part, so that parts may be released in any order
-	more     Stream // additional words for samples of a plan that need more than one word
+	// noise is the stream of this part's noise. Each part has a stream of its own, so that parts
+	// may be released in any order.
+	noise    Stream
+	more     Stream // provides more words for samples of a plan for which one word is not enough
 	released bool
 }
 
@@ -133,9 +135,8 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 	return r.batch
 }
 
-// Put adds the vector of the record at position place of the batch. Call it once for each
-// position. The vector is clipped. A vector that is not finite, or longer than 2^100·C, adds
-// zero.
+// Put adds the clipped vector of the record at position place of the batch. Call it once for
+// each position. A vector that is not finite, or longer than 2^100·C, adds zero.
 //
 // The caller must compute the pairs from that record, public numbers and earlier releases only.
 func (r *ProductRun) Put(place int, pairs []Pair) error {
@@ -201,7 +202,7 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	switch {
 	case root <= limit:
 		return 1
-	case limit/root >= leastFactor: // false if root is infinite or NaN
+	case limit/root >= leastFactor: // the condition is false if root is infinite or NaN
 		return float32(limit / root)
 	}
 	return 0

@@ -157,10 +157,9 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// shown is the rounding error of the float32 release, relative to the sum and the
-			// noise.
+			// This is the rounding error of the float32 release, for the sum and for the noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
-			// truncated is the total error of truncating the records that are added as integers.
+			// This is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
 			if d := distance(got, want); d > slack {
@@ -199,8 +198,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test checks that a record that is not finite adds zero, and not the values that an earlier
-// step has left in memory.
+// The test checks that a record that is not finite adds zero, even if an earlier step has left
+// other values in memory.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -239,10 +238,11 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 			cfg.Clip = 1 + float64(i%7)/7
 			s, err := dpmech.NewProductSum(cfg)
 			if err != nil {
-				continue // the rounding error is larger than the clip
+				continue // for this number of records the rounding error is larger than the clip
 			}
 			checked++
-			clip := cfg.Clip * (1 - 0x1p-21) // upper bound on the exact norm, which may exceed the computed norm
+			// Upper bound on the exact norm, which may be larger than the norm as computed.
+			clip := cfg.Clip * (1 - 0x1p-21)
 			least := clip*(1+2*math32.SumError(cfg.Together)) + 2*s.Lattice().Step()
 			if got := s.Sensitivity(); got < least {
 				t.Fatalf("%d records together, clip %v, noise %v: sensitivity %v, at least %v is needed", cfg.Together, cfg.Clip, cfg.NoiseMultiplier, got, least)
@@ -384,7 +384,7 @@ func TestProductRunRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := run.Release(0, dst); err == nil {
-		t.Error("a part was released twice")
+		t.Error("Release released the same part twice")
 	}
 	if _, err := run.Next(); !errors.Is(err, dpmech.ErrNoSteps) {
 		t.Errorf("a step that was not planned: %v", err)

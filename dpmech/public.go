@@ -11,7 +11,7 @@ import (
 // compute from a purpose, a digest and a number. It is for draws that all machines of a
 // federation must share, such as the point at which the gradients of a round are taken. The
 // numbers protect no data. The function does not return a [Stream], because a caller could use
-// it for noise.
+// the stream for noise.
 //
 // The numbers are computed like those of [FillNormal]. On machines whose exponential or
 // logarithm rounds differently, the last bit may differ in a few of a thousand numbers. About

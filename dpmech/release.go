@@ -28,17 +28,18 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	return finish(dst, sum, a.gather(m.cfg.Terms, func() error { return query(a.Add) }))
 }
 
-// gather sets the sum to that of the vectors that query adds, at most most of them. If query
-// panics, the sum is zero. Such a panic must not depend on a record, so a query must recover
-// from a panic while it processes a record, and drop the record.
+// gather replaces the sum by the sum of the vectors that query adds. The query may add as many
+// vectors as most says. If query panics, the sum is zero. Such a panic must not depend on a
+// record, so a query must recover from a panic while it processes a record, and leave out the
+// record.
 func (a *Accumulator) gather(most int, query func() error) (err error) {
-	a.begin(most) // removes vectors that an earlier query may have added after its return
+	a.begin(most) // removes vectors that an earlier query may have added after it returned
 	if guard.Run(func() { err = query() }) != nil {
 		a.begin(most)
 		return nil
 	}
 	if err == nil {
-		err = a.err // not nil if query ignored an error of add
+		err = a.err // not nil if add returned an error, which query may have ignored
 	}
 	return err
 }
@@ -54,6 +55,9 @@ type Accumulator struct {
 	err   error // first error, after which the release fails
 
 	formed []float64 // buffer of AddRows for one vector
+
+	joining bool      // whether join adds vectors to joined; if false, they go to the sum
+	joined  []float64 // sum of the vectors of one record, before the clip
 }
 
 // NewAccumulator returns an empty sum.
@@ -67,7 +71,31 @@ func (a *Accumulator) Reset() { a.begin(a.most) }
 // begin removes all vectors from the sum and sets the maximum number of vectors to most.
 func (a *Accumulator) begin(most int) {
 	clear(a.sum)
-	a.terms, a.most, a.err = 0, most, nil
+	a.terms, a.most, a.err, a.joining = 0, most, nil, false
+}
+
+// addTogether adds one vector: the sum of the vectors that query adds, which is clipped as a
+// whole. The sum is computed from these vectors alone, in their order. If it is not finite,
+// addTogether adds zero.
+func (a *Accumulator) addTogether(query func() error) error {
+	if a.joined == nil {
+		a.joined = make([]float64, len(a.sum))
+	}
+	clear(a.joined)
+	a.joining = true
+	err := query()
+	a.joining = false
+	if err != nil {
+		return err
+	}
+	return a.Add(a.joined)
+}
+
+// join adds factor·v to the sum of the vectors of one record.
+func (a *Accumulator) join(factor float64, v []float64) {
+	for i, x := range v {
+		a.joined[i] += float64(factor * x)
+	}
 }
 
 // Add adds the clipped and truncated v to the sum. A vector that is not finite adds zero. Add
@@ -77,6 +105,10 @@ func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
 	}
+	if a.joining {
+		a.join(1, v)
+		return nil
+	}
 	if a.terms >= a.most {
 		return a.fail(a.tooMany())
 	}
@@ -85,8 +117,8 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping is like Add, and also writes the added integers to kept. They are in lattice steps
-// and have no noise, so they must not be released.
+// AddKeeping does the same as Add, and also writes the added integers to kept. They are in
+// lattice steps and have no noise, so they must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))

@@ -10,8 +10,8 @@ import (
 // most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. They stay in a
-// cache between the pass that computes norms and the pass that adds.
+// together returns the number of rows of d elements that are added together. So few rows stay in
+// a cache between the pass that computes norms and the pass that adds.
 func together(d int) int {
 	const cached = 1 << 14 // number of elements that fit in the cache, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
@@ -29,10 +29,15 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	switch {
 	case len(slopes) != len(rows):
 		return a.fail(fmt.Errorf("gaussian sum: %d slopes for %d rows", len(slopes), len(rows)))
-	case len(rows) > a.most-a.terms:
-		return a.fail(a.tooMany())
 	case !within(rows, len(x)/d):
 		return a.fail(errors.New("gaussian sum: a row is not in the table"))
+	case a.joining:
+		for l, row := range rows {
+			a.join(slopes[l], x[int(row)*d:][:d])
+		}
+		return nil
+	case len(rows) > a.most-a.terms:
+		return a.fail(a.tooMany())
 	}
 	a.terms += len(rows)
 	for len(rows) > 0 {
@@ -48,7 +53,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 // within reports whether all elements of rows are from 0 to n−1.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
-		if uint(row) >= uint(n) { // also true for negative rows
+		if uint(row) >= uint(n) { // the conversion makes negative rows large
 			return false
 		}
 	}
@@ -87,8 +92,9 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 	return true
 }
 
-// scaled returns the factor that converts a row to lattice steps of the clipped slope·row. ss is
-// the row's squared norm. proven reports whether the factor is proven to be safe.
+// scaled returns the factor that converts a row to lattice steps of the clipped slope·row. The
+// argument ss is the row's squared norm. The result proven tells whether the factor is proven to
+// be safe.
 //
 // Each element is multiplied by one number, which combines scale, slope and factor. With ss,
 // from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most

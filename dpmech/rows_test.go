@@ -26,8 +26,8 @@ func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int
 	return sum, err
 }
 
-// checkRow compares the contribution of a slope and a row with the bound in big integers, and
-// with the contribution of the vector slope·row.
+// checkRow checks in big integers that the contribution of slope·row is within the bound, and
+// compares it with the contribution of the same vector through Add.
 func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64) {
 	t.Helper()
 	got, err := exactRows(t, m, []float64{slope}, []int32{0}, row)
@@ -171,7 +171,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 }
 
 // The test checks that rows that are added together give the same sum as rows that are added one
-// by one. It tests any number of rows, and rows for which the fast method is not proven.
+// by one. Its cases are all numbers of rows, and rows for which the fast method is not proven.
 func TestRowsTogether(t *testing.T) {
 	const dim, table = 14, 50
 	all := gates(t, dim)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/accountant"
 )
@@ -13,6 +14,12 @@ type SampledConfig struct {
 	Sampling Sampling
 	Records  int // number of records from which batches are drawn
 	Steps    int // maximum number of steps of a run
+
+	// Rows, if not nil, divides the rows of a table among the records. A record then consists of
+	// all rows of one person: record i has the rows Rows[i] to Rows[i+1]−1. It enters a batch
+	// with all of its rows, and contributes one vector, the sum of the vectors of its rows. If
+	// Rows is nil, record i is row i.
+	Rows []int32
 
 	Dim  int     // number of elements of a record's vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one record to a step's sum
@@ -26,6 +33,11 @@ type SampledConfig struct {
 	// 1. Each release of a step then contains all of its noise, and an observer may see it.
 	Shares, Releases int
 
+	// PerUnit has the same meaning as in [Config], for records instead of vectors. It is above 1
+	// only if several clients have records of one person. Every step must then use all records
+	// ([FullBatch]).
+	PerUnit int
+
 	Adjacency accountant.Adjacency
 }
 
@@ -33,6 +45,12 @@ type SampledConfig struct {
 // record of a random batch, with discrete Gaussian noise. It is a [Sampling] and a
 // [GaussianSum] that are accounted together. It is immutable. A [SampledRun] takes the
 // steps.
+//
+// A record may be all rows of a person (SampledConfig.Rows). Nothing in the proof changes: such
+// a record, too, enters a batch or does not, independently of other persons' rows, and its
+// vector, the clipped sum over its rows, has norm at most Clip and is a function of its rows. So
+// a person with any number of rows costs what a record of one row costs. This would not hold if
+// the rows were sampled one by one, or if only their vectors were clipped.
 //
 // Guarantee: for two adjacent inputs, all releases of one run together satisfy the
 // privacy profile of [SampledSum.Event], even if the vectors of a step depend on earlier
@@ -56,9 +74,15 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	if cfg.Shares == 0 && cfg.Releases == 0 {
 		cfg.Shares, cfg.Releases = 1, 1
 	}
+	if err := cfg.checkRows(); err != nil {
+		return nil, fmt.Errorf("sampled sum: %w", err)
+	}
 	sampler, err := cfg.Sampling.Sampler(cfg.Records)
 	if err != nil {
 		return nil, fmt.Errorf("sampled sum: %w", err)
+	}
+	if _, full := sampler.(fullSampler); cfg.PerUnit > 1 && !full {
+		return nil, fmt.Errorf("sampled sum: no bound is known for %d records of one unit in random batches: use full batches", cfg.PerUnit)
 	}
 	gate, err := NewGaussianSum(Config{
 		Dim:             cfg.Dim,
@@ -68,6 +92,7 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 		Terms:           max(1, sampler.MaxBatch()),
 		Releases:        cfg.Releases,
 		Adjacency:       cfg.Adjacency,
+		PerUnit:         cfg.PerUnit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sampled sum: %w", err)
@@ -79,25 +104,38 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	return s, nil
 }
 
+// checkRows returns an error if Rows does not divide rows among the records.
+func (c *SampledConfig) checkRows() error {
+	if c.Rows == nil {
+		return nil
+	}
+	if len(c.Rows) != c.Records+1 || c.Rows[0] != 0 || !slices.IsSorted(c.Rows) {
+		// The error does not name the numbers, because they are private.
+		return errors.New("the rows of the records must follow one another from row 0")
+	}
+	return nil
+}
+
 // Event returns the cost of one run with all planned steps.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the first steps steps under an adjacency, if Config.Shares of the
-// noise shares are unknown to the observer.
+// EventFor returns the cost of the given number of steps, from the first on, under an adjacency,
+// if Config.Shares of the noise shares are unknown to the observer.
 func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	return s.SharedEventFor(steps, s.cfg.Shares, adjacency)
 }
 
-// SharedEventFor returns the cost of the first steps steps under an adjacency, if the observer
-// sees only sums of releases. shares is the number of noise shares in a sum that the observer
-// does not know.
+// SharedEventFor returns the cost of the given number of steps, from the first on, under an
+// adjacency, if the observer sees only sums of releases. The argument shares is the number of
+// noise shares in a sum that the observer does not know.
 //
 // A sampling is accounted with continuous Gaussian noise N(0, σ²). The actual noise is a sum of
 // n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] it is N(0, ns² − 1/12), rounded, up
 // to a max divergence, for every batch. A mixture over batches has the same max divergence, and
 // rounding the mixture is the same as mixing the rounded values. The event is therefore that of
 // the sampling with σ² = (ns² − 1/12)/c², where c is the clip in lattice steps, together with
-// releases of sensitivity zero, which cost the max divergence and nothing else.
+// releases of sensitivity zero, which cost the max divergence and nothing else. If one unit has
+// PerUnit records, all of them in every batch, c is the clip times PerUnit.
 //
 // The contributions of other clients, their batches, and the noise that the observer knows are
 // drawn independently of the protected record's batch. Given their values, they shift the sum by
@@ -120,11 +158,11 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 }
 
 // accountedNoise returns a lower bound on √(ns² − 1/12)/c for n = shares, the σ s of a share and
-// the clip c, both in lattice steps. It uses √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of
+// the clip c of all records of a unit, both in lattice steps. It uses √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of
 // x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
-	return math.Sqrt(n) * sigma / float64(s.gate.clip) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
+	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
 }
 
 // Lattice returns the grid of the releases.
@@ -142,6 +180,14 @@ func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 
 // Records returns the number of records from which batches are drawn.
 func (s *SampledSum) Records() int { return s.cfg.Records }
+
+// Rows returns the number of rows of all records.
+func (s *SampledSum) Rows() int {
+	if s.cfg.Rows == nil {
+		return s.cfg.Records
+	}
+	return int(s.cfg.Rows[s.cfg.Records])
+}
 
 // MeanBatch returns the expected size of a batch. Divide a sum by the expected size only
 // if the number of records is public (see [Sampler]).
@@ -184,10 +230,9 @@ func (s *SampledSum) Begin() *SampledRun {
 	}
 }
 
-// Resume continues a run after a restart of the program. taken is the number of steps
-// that the run took, and that were charged, before the restart. Resume returns an error
-// if the run stopped within an epoch, because the batches of an unfinished epoch are
-// lost.
+// Resume continues a run after a restart of the program. The argument taken is the number of
+// steps that the run had taken and charged before the restart. Resume returns an error if the
+// run stopped within an epoch, because the batches of an unfinished epoch are lost.
 func (s *SampledSum) Resume(taken int) (*SampledRun, error) {
 	if taken < 0 || taken > s.cfg.Steps {
 		return nil, fmt.Errorf("sampled sum: the number of steps taken must lie in [0, %[2]d], got %[1]d", taken, s.cfg.Steps)
@@ -208,6 +253,7 @@ type SampledRun struct {
 	taken   int // number of steps so far
 
 	batch   []uint32 // batch of the current step
+	rows    []uint32 // rows of one record of the batch; unused if a record is one row
 	vectors *Accumulator
 	sum     []int64 // sum without noise, which must not be released
 }
@@ -219,8 +265,9 @@ func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 // only these steps.
 var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 
-// A SampledQuery adds the vector of every record of batch to sum, at most one vector for
-// each record. It must not keep its arguments.
+// A SampledQuery adds the vector of every row of batch to sum, at most one vector for each row.
+// It must not keep its arguments. If the mechanism has Rows, each call is for one record of the
+// batch, and the argument batch has the rows of this record.
 type SampledQuery func(batch []uint32, sum *Accumulator) error
 
 // Next computes one step: it draws the batch and the noise, then calls query, and writes to dst
@@ -245,7 +292,27 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 
 // gather adds the sum of the vectors of the batch to dst, which holds the noise.
 func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
-	err := r.vectors.gather(len(r.batch), func() error { return query(r.batch, r.vectors) })
+	err := r.vectors.gather(len(r.batch), func() error {
+		if r.of.cfg.Rows == nil {
+			return query(r.batch, r.vectors)
+		}
+		return r.addPersons(query)
+	})
 	copy(r.sum, r.vectors.sum)
 	return finish(dst, r.sum, err)
+}
+
+// addPersons adds, for each record of the batch, the sum of the vectors of its rows.
+func (r *SampledRun) addPersons(query SampledQuery) error {
+	for _, record := range r.batch {
+		from, to := r.of.cfg.Rows[record], r.of.cfg.Rows[record+1]
+		r.rows = r.rows[:0]
+		for row := from; row < to; row++ {
+			r.rows = append(r.rows, uint32(row))
+		}
+		if err := r.vectors.addTogether(func() error { return query(r.rows, r.vectors) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

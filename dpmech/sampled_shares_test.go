@@ -77,7 +77,7 @@ func TestSampledSharesRefused(t *testing.T) {
 	}
 }
 
-// The test checks that public draws are reproducible, and differ for another purpose, study or
+// The test checks that public numbers are reproducible, and differ for another purpose, study or
 // number. The test of FillNormal covers their distribution.
 func TestPublicNormal(t *testing.T) {
 	draw := func(purpose string, digest byte, number int) []float64 {

@@ -49,7 +49,7 @@ func TestSampledStep(t *testing.T) {
 		cfg := sampled
 		cfg.Sampling, cfg.Records, cfg.Adjacency = sampling, 40, accountant.ZeroOut
 		cfg.Steps = 20
-		cfg.NoiseMultiplier = 0.5 // with more noise the accounting of random allocation would be slow
+		cfg.NoiseMultiplier = 0.5 // with a larger multiplier the accounting of random allocation would be slow
 		s := newSampledSum(t, cfg)
 		run := s.Begin()
 		streams, copied := seeded.Streams(1, "sampled"), seeded.Streams(1, "sampled")
@@ -68,8 +68,8 @@ func TestSampledStep(t *testing.T) {
 					t.Errorf("%s: step %d has batch %v, want %v", name, step, batch, expected)
 				}
 				for _, i := range batch {
-					// The elements are whole lattice steps, so that truncation does not change
-					// them.
+					// The elements are whole numbers of lattice steps, which truncation does not
+					// change.
 					vector[0], vector[1] = s.Lattice().Float(int64(i)), s.Lattice().Float(-1)
 					want[0] += int64(i)
 					want[1]--
@@ -174,7 +174,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 		if !slices.Equal(dst, []int64{0, 0, 0}) || run.Remaining() != cfg.Steps-1 {
-			t.Errorf("%s: the step releases %v and leaves %d of %d", name, dst, run.Remaining(), cfg.Steps)
+			t.Errorf("%s: the step returned %v, and %d of %d steps remain", name, dst, run.Remaining(), cfg.Steps)
 		}
 		checkOnlyNoise(t, name, run)
 	}
@@ -186,7 +186,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 		})
 	}
 	if err := run.Next(make([]int64, 2), seeded.Streams(1, "short"), each(one)); err == nil || run.Remaining() != cfg.Steps-2 {
-		t.Errorf("a destination of the wrong length gives %v and leaves %d steps", err, run.Remaining())
+		t.Errorf("Next with a destination of the wrong length returned %v, and %d steps remain", err, run.Remaining())
 	}
 }
 
@@ -219,7 +219,7 @@ func TestSampledSumAllocatesNothing(t *testing.T) {
 	for name, sampling := range samplings(200) {
 		cfg := sampled
 		cfg.Sampling, cfg.Adjacency, cfg.Steps = sampling, accountant.ZeroOut, 1000
-		cfg.NoiseMultiplier = 0.5 // with more noise the accounting of random allocation would be slow
+		cfg.NoiseMultiplier = 0.5 // with a larger multiplier the accounting of random allocation would be slow
 		run := newSampledSum(t, cfg).Begin()
 		streams := seeded.Streams(1, "allocations")
 		dst := make([]int64, 3)
@@ -301,7 +301,7 @@ func TestSampledEventVectors(t *testing.T) {
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
 	check := func(v vector, want *float64) {
-		if want == nil { // the hard cases of the file have intervals instead of values
+		if want == nil { // hard cases of the file have an interval instead of a value
 			return
 		}
 		cfg.NoiseMultiplier, cfg.Steps = v.Sigma, v.T
@@ -370,9 +370,9 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// The test checks that a step over all records costs at least as much as a Gaussian release. Its
-// parameter is 1/σ for one record more or less. It is 2/σ if a record is replaced, or if another
-// record takes its place in a batch of a fixed size.
+// The test checks that a step over all records costs at least as much as a Gaussian release with
+// parameter 1/σ, for one record more or less. The parameter is 2/σ if a record is replaced, or
+// if another record takes its place in a batch of a fixed size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
@@ -410,7 +410,7 @@ func TestSampledEventWithoutSampling(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.Mu() < plain.Mu()*(1-1e-14) {
-				t.Errorf("%#v under %s, σ = %g: μ = %.17g is below %.17g, that of the sum", c.sampling, c.adjacency, sigma, p.Mu(), plain.Mu())
+				t.Errorf("%#v under %s, σ = %g: μ = %.17g is below the μ of the sum, %.17g", c.sampling, c.adjacency, sigma, p.Mu(), plain.Mu())
 			}
 		}
 	}

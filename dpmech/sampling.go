@@ -43,9 +43,10 @@ type Sampler interface {
 	// of an epoch. It allocates only to grow dst.
 	Next(dst []uint32, src *Stream) []uint32
 
-	// Event returns the cost, for one record, of the first steps steps. Each step releases the
-	// sum of one vector of L2 norm at most 1 for every record of the batch, with Gaussian noise
-	// of standard deviation sigma. A sampling with an epoch is charged by whole epochs.
+	// Event returns the cost, for one record, of the given number of steps from the first on.
+	// Each step releases the sum of one vector of L2 norm at most 1 for every record of the
+	// batch, with Gaussian noise of standard deviation sigma. A sampling with an epoch is
+	// charged by whole epochs.
 	Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error)
 
 	sealed()
@@ -58,8 +59,9 @@ func checkRecords(records, least int) error {
 	return nil
 }
 
-// repeated returns e once for every epoch of which at least one step is among the first steps.
-// An epoch has epoch steps. It returns an error if the accountant has no bound for e.
+// repeated returns e once for every epoch that has begun after the given number of steps. An
+// epoch has as many steps as epoch says. It returns an error if the accountant has no bound for
+// e.
 func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)

@@ -45,8 +45,7 @@ func BenchmarkSampler(b *testing.B) {
 	}
 }
 
-// BenchmarkSamplerNaive measures the obvious implementation, which uses randomness that is not
-// cryptographic.
+// BenchmarkSamplerNaive measures a simple sampler with math/rand, for comparison.
 func BenchmarkSamplerNaive(b *testing.B) {
 	const n, batch = 39_073, 195
 	src := rand.New(rand.NewPCG(1, 2))

@@ -15,14 +15,14 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// effort multiplies the number of draws of the tests in this file, for example with go test
+// effort multiplies the number of draws of the tests in this file. An example is go test
 // ./dpmech -effort 50.
 var effort = flag.Int("effort", 1, "times the draws of the frequency tests of samplers")
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
-// long skips the test under -short, which the race detector's runs use. It finds nothing in
-// arithmetic without goroutines.
+// long skips the test under -short. The race detector runs tests under -short, and it would find
+// nothing in arithmetic without goroutines.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -65,7 +65,7 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 }
 
 // The test checks the probability of every possible pair of batches in two steps, for few
-// records. It thus also checks that steps are independent.
+// records. Because the pairs are counted, it also checks that steps are independent.
 func TestWholeBatches(t *testing.T) {
 	long(t)
 	for _, selection := range bothSelections {
@@ -219,11 +219,11 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 		if len(batch) < 2 {
 			continue
 		}
-		// The pair is random, because the order of a batch has no meaning.
+		// The two records are chosen at random, because the order within a batch has no meaning.
 		i := choose.IntN(len(batch))
 		j := (i + 1 + choose.IntN(len(batch)-1)) % len(batch)
 		a, b := batch[i], batch[j]
-		gap := (int(a) - int(b) + n) % n // from 1 to n−1, with equal probability
+		gap := (int(a) - int(b) + n) % n // a number from 1 to n−1; all are equally probable
 		f.gaps[gap*len(f.gaps)/n]++
 		f.xors[(a^b)>>width]++
 		f.pairs++
@@ -271,7 +271,7 @@ func (f frequencies) xorsP() float64 {
 			expected[a^b] += x * y
 		}
 	}
-	expected[0] -= float64(f.n) // A record and itself are not a pair.
+	expected[0] -= float64(f.n) // a record does not form a pair with itself
 	for i := range expected {
 		expected[i] *= f.pairs / (float64(f.n) * float64(f.n-1))
 	}

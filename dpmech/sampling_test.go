@@ -143,14 +143,15 @@ func TestManyBatches(t *testing.T) {
 }
 
 // The test checks that every index results from the same number of the 2^32 possible draws. The
-// sampler rejects a draw if its product with n is too low modulo 2^32. An error in this would be
-// too small for a test of frequencies.
+// sampler rejects a draw if its product with n is too low modulo 2^32. An error in the rejection
+// would be too small for a test of frequencies.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
-	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // n is not a power of two, so draw 0 is rejected
+	// For an n that is not a power of two, the draw 0 is rejected.
+	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} {
 		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
-			// The test tries draws near the first draw of an index, where products are lowest.
+			// The draws near the first draw of an index have the lowest products.
 			index := src.Uint64n(n)
 			first := (index<<32 + n - 1) / n
 			for draw := max(first, 2) - 2; draw < min(first+3, 1<<32); draw++ {
@@ -286,7 +287,8 @@ func TestSamplerEvents(t *testing.T) {
 	if _, err := newSampler(t, dpmech.FullBatch{}, n).Event(sigma, accountant.AddRemove, 0); err == nil {
 		t.Error("no error for zero steps")
 	}
-	// The rate must not be below the exact quotient of batch size and number of records.
+	// The rate must be at least the exact quotient of the size of a batch and the number of
+	// records.
 	for records := 1; records < 200; records++ {
 		for batch := range records + 1 {
 			e, err := newSampler(t, dpmech.WithoutReplacement{Batch: batch}, records).Event(1, accountant.AddRemove, 1)

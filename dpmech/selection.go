@@ -7,13 +7,13 @@ import "fmt"
 type Selection int
 
 const (
-	// Exact draws every set of records of that size with the same probability, given
-	// uniform bits.
+	// Exact draws every set of records of the given size with the same probability, if the bits
+	// are uniform.
 	Exact Selection = iota
 
 	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which a
-	// parallel machine can compute independently of each other. That all sets are equally likely
-	// is a conjecture, like the security of block ciphers.
+	// parallel machine can compute independently of each other. It is a conjecture that all sets
+	// are equally probable, like the security of block ciphers.
 	Feistel
 )
 
@@ -102,8 +102,8 @@ func (s *selector) mark(chosen []uint32, src *Stream) {
 }
 
 // markSome makes indices from words until chosen is full, and returns the number of new indices.
-// It uses Lemire's method with 32 bits. The method rejects some of the 2^32 draws, so that the
-// same number of draws remains for every index.
+// It uses Lemire's method with 32 bits. It rejects some of the 2^32 draws, so that every index
+// has the same number of draws.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)
@@ -129,7 +129,8 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 // chooseMost selects most of the indices. It draws and marks the few indices that are left out,
 // and lists the other indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// The front of chosen temporarily stores the indices that are left out, which are fewer.
+	// There are fewer indices to leave out than to choose. The front of chosen stores them for
+	// the moment.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

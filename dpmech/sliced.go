@@ -22,8 +22,9 @@ import (
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
-	origin int32                 // number of the slice that contains x = 0 as its first integer
-	table  [slicedColumns]uint32 // for each column: number of slots of the column's own slice, and the other slice
+	origin int32 // number of the slice that contains x = 0 as its first integer
+	// For each column: the other slice, and the number of slots of the column's own slice.
+	table [slicedColumns]uint32
 
 	all    uint64 // total area of the wedges
 	wedges []wedge
@@ -135,7 +136,7 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // rounding leaves an area that belongs to no wedge
+		return 0, false // the point is in the rounding error of the areas, which belongs to no wedge
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()
@@ -147,8 +148,8 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	return x, g.under(x, v.foot+height, src)
 }
 
-// under draws the distance of y above height, in units of 2^-heightBits, and reports whether y
-// is below f(x).
+// under draws the distance of y above height, in units of 2^-heightBits. It reports whether y is
+// below f(x).
 func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	at := uint64(max(x, -x))
 	word := src.Uint64()

@@ -22,7 +22,7 @@ func TestSlicedFrequencies(t *testing.T) {
 		g := dpmech.NewSliced(sigma)
 		samples := make([]int64, draws)
 		src := seeded.Stream(21, "sliced", sigma)
-		for rest := samples; len(rest) > 0; { // calls Fill with different lengths
+		for rest := samples; len(rest) > 0; { // the lengths of the calls of Fill differ
 			n := min(len(rest), 1+int(src.Uint64n(700)))
 			g.Fill(rest[:n], src)
 			rest = rest[n:]
@@ -37,7 +37,8 @@ func TestSlicedFrequencies(t *testing.T) {
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
 		}
-		// The limits are five standard errors. The standard errors are n^-1/2 times 1 and √2.
+		// The limits are five standard errors. The standard errors of the mean and of the mean
+		// square are 1/√n and √2/√n for n draws.
 		if se := 1 / math.Sqrt(draws); math.Abs(sum/draws) > 5*se || math.Abs(squares/draws-1) > 5*math.Sqrt2*se {
 			t.Errorf("σ = %d: mean %.5f and variance %.5f", sigma, sum/draws, squares/draws)
 		}

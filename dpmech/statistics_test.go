@@ -47,7 +47,7 @@ func newPMF(sigma float64) pmf {
 	reach := int(9*sigma) + 9
 	law := pmf{reach, make([]float64, 2*reach+1)}
 	var norm float64
-	for i := range law.p { // begins with small terms, for accuracy
+	for i := range law.p { // begin with small terms, for accuracy
 		x := float64(reach - i/2)
 		w := math.Exp(-x * x / (2 * sigma * sigma))
 		norm += w
@@ -72,7 +72,8 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The test compares the reference distribution of these tests with the reference file.
+// The test compares the distribution that these tests use as a reference with the reference
+// file.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -241,8 +242,8 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	}
 }
 
-// The test compares the number of samples far out in the tails with the Poisson distribution of
-// such a number.
+// The test compares the number of samples far out in the tails with its distribution, which is
+// close to a Poisson distribution.
 func TestDiscreteGaussianTails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -22,9 +22,10 @@ func NewStream() *Stream {
 	return s
 }
 
-// Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot tell
-// AES from a random permutation, the bits of dst are independent of the later bits of src and of
-// other streams split from it. Somebody with the key of src can compute all of them.
+// Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot
+// distinguish AES from a random permutation, the bits of dst are independent of the later bits
+// of src and of other streams split from src. Somebody who has the key of src can compute all of
+// them.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte
 	for i := 0; i < len(key); i += 8 {

@@ -53,8 +53,8 @@ func TestWipedStreamsRefuse(t *testing.T) {
 	}
 }
 
-// The test checks the uniform numbers in (0, 1] from which the tail is computed. It counts them
-// in cells, and checks that they can be arbitrarily small.
+// The test checks the uniform numbers in (0, 1] from which the normal tail is computed. It
+// counts them in cells, and checks that they can be arbitrarily small.
 func TestUniformFloat(t *testing.T) {
 	const draws = 400_000
 	src := seeded.Stream(8, "uniform")

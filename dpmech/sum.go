@@ -16,9 +16,9 @@ import (
 // sensitivity is C for add-remove and zero-out. It is 2C for replace-one and for vectors that
 // are aggregates. C is rounded down to whole steps. The sensitivity holds because the integer
 // norm of every vector is at most C. For most vectors a bound on the rounding error proves this.
-// For the other vectors the norm is checked in 128-bit arithmetic. A vector with an element that
-// is not finite adds zero. No error is returned, because an error would reveal private
-// information.
+// For all other vectors the program computes the norm in 128-bit arithmetic. A vector with an
+// element that is not finite adds zero. No error is returned, because an error would reveal
+// private information.
 //
 // No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise) could
 // reach 2^62 lattice steps.
@@ -98,7 +98,8 @@ func (m *GaussianSum) Event() accountant.Event {
 }
 
 // EventFor returns the cost of one release under an adjacency, if the observer sees only a sum
-// of releases. shares is the number of noise shares in the sum that the observer does not know.
+// of releases. The argument shares is the number of noise shares in the sum that the observer
+// does not know.
 func (m *GaussianSum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.DiscreteGaussian{
 		Sensitivity: float64(m.clip) * m.cfg.sensitivity(adjacency),

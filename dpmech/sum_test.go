@@ -201,7 +201,8 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// got and the reference are variances in squared lattice steps, without rounding.
+		// Here got and the reference are variances in squared lattice steps, computed without
+		// rounding.
 		got := new(big.Int).Mul(big.NewInt(m.ShareSigma()), big.NewInt(m.ShareSigma()))
 		got.Mul(got, big.NewInt(int64(cfg.Shares)))
 		exact := func(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }

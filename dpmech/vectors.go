@@ -13,6 +13,11 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	switch {
 	case len(v) != n*d:
 		return a.fail(fmt.Errorf("gaussian sum: %d elements are not a whole number of vectors of %d", len(v), d))
+	case a.joining:
+		for ; len(v) > 0; v = v[d:] {
+			a.join(1, v[:d])
+		}
+		return nil
 	case n > a.most-a.terms:
 		return a.fail(a.tooMany())
 	}
@@ -25,7 +30,7 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	return nil
 }
 
-// inOrder contains the row numbers 0, 1, 2, ..., for rows that are stored one after another.
+// inOrder contains the row numbers 0, 1, 2, ... of vectors that are stored one after another.
 var inOrder = func() (rows [rowsAtOnce]int32) {
 	for l := range rows {
 		rows[l] = int32(l)

@@ -61,8 +61,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample that the table alone makes from w. enough is false if the table
-// cannot decide the sample.
+// atOnce returns the sample that the table alone makes from w. It returns enough = false if the
+// table cannot decide the sample.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -77,8 +77,8 @@ func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
 
-// draw makes a sample from w, and from more bits of src if needed. kept is false if the
-// point is rejected.
+// draw makes a sample from w, and from more bits of src if needed. It returns kept = false if
+// the point is rejected.
 func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	i := int(w % zigguratLayers)
 	layer := &z.layers[i]
@@ -90,8 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform. Some places result from one 56-bit draw more than others. For a
-// surplus draw again returns the place of a new draw. For other draws it returns place.
+// again makes the place uniform by rejection, because one more 56-bit draw leads to some places
+// than to others. For such a surplus draw again returns the place of a new draw. For other draws
+// it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place

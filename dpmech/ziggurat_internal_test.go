@@ -15,8 +15,9 @@ const exactBits = 400
 
 func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
 
-// density returns exp(−x²/2σ²) for σ = num/den, with a relative error of about 2^-350. It
-// computes the reciprocal of a power of a series of positive terms, unlike the sampler.
+// density returns exp(−x²/2σ²) for σ = num/den, with a relative error of about 2^-350. Unlike
+// the sampler, it sums a series of positive terms, and returns the reciprocal of a power of the
+// sum.
 func density(x, num, den uint64) *big.Float {
 	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
 	z.Quo(z, bigFloat().SetUint64(num))
@@ -59,7 +60,7 @@ func checkZiggurat(t testing.TB, num, den uint64) {
 	y := heights(z)
 	bound := sampleBound(num, den)
 	if got := z.layers[0].width; got != 2*bound+1 {
-		t.Errorf("σ = %d/%d: the lowest layer holds %d integers, want %d", num, den, got, 2*bound+1)
+		t.Errorf("σ = %d/%d: the lowest layer has %d integers, want %d", num, den, got, 2*bound+1)
 	}
 	one := bigFloat().SetInt64(1)
 	if y[zigguratLayers].Cmp(one) < 0 {
@@ -72,15 +73,15 @@ func checkZiggurat(t testing.TB, num, den uint64) {
 			t.Fatalf("σ = %d/%d: layer %d is not symmetric", num, den, i)
 		}
 		if i > 0 && y[i].Cmp(one) < 0 && density(half+1, num, den).Cmp(y[i]) > 0 {
-			t.Errorf("σ = %d/%d: layer %d leaves out %d, which is above its foot", num, den, i, half+1)
+			t.Errorf("σ = %d/%d: layer %d does not cover %d, where the density is above the layer's lower edge", num, den, i, half+1)
 		}
 		if layer.span > 0 {
 			inside := layer.span/2 + 1
 			if layer.span%2 != 1 || layer.from != half+1-inside || inside > half+1 {
-				t.Fatalf("σ = %d/%d: layer %d keeps %d of %d integers from %d on, not those about zero", num, den, i, layer.span, layer.width, layer.from)
+				t.Fatalf("σ = %d/%d: layer %d accepts %d of %d integers from %d on, but these are not centred at zero", num, den, i, layer.span, layer.width, layer.from)
 			}
 			if density(inside-1, num, den).Cmp(y[i+1]) < 0 {
-				t.Errorf("σ = %d/%d: layer %d keeps %d unseen, whose density is below its head", num, den, i, inside-1)
+				t.Errorf("σ = %d/%d: layer %d accepts %d without a test, although the density there is below the layer's upper edge", num, den, i, inside-1)
 			}
 		}
 		foot, rise := bigFloat().SetUint64(layer.foot), bigFloat().SetUint64(layer.rise)
@@ -176,8 +177,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns the first, the middle and the last |x| of a layer at which the sampler must
-// draw y.
+// besides returns |x| at the first, the middle and the last place of a layer for which the
+// sampler must draw y.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {
@@ -218,10 +219,11 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 }
 
 // checkDecision fails the test unless the sampler decides correctly whether y is below the
-// curve. The first words of y equal those of v, the height of the curve in the layer.
+// curve. The first words of y equal the first words of v, which is the height of the curve in
+// the layer.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
-	// curve holds the words of v, the height of the curve in the layer.
+	// The slice curve holds the words of v, the height of the curve in the layer.
 	curve := make([]uint64, 3)
 	rest := bigFloat().Set(v)
 	for n := range curve {
@@ -229,7 +231,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 		curve[n], _ = rest.Uint64()
 		rest.Sub(rest, bigFloat().SetUint64(curve[n]))
 	}
-	for same := range curve { // number of leading words of y that equal those of the curve
+	for same := range curve { // number of leading words that are the same in y and in the height of the curve
 		for _, off := range []uint64{0, 1, ^uint64(0), 1 << 20, ^uint64(1 << 20), 1 << 60} {
 			words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
 			copy(words, curve[:same+1])
@@ -245,8 +247,8 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 	}
 }
 
-// The test checks that a sample takes more than one word if y is closer to the curve than the
-// rounding error.
+// The test checks that a sample takes more than one word if the distance between y and the curve
+// is smaller than the rounding error.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	for _, ratio := range ratios[2:] {
 		z := zigguratOf(ratio[0], ratio[1])
@@ -275,7 +277,7 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// The test checks the draws of places. Some places result from one 56-bit number more than
+// The test checks the draws of places. One more 56-bit number leads to some places than to
 // others, and Fill and Sample must reject the surplus numbers and draw again. The stream of the
 // test has no key, so that drawing again panics.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
@@ -345,7 +347,7 @@ func TestZigguratKeepsDecidesRight(t *testing.T) {
 			r.Fatalf("σ = %d/%d, layer %d, x = %d: kept %v, want %v", ratio[0], ratio[1], i, x, got, want)
 		}
 		if got && density(x, ratio[0], ratio[1]).Cmp(heights(z)[i]) < 0 {
-			r.Fatalf("σ = %d/%d: layer %d keeps %d, which is below its foot", ratio[0], ratio[1], i, x)
+			r.Fatalf("σ = %d/%d: layer %d accepts %d, where the density is below the layer's lower edge", ratio[0], ratio[1], i, x)
 		}
 	})
 }

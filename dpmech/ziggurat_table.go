@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables holds the ziggurats that were made most recently, by σ. All clients of a round, and all
-// runs of a sweep, use the same σ.
+// tables holds the ziggurats that were made last, by σ. All clients of a round, and all runs of
+// a sweep, use the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -31,8 +31,8 @@ func zigguratOf(num, den uint64) *discreteZiggurat {
 	return z
 }
 
-// newDiscreteZiggurat makes a ziggurat of about the least area. It increases the area until the
-// layers are proven to cover the curve.
+// newDiscreteZiggurat makes a ziggurat whose area is close to the smallest possible. It
+// increases the area until the layers are proven to cover the curve.
 func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	sigma, bound := float64(num)/float64(den), sampleBound(num, den)
 	z := &discreteZiggurat{curve: newCurve(num, den)}
@@ -99,8 +99,9 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the least number, at least half, for which f(number+1) is proven to be at most
-// foot. foot is at most yᵢ, so every x with a density above yᵢ has |x| at most the result.
+// cover returns the smallest number, at least half, for which f(number+1) is proven to be at
+// most foot. Because foot is at most yᵢ, every x with a density above yᵢ has |x| at most the
+// result.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {
@@ -110,8 +111,8 @@ func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	}
 }
 
-// under returns the largest m ≤ n for which f(x) ≥ head is proven for all |x| < m. head is at
-// least yᵢ₊₁.
+// under returns the largest m ≤ n for which f(x) ≥ head is proven for all |x| < m. The caller
+// passes a head of at least yᵢ₊₁.
 func (z *discreteZiggurat) under(head, n uint64) uint64 {
 	for n > 0 {
 		if low, _ := z.curve.at(n - 1); low >= head {

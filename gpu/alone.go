@@ -5,12 +5,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file computes the squared norm of a record's gradient with respect to one table of
-// coordinates that no other part of the program shares. A leaf is a place where the program
-// reads such a table. The closed form is Σa² for adjoints a of elements that are used directly.
-// It is δ²|x|² for the product of the table and a vector x of the row, with the adjoint δ.
-// Weights that differ from 1 multiply the squares. If the query adds a vector inside the clip,
-// the squared norm also has the cross terms of the gradient and that vector.
+// This file computes the squared norm of a record's gradient for components that have a single
+// leaf. A leaf is a place where the program reads a table of shared values. The closed form is
+// Σa² for adjoints a of elements that are used directly. For the product of the table and a
+// vector x of the row, with the adjoint δ, it is δ²|x|². Weights that differ from 1 multiply the
+// squares. If the query adds a vector inside the clip, the squared norm also has the cross terms
+// of the gradient and that vector.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {

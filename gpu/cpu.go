@@ -35,8 +35,7 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 }
 
 // maxStrips is the maximum number of strips, which are the parts into which a batch is divided.
-// Each strip is summed in the order of its records, and the sums of the strips are added in
-// order.
+// The records of a strip are added in order, and then the strips are added in order.
 const (
 	maxStrips      = 8
 	blocksPerStrip = 16 // minimum number of blocks of records in a strip
@@ -51,7 +50,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// The fields below belong to the current call of Sum. The workers read them.
+	// The next fields belong to the current call of Sum. The workers read them.
 	query *Query
 	want  bool
 	count int
@@ -73,8 +72,8 @@ func (e *cpu) length(q *Query) int {
 	return e.table.Rows
 }
 
-// prepare checks the query, evaluates the values that all records share at its points, and makes
-// sure that every strip has buffers.
+// prepare checks the query, computes the values that all records share at the query's points,
+// and makes sure that every strip has buffers.
 func (e *cpu) prepare(q *Query, strips int) error {
 	if err := q.check(e.p.d, e.table.Rows); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (e *cpu) Sum(dst []float64, q *Query) (Total, error) {
 	}
 	e.want = dst != nil
 	if e.want && len(dst) != q.Size(e.p.d) {
-		return Total{}, errors.New("sum: the length of the destination differs from that of a contribution")
+		return Total{}, errors.New("sum: the destination and a contribution have different lengths")
 	}
 	e.next.Store(0)
 	if workers := min(e.workers, e.count); workers > 1 {

@@ -35,7 +35,7 @@ func (e *cpu) curvature(h *hessian) error {
 }
 
 // predictor returns the leaf that reads β, and the leaves that read the scalars that are added
-// to x·β. If their elements are not simply coordinates of θ, ok is false.
+// to x·β. It returns ok = false unless each of their elements is a coordinate of θ.
 func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	ok = true
 	find := func(node int) *leaf {
@@ -82,7 +82,7 @@ func (k *glmLanes) second(p *plan, rows []int32, dst []float64) bool {
 	return finite
 }
 
-// addOuter adds the elements of w·zzᵀ on and below the diagonal, for z = (x, 1, ..., 1).
+// addOuter adds w·zzᵀ, for z = (x, 1, ..., 1), to the elements on and below the diagonal.
 func (h *hessian) addOuter(w float64, x []float64, base int, shifts []*leaf) {
 	d := len(h.at)
 	for i, xi := range x {

@@ -8,16 +8,16 @@ import (
 // denseLanes contains the gradients of a block of records over all coordinates of a component.
 type denseLanes struct {
 	grad   []float64 // gradients: a row for each coordinate, a column for each record
-	tables []float64 // adjoints of the elements of indirect tables × block
+	tables []float64 // adjoints of the elements of all tables that are not direct, for each record of the block
 }
 
 func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form computes the gradients of the component. A leaf whose elements are coordinates adds to
-// them directly. The adjoints of other leaves are first added in their tables, and the Jacobian
-// then maps the tables to the coordinates.
+// form computes the gradients of the component. For a leaf whose elements are coordinates, it
+// adds the adjoints to the gradients directly. For another leaf, it first adds the adjoints in
+// the leaf's table, and the Jacobian then maps the table to the coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)

@@ -17,13 +17,13 @@ type emitter struct {
 	slot   []int // index of each leaf's first number in a record's contribution
 	merged []int // index of each merged component's first number
 	rest   []int // index of each dense component's first number
-	one    int   // count of numbers for one draw, without those of Query.Joint
+	one    int   // count of numbers for one draw; with Query.Joint a draw has twice as many
 	stride int   // count of numbers in a record's contribution
 	index  []int32
 	value  []float64
 	joint  []float64 // vector v of Query.Joint for the current draw; nil if unused
 	d      int
-	clean  bool // whether the slots that no record writes stay zero
+	clean  bool // whether slots that no record writes stay zero
 	draw   int  // slot of the current draw's first number
 	first  int  // first coordinate of the current draw
 }
@@ -72,8 +72,8 @@ func (e *cpu) rows(q *Query) bool {
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether the sink gets contributions without a clip. The engine then computes
-// no norms.
+// unbounded reports whether only the sink clips contributions. The engine then computes no
+// norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
 // handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers, for the log
@@ -114,8 +114,8 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// A dense contribution without a vector inside the clip always has the same numbers, so
-	// slots that are not written stay zero.
+	// Without a vector inside the clip, all dense contributions write the same slots, so the
+	// other slots stay zero.
 	o.clean = !o.sparse && q.Inside == nil
 }
 
@@ -254,8 +254,8 @@ func (w *leafWeights) slopeAt(at int) float64 {
 	return w.slope[at]
 }
 
-// fillRows writes the gradients of records with respect to coordinates that multiply a vector of
-// the row. This is the common case.
+// fillRows writes the gradient of each record with respect to the coordinates that enter the model
+// as a product with numbers of the record, as most coordinates do.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)

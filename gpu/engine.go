@@ -35,11 +35,11 @@ type Query struct {
 	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g] for
 	// its gradient g, as in the published algorithms. With θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε this
 	// vector is the gradient with respect to (μ, ρ). If Joint is nil, the mode is aligned: a
-	// record contributes only g, because v∘Σg can be computed from the sum Σg.
+	// record contributes g alone. The caller can then compute v∘Σg from the sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
-	// contribution before the clip. The published form of the algorithm adds the gradient of
-	// the KL divergence, divided by N, in this way.
+	// contribution before the clip. The published form of the algorithm uses it for the gradient
+	// of the KL divergence, divided by N.
 	Inside []float64
 }
 
@@ -121,7 +121,7 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if uint(row) >= uint(rows) { // also true for row < 0
+		if uint(row) >= uint(rows) { // the conversion makes negative rows large
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}

@@ -10,9 +10,10 @@ import (
 
 // This file recognises generalised linear models. In the program of such a model, the log
 // density has one outcome, and one argument of the density is x·β plus scalars that all records
-// share. Its other arguments are constants or shared scalars. The fused kernel computes the
-// linear predictor, the density and the derivatives in one pass over a row. The general code
-// (package tape) computes them node by node. Both use the same code for norms and sums.
+// share. The other arguments of the density are constants or shared scalars. The fused kernel
+// computes the linear predictor, the density and the derivatives in one pass over a row. The
+// general code (package tape) computes them node by node. The kernel and the general code have
+// the same code for norms and sums.
 
 // glm describes a program that was recognised as a generalised linear model.
 type glm struct {
@@ -71,7 +72,7 @@ func (g *glm) predictor(v *ir.Verified, node int) bool {
 	return false
 }
 
-// glmLanes evaluates a generalised linear model on blocks.
+// glmLanes evaluates a generalised linear model on blocks of rows.
 type glmLanes struct {
 	g       *glm
 	x, y    []float64
@@ -84,9 +85,9 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns nil if the program is no generalised linear model, or if a node is used as
-// two arguments of the density. In this case the adjoints of the two uses would have to be
-// added.
+// newGLMLanes returns nil if the program is no generalised linear model. It also returns nil if
+// a node is used as two arguments of the density, because the fused kernel cannot add the
+// adjoints of the two uses.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)
@@ -104,7 +105,7 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 		return nil
 	}
 	for _, s := range g.shifts {
-		r.Adjoint[s] = k.slope // the adjoint of a term equals that of the sum
+		r.Adjoint[s] = k.slope // the adjoint of a term of a sum equals the adjoint of the sum
 	}
 	return k
 }

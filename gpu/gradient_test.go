@@ -175,6 +175,6 @@ func (s *collect) AddRecord(index []int32, value []float64) error {
 }
 
 var (
-	errTwice = errors.New("a coordinate is given twice")
+	errTwice = errors.New("a contribution has the same coordinate twice")
 	errNorm  = errors.New("a contribution is longer than the clip")
 )

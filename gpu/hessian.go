@@ -20,8 +20,8 @@ const differenceStep = 6.0554544523933429e-6
 
 // Hessian implements Evaluator. In the coordinates of a generalised linear predictor the Hessian
 // is Σ w_n x_n x_nᵀ with w_n = ∂²ℓ_n/∂η². In other coordinates, and for other programs, its rows
-// are central differences of the exact gradient. They take two gradients for each coordinate and
-// have a relative error of about 1e-9.
+// are central differences of the exact gradient. Each coordinate takes two gradients, and the
+// relative error is about 1e-9.
 func (e *cpu) Hessian(dst, theta []float64, batch []int32) error {
 	d := e.p.d
 	if len(dst) != d*(d+1)/2 || len(theta) != d {

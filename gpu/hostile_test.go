@@ -81,9 +81,9 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// The test checks that a record that contributes zero because a number is not finite has no
-// effect on later records. The model multiplies rows by a shared vector, and the first row
-// overflows.
+// The test checks that a record whose gradient is not finite, and which therefore contributes
+// zero, has no effect on later records. The model multiplies rows by a shared vector, and the
+// first row overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
 	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)
@@ -100,7 +100,7 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 		switch n.Op {
 		case ir.Global:
 			global = i
-		case ir.MatVec: // the shared vector itself is the argument, which the builder does not accept
+		case ir.MatVec: // use the shared vector itself as an argument, which the builder would not accept
 			program.Nodes[i].Args = []int{n.Args[0], global}
 		}
 	}
@@ -152,7 +152,8 @@ func randomNode(t *rapid.T, n int) ir.Node {
 
 // The test evaluates random programs that the verifier accepts, for extreme rows and parameters.
 // A contribution must be finite with a norm of at most C. It must agree with the gradient that
-// the test computes for the record alone, and must keep its bits when all other rows change.
+// the test computes for the record alone. Its bits must stay the same when all other rows
+// change.
 func TestHostilePrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randomProgram(t)

@@ -49,8 +49,8 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// The test checks that records that contribute zero because a number is not finite are counted,
-// in every part of the batch that a goroutine sums.
+// The test checks that a sum counts the records that contribute zero because a number is not
+// finite, in every part of the batch that a goroutine adds up.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000
@@ -105,20 +105,20 @@ func TestOverflowContributesZero(t *testing.T) {
 	columns := randomColumns(m, rng, rows, 1)
 	bad := map[int32]bool{3: true, 64: true, 129: true}
 	for row := range bad {
-		columns[1][int(row)*5] = 50 // the bound of the column
+		columns[1][int(row)*5] = 50 // the largest value that the column allows
 	}
 	table, err := m.Load(rows, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	theta := make([]float64, m.Dim())
-	theta[0] = 20 // the exponent of the bad rows is 1000
+	theta[0] = 20 // with this value the exponent of the bad rows is 1000
 	for i := 1; i < len(theta); i++ {
 		theta[i] = .1
 	}
 	for i := range rows {
 		if !bad[int32(i)] {
-			table.Nodes[1][i*5] = 0 // keeps the other rows finite
+			table.Nodes[1][i*5] = 0 // keeps the exponents of the other rows finite
 		}
 	}
 	for _, engine := range []CPU{{}, {Generic: true}} {

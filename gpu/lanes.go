@@ -21,8 +21,8 @@ type lanes struct {
 	scaled  [block]float64
 	all     [block]int32 // row numbers of the block, if the batch is all rows
 	weight  float64      // sum of the clip factors so far
-	// unbounded is true if the norms of contributions are not needed. No record is then refused
-	// because of its norm.
+	// unbounded is true if the norms of contributions are not needed. Then no record is refused
+	// because its norm is not finite.
 	unbounded bool
 	total     Total
 }
@@ -34,8 +34,8 @@ type laneDraw struct {
 	dense   []denseLanes
 	merge   mergeScratch
 	sum     []float64 // sum of gradients, with d elements
-	// scrubbed is true after scrub set values to zero. They may include values that all blocks
-	// share, so run calls Begin again before the next block.
+	// scrubbed is true after scrub has set values to zero. Some of these values may be shared by
+	// all blocks, so run calls Begin again before the next block.
 	scrubbed bool
 }
 
@@ -138,7 +138,7 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
-		if v-v != 0 { // true if v is not finite
+		if v-v != 0 { // v-v is 0 only if v is finite
 			c = 0
 		}
 		squared[l] = c
@@ -202,8 +202,8 @@ func (n *lanes) add(draws []*draw) {
 	}
 }
 
-// scale returns c·a, where c contains the clip factors and a an adjoint, for each record of the
-// block.
+// scale returns c·a for each record of the block, where c is the record's clip factor and a its
+// adjoint.
 func (n *lanes) scale(a []float64) []float64 {
 	out := n.scaled[:len(n.rows)]
 	a, c := a[:len(out)], n.squared[:len(out)]

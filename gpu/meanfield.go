@@ -11,7 +11,7 @@ import (
 // Link is a function that maps an unconstrained number ρ to a standard deviation s.
 type Link uint8
 
-// Links between ρ and the standard deviation s.
+// These are the links between ρ and the standard deviation s.
 const (
 	ExpLink      Link = iota // s = e^ρ
 	SoftplusLink             // s = log(1 + e^ρ)
@@ -43,15 +43,16 @@ type MeanFieldOptions struct {
 	Link  Link
 	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the
 	// published algorithms. Otherwise records contribute only the gradient with respect to m.
-	// The gradient with respect to ρ is then s'∘ε times that with respect to m, and is computed
-	// from the released sum (post-processing).
+	// The gradient with respect to ρ is then s'∘ε times the gradient with respect to m, so it is
+	// computed from the released sum (post-processing).
 	Joint bool
 	// Preconditioned divides the gradient with respect to ρ of a Joint run by s' before the
-	// clip, and multiplies it by s' after the noise. Otherwise, with small s, this gradient
-	// would be small compared with the noise.
+	// clip, and multiplies it by s' after the noise. Without it, this gradient would be small
+	// compared with the noise if s is small.
 	Preconditioned bool
 	// Inside adds the gradient of the KL divergence, divided by Records, to every record's
-	// contribution before the clip, as in the published form. It requires Joint.
+	// contribution before the clip. The published form of the algorithm does this. Inside
+	// requires Joint.
 	Inside  bool
 	Records float64
 	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.
@@ -81,7 +82,8 @@ type MeanFieldOptions struct {
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point is (m, ρ). gradient and total are gradients with respect to (m, ρ).
+	// point has the elements of m and then those of ρ. gradient and total are gradients with
+	// respect to (m, ρ).
 	point, gradient, total []float64
 	averaged               int
 	sd, slope              []float64

@@ -1,7 +1,8 @@
 package gpu
 
-// This file adds the contributions of a record to the same element of a table before they are
-// squared. A record may use several elements of one table, and may use an element twice.
+// This file computes norms for records that may use several elements of one table, or one
+// element twice. Contributions of a record to the same element are added before they are
+// squared.
 
 // entry is the part of a record's gradient with respect to one coordinate that comes from one
 // leaf, a place where the program reads a shared value.
@@ -32,8 +33,7 @@ func newMergeScratch(p *plan) mergeScratch {
 }
 
 // norm computes the gradients of component i for every record of the block, and adds their
-// squared norms to squared. The argument group contains the places where the program reads the
-// component.
+// squared norms to squared. The argument group contains the leaves of the component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]

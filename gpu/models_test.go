@@ -61,7 +61,9 @@ func pairs() (*model.Model, error) {
 	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
 	s := b.Parameter(ir.Parameter{Name: "s", Rows: 3, Cols: 1, Constraint: model.Positive}, b.Normal(unit))
 	first := b.Gather(s, i)
-	second := b.Gather(b.Apply(ir.Log, s), j) // second depends on the same coordinates as the first strength, through another function
+	// The strength second depends on the same coordinates as the first strength, through another
+	// function.
+	second := b.Gather(b.Apply(ir.Log, s), j)
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
 }
 
@@ -115,8 +117,8 @@ func matrices() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Number(1)))
 }
 
-// deep returns a model with a second hidden layer, whose matrix multiplies a vector of the
-// record.
+// deep returns a neural network with two hidden layers. The second layer's matrix multiplies a
+// vector that is computed for each record.
 func deep() (*model.Model, error) {
 	b := model.NewBuilder("deep")
 	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)

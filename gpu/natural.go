@@ -11,8 +11,9 @@ import (
 // state.
 //
 // A step moves no coordinate further than Reach in the metric of the Fisher information,
-// √(Δm²/s² + 2(s'Δρ/s)²). If q is wide compared with the likelihood, the whole natural gradient
-// is very long, and noise contributes as much to its length as the data.
+// √(Δm²/s² + 2(s'Δρ/s)²). The limit is needed if q is wide compared with the likelihood, because
+// the natural gradient is then very long, and noise contributes as much to its length as the
+// data.
 type Natural struct {
 	link  Link
 	reach float64
@@ -32,8 +33,8 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	d := len(x) / 2
 	for i := range d {
 		sd, slope := n.link.apply(x[d+i])
-		// mean and spread are the steps of m and ρ, scaled so that their length in the metric is
-		// Euclidean.
+		// The variables mean and spread are the steps of m and ρ, scaled so that their Euclidean
+		// length is the length in the metric.
 		mean := rate * sd * gradient[i]
 		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
 		if length := math.Hypot(mean, spread); length > n.reach {

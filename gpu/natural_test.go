@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// klAt returns KL(q_x ‖ q_y) by the textbook formula. q_x is N(m, s(ρ)²) with (m, ρ) = x, and
-// q_y is defined in the same way.
+// klAt returns KL(q_x ‖ q_y) by the textbook formula, where q_x is N(m, s(ρ)²) for (m, ρ) = x,
+// and q_y is the same for y.
 func klAt(l Link, x, y []float64) float64 {
 	s, _ := l.apply(x[1])
 	r, _ := l.apply(y[1])
@@ -29,7 +29,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
 				above[i] += h
 				below[i] -= h
-				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // the divergence from a point to itself is 0
+				// The second difference, because the divergence from a point to itself is 0.
+				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h)
 			}
 			g := []float64{.7, -1.3}
 			x := []float64{at[0], at[1]}

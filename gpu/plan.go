@@ -10,7 +10,7 @@ import (
 )
 
 // leaf is a node of the program at which values that all records share enter the computation of
-// a record. The adjoint of a record at its leaves gives the gradient.
+// a record. The gradient of a record is computed from the adjoints at its leaves.
 type leaf struct {
 	index int // index in the list of all leaves
 	node  int
@@ -22,7 +22,7 @@ type leaf struct {
 	onTable    bool
 	rows, cols int // size of the shared value
 	// direct is true if element i of the shared value is a function of coordinate base+i alone.
-	// same is true if element i is equal to coordinate base+i.
+	// The field same is true if element i equals coordinate base+i.
 	direct, same bool
 	base         int
 }
@@ -96,7 +96,7 @@ func newPlan(m *model.Model, generic bool) (*plan, error) {
 	return p, nil
 }
 
-// isRow reports whether the leaf is the product of a vector of row data and all
+// isRow reports whether the leaf multiplies a vector of row data by a table that consists of all
 // coordinates.
 func (f *leaf) isRow(d int) bool {
 	return f.op == ir.Linear && f.onTable && f.same && f.base == 0 && f.cols == d
@@ -122,7 +122,7 @@ func (p *plan) addComponent(shared *model.Shared, members []*leaf, support []spa
 	return nil
 }
 
-// reachable marks the nodes that the likelihood needs.
+// reachable returns, for each node, whether the likelihood needs it.
 func reachable(v *ir.Verified) []bool {
 	p := v.Program()
 	used := make([]bool, len(p.Nodes))
@@ -161,9 +161,9 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// mapped returns the coordinate of an element-by-element operation. It is the coordinate of the
-// operation's only argument that is not constant, unless this argument is broadcast to several
-// elements.
+// mapped returns the coordinate of the result of an element-by-element operation. If all
+// arguments but one are constant, it is the coordinate of that argument, unless the argument is
+// broadcast to several elements. Otherwise the result has no coordinate.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0
@@ -201,7 +201,7 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	}
 	shape := v.Shape(f.table)
 	f.rows, f.cols = shape.Rows, shape.Cols
-	if n.Op == ir.Linear { // the table has one row
+	if n.Op == ir.Linear { // for a vector x and a table of one row
 		f.rows, f.cols = 1, shape.Rows
 	}
 	f.onTable = f.other >= 0 && v.Phase(f.other) == ir.Data

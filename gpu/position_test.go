@@ -9,8 +9,8 @@ import (
 // The test checks that a record contributes the same bits alone, among other records, and at any
 // position in a batch. Adding or removing one record then changes a sum by this record's
 // contribution only. If the rounding depended on the position, removing one record could change
-// the truncation of all other records to the lattice. This would increase the sensitivity in
-// proportion to the number of records.
+// how all other records are truncated to the lattice. The sensitivity would then grow with the
+// number of records.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {
@@ -50,8 +50,8 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// collected returns the contributions that three sinks receive: one by one, as slopes of rows,
-// and as many vectors at once.
+// collected returns the contributions to three sinks, which receive them one by one, as slopes
+// of rows, and as many vectors at once.
 func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rowCollect is a sink like collect that also implements RowSink.
+// rowCollect is a collect that also implements RowSink.
 type rowCollect struct {
 	collect
 	rows int
@@ -24,9 +24,9 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// The test checks that the contributions that a RowSink receives as slopes times rows equal
-// those that another sink receives. It covers batches of any size and order, and records whose
-// density is not finite.
+// The test compares the contributions that a RowSink receives, as slopes times rows, with those
+// that another sink receives. The batches have any size and order, and some records have a
+// density that is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

@@ -1,7 +1,7 @@
 package gpu
 
-// The loops in this file are written for speed. The compiler can prove most index bounds, and
-// sums use several independent accumulators.
+// The loops in this file are written for speed. They let the compiler prove most index bounds,
+// and their sums use several independent accumulators.
 
 // weightedSquares returns Σ w x².
 func weightedSquares(x, w []float64) float64 {
@@ -54,7 +54,7 @@ func scaleRows(dst []float64, stride int, c, x []float64, rows []int32, cols int
 	}
 }
 
-// addNumbers is like addRows for rows of one number.
+// addNumbers does the same as addRows for rows of one number.
 func addNumbers(dst, c, x []float64, rows []int32) {
 	c = c[:len(rows)]
 	var a, b float64

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// vectorCollect is a sink like collect that also implements VectorSink.
+// vectorCollect is a collect that also implements VectorSink.
 type vectorCollect struct {
 	collect
 	vectors int
@@ -23,9 +23,9 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// The test checks that the contributions that a VectorSink receives together equal those that
-// another sink receives one by one, for every kind of query. Models in which a record uses few
-// coordinates pass no vectors together, unless the query adds a vector inside the clip.
+// The test compares the contributions that a VectorSink receives together with those that
+// another sink receives one by one, for every kind of query. If records use few coordinates, the
+// engine must pass no vectors together, unless the query adds a vector inside the clip.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

@@ -11,22 +11,23 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client is charged once for all rounds if it releases exact statistics and reuses them, and
-// once per round if its factors are published.
+// A client is charged once for all rounds if it releases exact statistics and reuses them. It is
+// charged once for each round if its factors are published.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
 		h.run()
 		for _, s := range h.sites {
 			if s.Releases() != want || h.protocol.Releases() != want {
-				t.Errorf("%s: client %s paid %d times, the protocol says %d, want %d", factors, s.ID(), s.Releases(), h.protocol.Releases(), want)
+				t.Errorf("%s: client %s was charged %d times, the protocol states %d charges, want %d", factors, s.ID(), s.Releases(), h.protocol.Releases(), want)
 			}
 		}
 	}
 }
 
-// A release of the solver is charged even if the client then returns an error and sends
-// nothing, because others see the error and the client keeps the statistics.
+// If the solver releases a number and the client then returns an error and sends nothing, the
+// release is still charged. Others can see that the client failed, and the client keeps the
+// released statistics.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
@@ -58,7 +59,7 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
-		refused            bool // whether Propose refuses the second attempt
+		refused            bool // whether Propose must refuse the plan at the second attempt
 		want               int
 	}{
 		{recordPrivacy, "", false, 1},
@@ -95,7 +96,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 type drawn struct {
 	solver.Solver
 	t      *testing.T
-	before uint64 // first number of the stream, which is part of the site's noise
+	before uint64 // first number of the stream, which the site must have used for its noise
 }
 
 func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {

@@ -38,7 +38,7 @@ func scoresMachines(t *testing.T, privacy string) {
 	const clients = 4
 	rapid.Check(t, func(rt *rapid.T) {
 		h := scoringHouse(t, clients, privacy, "", "opens = \"sums\"\nmin_clients = 2\ncolluders = 1")
-		twin := NewServer(h.protocol) // server that is never restored
+		twin := NewServer(h.protocol) // a server that is never restored, for comparison
 		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
 			twin.Next()
 			missing := rapid.IntRange(0, clients).Draw(rt, "missing")
@@ -88,8 +88,8 @@ func scoresMachines(t *testing.T, privacy string) {
 }
 
 // A message is a vector whose norm is at most the round's clip, plus noise. The noise is close
-// to zero here, so the test can read the norm from the message. The cost share of each round is
-// 1.3 times that of the round before it.
+// to zero in this test, so the message shows the norm. The cost share of a round is 1.3 times
+// the share of the round before it.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -198,13 +198,14 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func(v *siteState){
-		"nothing was charged":                      func(v *siteState) { v.Spent.Statistics = 0 },
-		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 3 },
-		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
-		"no list of opened sums":                   func(v *siteState) { v.Descent = v.Descent[1:] },
-		"are no list":                              func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
-		"a saved sum is of no round":               func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
-		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 }, // three answers, but the study has two clients
+		"nothing was charged":          func(v *siteState) { v.Spent.Statistics = 0 },
+		"more than the study pays for": func(v *siteState) { v.Spent.Statistics = 3 },
+		"λ does not follow":            func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
+		"no list of opened sums":       func(v *siteState) { v.Descent = v.Descent[1:] },
+		"are no list":                  func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
+		"a saved sum is of no round":   func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
+		// Descent[8] counts answers: three, although the study has two clients.
+		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {
 		var v siteState
@@ -222,8 +223,8 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 	}
 }
 
-// The sds that made-up federations foresee are near the sds of a federation whose records are like
-// made-up ones.
+// Foresee returns the sds that made-up federations reach. They are near the sds of a real
+// federation whose records have the distribution of the made-up ones.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// If nothing is clipped, one round leads to the same q in raw and in centred coordinates. This q
-// is the q without noise plus the stated noise in each element, which the test adds itself. The
-// prior's mean, around which the first round centres, is not the origin, so a program that
-// confuses the coordinates moves λ by hundreds of sds. The test allows 6 sds for 18 elements.
-// With other seeds it fails for 4 of 10^8 correct programs.
+// If nothing is clipped, one round leads to the same q in raw and in centred coordinates. The
+// expected q is the q without noise plus noise that the test adds itself, with the sd that the
+// protocol states for each element. The first round centres at the prior's mean, which is not
+// the origin, so a program that confuses the coordinates moves λ by hundreds of sds. The test
+// allows 6 sds for each of 18 elements. A correct program exceeds 6 sds for 4 of 10^8 seeds.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -52,7 +52,7 @@ func TestCoordinates(t *testing.T) {
 			}
 		}
 		if q == "diagonal" {
-			continue // A diagonal q needs more rounds to reach the pooled posterior.
+			continue // A diagonal q does not reach the pooled posterior in one round.
 		}
 		for i, want := range run(q, noPrivacy).pooled() {
 			if math.Abs(exact[i]-want) > 1e-6*(1+math.Abs(want)) {

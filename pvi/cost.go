@@ -25,15 +25,50 @@ func (p *Protocol) Views() []method.View {
 	case p.study.Federation.Opens == study.OpenMessages:
 		return []method.View{{Name: "anyone", Who: "anyone who reads what the client sends", Shares: 1}}
 	default:
-		outside := method.View{Name: "outside", Who: "an outsider, or the coordinator, who sees opened sums only", Shares: p.roster.Fewest}
-		trusted := method.View{Name: "coordinator", Who: "a coordinator who can open every client's message", Shares: 1}
-		t := p.study.Federation.Colluders
-		if t == 0 {
-			return []method.View{outside, trusted}
-		}
-		who := fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t)
-		return []method.View{{Name: "coalition", Who: who, Shares: p.roster.Fewest - t}, outside, trusted}
+		return p.viewsOfSums()
 	}
+}
+
+// viewsOfSums returns the observers of a study that opens only sums. Each client knows its own
+// noise share. One other participant is therefore listed as an observer even if the study
+// assumes no colluders.
+func (p *Protocol) viewsOfSums() []method.View {
+	const known = ", who knows its own noise"
+	fewest, t := p.roster.Fewest, p.roster.Colluders
+	together := method.View{Name: method.Coalition, Who: fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t), Shares: fewest - t}
+	if t == 1 && p.study.Version > 1 { // results of studies of version 1 keep their wording
+		together.Who = "one other participant, with or without the coordinator" + known
+	}
+	another := method.View{Name: method.Participant, Who: "one other participant" + known, Shares: max(1, fewest-1)}
+	outside := method.View{Name: method.Outsider, Who: "an outsider, or the coordinator, who sees opened sums only", Shares: fewest}
+	opens := p.whoeverOpens(t)
+	switch {
+	case len(p.roster.Clients) == 1:
+		return append([]method.View{outside}, opens...)
+	case t == 0:
+		return append([]method.View{outside, another}, opens...)
+	case t == 1:
+		return append([]method.View{together, outside}, opens...)
+	}
+	return append([]method.View{together, another, outside}, opens...)
+}
+
+// whoeverOpens returns the observer who can open every message. If clients aggregate securely,
+// it also returns the largest coalition that cannot open messages, before this observer. It
+// omits this coalition if it is not larger than the coalition of t clients.
+func (p *Protocol) whoeverOpens(t int) []method.View {
+	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
+	if p.study.Federation.Aggregation != study.Secure {
+		return []method.View{opens}
+	}
+	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
+	// In a larger coalition, at most one noise share would be unknown.
+	most := min(p.Hidden(), p.roster.Fewest-2)
+	if most <= t {
+		return []method.View{opens}
+	}
+	who := fmt.Sprintf("the coordinator with %d of the clients, who see opened sums", most)
+	return []method.View{{Name: method.LargestCoalition, Who: who, Shares: p.roster.Fewest - most}, opens}
 }
 
 // Adjacencies returns the adjacencies for which a study states its cost, the study's own
@@ -42,13 +77,16 @@ func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjace
 
 // Event returns the proved cost of a client's first releases, given their number. It includes
 // the cost of the scale phase if the study has one. The result can be composed with other
-// events. The study must have a privacy guarantee.
+// events. The study must have a privacy guarantee. If a person may have records at several
+// clients, the result is the person's cost of one client's releases only, unlike the result of
+// [Protocol.Cost].
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with a smaller number of noise shares if the method is unsound: the
-// number for which it is proved that they hide a client's releases from this observer.
+// proved returns the view with the number of noise shares that is proved to hide a client's
+// releases from its observer. That number is smaller than the view's own number only if the
+// method is unsound.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -77,11 +115,12 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of a client's releases from+1 to to in the rounds, for an observer
-// and an adjacency. A ledger uses it to charge each release when it is made. The scale phase
-// costs [scale.Scaling.EventFor], and the last round costs [lastround.Round.EventFor]. All
-// charges of a study together cost at most [Protocol.Event] of all releases. The study must have
-// a privacy guarantee and be sound ([Protocol.Sound]).
+// Increment returns the cost of the releases of a client after release number from, up to
+// release number to, in the rounds, for an observer and an adjacency. A ledger charges this cost
+// when the client makes the releases. [scale.Scaling.EventFor] returns the charge for the scale
+// phase, and [lastround.Round.EventFor] the charge for the last round. All charges of a study
+// together cost at most [Protocol.Event] of all releases. The study must have a privacy
+// guarantee and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	if most := p.method.Releases(); from < 0 || from > to || to > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", from+1, to, most)
@@ -90,28 +129,35 @@ func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, f
 }
 
 // Cost returns the proved cost of the given number of a client's releases, as an upper bound on
-// ε. [Protocol.Event] returns the same cost as an event.
+// ε. [Protocol.Event] returns the same cost as an event. If a person may have records at several
+// clients (privacy.people_across), the cost covers the releases of that many clients.
 func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, error) {
 	c, _, err := p.costOf(method.Method.Event, p.proved(view), adjacency, releases)
 	return c, err
 }
 
-// costOf returns the cost of a client's first releases, with an upper bound on ε in the Cost and
-// a lower bound on ε as the second result.
+// costOf returns the cost of a client's first releases. The ε in the Cost is an upper bound, and
+// the second result is a lower bound on the same ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
 		return method.Cost{}, 0, err
 	}
+	return p.account(p.atHolders(event), view, adjacency)
+}
+
+// account returns the cost of an event, with an upper bound on ε. The second result is a lower
+// bound on ε.
+func (p *Protocol) account(event accountant.Event, view method.View, adjacency accountant.Adjacency) (method.Cost, float64, error) {
 	profile, err := accountant.Account(event)
 	if err != nil {
 		return method.Cost{}, 0, err
 	}
 	delta := p.study.Privacy.Delta
-	epsilon, err := profile.Epsilon(delta)
+	epsilon, err := profile.EpsilonBy(accountant.Planned, delta)
 	c := method.Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
 	if profile.Gaussian() {
-		c.Mu = profile.Mu() // for a profile that is not Gaussian, Mu would be the μ of only a part of the cost
+		c.Mu = profile.Mu() // only a Gaussian profile has a μ that describes the whole cost
 	}
 	return c, epsilon.Lower, err
 }
@@ -132,8 +178,8 @@ func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	return costs, nil
 }
 
-// Published returns the setting that makes the study's privacy claim wrong,
-// [method.PublishedFactors] or [method.PublishedSampling], or "" if the claim is right.
+// Published returns the setting that makes the study's privacy claim wrong:
+// [method.PublishedFactors] or [method.PublishedSampling]. It returns "" if the claim is right.
 func (p *Protocol) Published() string {
 	if m, ok := p.method.(method.Unsound); ok {
 		return m.Published()
@@ -141,17 +187,17 @@ func (p *Protocol) Published() string {
 	return ""
 }
 
-// Sound reports whether the releases cost at most the claimed cost.
+// Sound reports whether the study's releases really cost no more than the study claims.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
 // OutsideCosts returns three costs of the given number of releases, under the study's own
 // adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns.
-// The observer is an outsider, or anyone if the privacy unit is the record. The three costs are
-// equal unless the method is unsound ([method.Unsound]).
+// All three are for an outsider if the privacy unit is the client, and for any observer if it is
+// the record. The costs are equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
-		if v.Name == "outside" {
+		if v.Name == method.Outsider {
 			outside = v
 		}
 	}
@@ -174,8 +220,8 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 	return claimed, p.method.(method.Unsound).Truth(estimates), sound, nil
 }
 
-// ClosedForm returns the mean and the covariance of q with the given natural parameters. The
-// variances are widened, because the noise of the private steps also moves the mean of q. The
+// ClosedForm returns the mean and the covariance of the q with the given natural parameters. It
+// adds to the variances, because the noise of the private steps also moves the mean of q. The
 // method must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
@@ -198,8 +244,8 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// ReleasesAfter returns the number of releases that cost privacy for a client that answered the
-// given number of plans and took all of their steps.
+// ReleasesAfter returns the number of releases that cost privacy for a client that has answered
+// the given number of plans and has taken all steps of each plan.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

@@ -25,14 +25,16 @@ func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
 		name, privacy, federation string
-		shares                    map[string]int // number of noise shares that the observer cannot subtract, by name of the view
-		first                     string
-		want                      float64 // number of noise shares whose sum has the noise multiplier
+		// Expected number of noise shares that the observer cannot subtract, by name of the
+		// view.
+		shares map[string]int
+		first  string
+		want   float64 // number of noise shares whose sum has the noise multiplier
 	}{
-		{"all", "client", "", map[string]int{"outside": 10, "coordinator": 1}, "outside", 10},
-		{"fewest", "client", "min_clients = 7", map[string]int{"outside": 7, "coordinator": 1}, "outside", 7},
-		{"colluders", "client", "min_clients = 7\ncolluders = 3", map[string]int{"coalition": 4, "outside": 7, "coordinator": 1}, "coalition", 4},
-		{"colluders of all", "client", "colluders = 4", map[string]int{"coalition": 6, "outside": 10, "coordinator": 1}, "coalition", 6},
+		{"all", "client", "", map[string]int{"outside": 10, "participant": 9, "coordinator": 1}, "outside", 10},
+		{"fewest", "client", "min_clients = 7", map[string]int{"outside": 7, "participant": 6, "coordinator": 1}, "outside", 7},
+		{"colluders", "client", "min_clients = 7\ncolluders = 3", map[string]int{"coalition": 4, "participant": 6, "outside": 7, "coordinator": 1}, "coalition", 4},
+		{"colluders of all", "client", "colluders = 4", map[string]int{"coalition": 6, "participant": 9, "outside": 10, "coordinator": 1}, "coalition", 6},
 		{"records", "record", "min_clients = 7\ncolluders = 3", map[string]int{"anyone": 1}, "anyone", 1},
 	} {
 		privacy := "unit = \"" + c.privacy + "\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"

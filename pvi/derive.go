@@ -6,14 +6,13 @@ import (
 
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
-	"fedpvi/pvi/study"
 )
 
 // checkShard returns an error for records that no client of the study can have. It accepts an
 // empty shard only if the privacy unit is the record. In that case the existence of records is
 // private, and a client without records releases noise.
 func (p *Protocol) checkShard(s *shard.Shard) error {
-	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
+	if s.Len() == 0 && !p.study.Privacy.Unit.OfRecords() {
 		return errors.New("the shard has no records")
 	}
 	if s.Len() > p.study.Federation.MaxRecords {

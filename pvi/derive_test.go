@@ -10,10 +10,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol allocates only a few bytes for each coefficient, garbage included, because names
-// and priors are computed when they are needed.
+// NewProtocol allocates at most 24 bytes for each coefficient, garbage included, because it does
+// not store names and priors but computes them when they are needed.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
-	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each
+	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each of them
 	levels := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -170,7 +170,8 @@ func TestDescentDefaults(t *testing.T) {
 }
 
 // A site that is killed and restored before and after every answer releases the same bytes as a
-// site that is never restored. Its state never counts fewer releases than the site made.
+// site that is never restored. The count of releases in its state is never smaller than the
+// number of releases that the site made.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
@@ -242,7 +243,8 @@ func TestDescentSiteRestored(t *testing.T) {
 	}
 }
 
-// Restore refuses a state that counts fewer releases than its solver made.
+// Restore refuses a state whose count of releases is smaller than the number that its solver
+// made.
 func TestDescentStateThatHidesReleases(t *testing.T) {
 	p := descentProtocol(t)
 	server := NewServer(p)
@@ -269,7 +271,7 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	for _, forged := range []string{`"Statistics":2`, `"Statistics":0`, `"Statistics":4`} {
 		changed := strings.Replace(string(state), `"Statistics":3`, forged, 1)
 		if changed == string(state) {
-			t.Fatal("the state does not say what was released")
+			t.Fatal("the state does not contain the number of releases")
 		}
 		if err := newSite().Restore([]byte(changed)); err == nil {
 			t.Errorf("a state with %s was taken up", forged)
@@ -324,7 +326,7 @@ func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	plan, _ := NewServer(p).Next()
 	var refused *Refused
 	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.As(err, &refused) {
-		t.Errorf("a plan beyond what is paid for: %v", err)
+		t.Errorf("a plan beyond the study's budget: %v", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 			t.Errorf("%s, %d draws: a record has %d numbers, want %d", c.gradients, c.draws, steppedOf(p).Sampled().Dim(), c.size)
 		}
 		if got := p.method.Noise().Clip / one.method.Noise().Clip; math.Abs(got-c.longer) > 1e-12 {
-			t.Errorf("%s, %d draws: the clip is %g times that of one gradient, want %g", c.gradients, c.draws, got, c.longer)
+			t.Errorf("%s, %d draws: the clip is %g times the clip of one gradient, want %g", c.gradients, c.draws, got, c.longer)
 		}
 		if a, b := p.method.Noise().Multiplier, one.method.Noise().Multiplier; math.Abs(a/b-1) > 1e-3 {
 			t.Errorf("%s, %d draws: the noise multiplier is %g, for one draw %g", c.gradients, c.draws, a, b)
@@ -54,9 +54,9 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// Batches of a fixed size cost more than the claimed cost, which is for Poisson batches. The
-// expected values are from the project's notes on the program d3p. The claim is ε = 1.83 under
-// add-remove and 2.84 under replace-one, and the true ε is at least 13.4.
+// Batches of a fixed size cost more than the claimed cost, which is the cost of Poisson batches.
+// The expected values are for the setting of the program d3p in the project's notes. The claimed
+// ε is 1.83 under add-remove and 2.84 under replace-one, and the true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -79,7 +79,7 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 		}
 		cost, err := p.Cost(p.Views()[0], p.Adjacencies()[0], p.Releases())
 		if err != nil || cost != sound {
-			t.Errorf("%s: spent is %+v, what can be proved %+v (%v)", c.adjacency, cost, sound, err)
+			t.Errorf("%s: the site spent %+v, the proved cost is %+v (error %v)", c.adjacency, cost, sound, err)
 		}
 	}
 }
@@ -128,14 +128,14 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
-	// The cost depends on the nominal number of records and not on the largest. A batch of ten
-	// would be a smaller share of 1,099 records.
+	// The cost depends on the nominal number of records and not on the largest number that the
+	// study allows, although ten records are a smaller share of 1,099 records.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// For no number of records is a batch a larger share of the records than the share for which
-	// the cost was computed.
+	// Whatever the client's number of records is, a batch has at most the share of them for
+	// which the cost was computed.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {
@@ -274,7 +274,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 	}
 }
 
-// Restore refuses a state from which the statistics are missing, or their charge.
+// Restore refuses a state in which the statistics or their charge are missing.
 func TestStartStateThatHidesReleases(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {
@@ -303,7 +303,7 @@ func TestStartStateThatHidesReleases(t *testing.T) {
 	for _, forged := range []string{`"Statistics":5`, `"Statistics":0`, `"Statistics":7`} {
 		changed := strings.Replace(string(state), `"Statistics":6`, forged, 1)
 		if changed == string(state) {
-			t.Fatal("the state does not say what was released")
+			t.Fatal("the state does not contain the number of releases")
 		}
 		if err := newSite().Restore([]byte(changed)); err == nil {
 			t.Errorf("a state with %s was taken up", forged)

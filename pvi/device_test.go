@@ -24,8 +24,8 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// OnDevice decides whether a device can take a study's steps from public numbers only. Its
-// answer does not depend on a client's number of records.
+// OnDevice decides from public numbers alone whether a device can take a study's steps. Its
+// result does not depend on a client's number of records.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
@@ -61,7 +61,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 			s := descentShard(p, n)
 			site, err := p.NewSite("a", s)
 			if err != nil {
-				continue // NewSite refuses n records, because the study needs more.
+				continue // The study needs more than n records, so NewSite returns an error.
 			}
 			for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
 				if err := site.OnDevice(s, solver.Accelerator{Selection: selection}); err != nil {
@@ -82,7 +82,7 @@ func TestSiteWithoutItsDevice(t *testing.T) {
 			server := NewServer(p)
 			var sites []*Site
 			for m, id := range p.Roster() {
-				s := descentShard(p, 30*m) // The first client has m = 0, so it has no records.
+				s := descentShard(p, 30*m) // The first client, with m = 0, has no records.
 				site, err := p.NewSite(id, s)
 				if err != nil {
 					t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The Propose method of diverging fails to converge, that of panicking panics, and that of still
-// proposes no change.
+// The Propose method of a diverging solver returns ErrDiverged, that of a panicking solver
+// panics, and that of a still solver proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	panicking struct{ solver.Solver }
@@ -63,6 +63,6 @@ func TestDivergenceIsPrivate(t *testing.T) {
 		}
 	}
 	if _, _, err := release(`unit = "none"`, func(s solver.Solver) solver.Solver { return diverging{s} }); err == nil {
-		t.Error("without a promise a client that finds nothing says nothing")
+		t.Error("in a study without privacy, Propose of a client whose solver failed returned no error")
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// An Encoding is the state of a server or a site, which is marshalled when Bytes is called. The
-// state can take many megabytes. The caller must call Bytes before the server or site changes.
+// An Encoding is the state of a server or a site before it is marshalled. Bytes marshals it. The
+// bytes can take many megabytes, so they are made only when they are needed. The caller must
+// call Bytes before the server or site changes.
 type Encoding struct {
 	Size  int // number of bytes of the encoded state
 	Write func(io.Writer) error

@@ -7,13 +7,14 @@ import (
 
 // With these methods a client checks a plan or an outcome before it acts on it.
 
-// Check returns the error that Propose would return for the plan, without answering it, or nil.
+// Check returns the error that Propose would return for the plan, or nil. It does not answer the
+// plan.
 func (s *Site) Check(plan *Plan) error { return s.check(plan) }
 
-// Lambda returns λ − λ_prior on the lattice. It is not a copy.
+// Lambda returns λ − λ_prior on the lattice. The slice is not a copy.
 func (s *Site) Lambda() []Wide { return s.q.lambda }
 
-// Posterior returns the natural parameters of q. It is not a copy.
+// Posterior returns the natural parameters of q. The slice is not a copy.
 func (s *Site) Posterior() []float64 { return s.q.natural() }
 
 // Remarks returns remarks about the posterior, as [Server.Remarks] does.

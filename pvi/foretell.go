@@ -6,7 +6,7 @@ package pvi
 
 // Foretell returns plan number n, computed from all outcomes before it. The site must have
 // applied these outcomes. Foretell returns false for an asynchronous study, in which the plan
-// depends on the order of answers. The Lambda of the plan is not a copy.
+// depends on the order of answers. The plan shares its Lambda with the site.
 func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.participants(n)
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house is a server and all of its sites, in one process for tests.
+// A house runs a server and all of its sites in one process.
 type house struct {
 	t        testing.TB
 	protocol *Protocol
@@ -22,7 +22,7 @@ type house struct {
 	seed     uint64
 }
 
-// These are privacy settings for planeStudy.
+// These are privacy settings for the study of planeStudy.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"

@@ -10,7 +10,8 @@ import (
 )
 
 // The increments of a client's releases compose to the cost of the whole study, however the
-// releases are divided into increments. If some releases are not made, they compose to less.
+// releases are divided into increments. If some releases are not made, the increments compose to
+// a smaller cost.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

@@ -21,13 +21,13 @@ type posterior struct {
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // move that the last call of try computed; nil after commit
-	then  moments     // moments of q after that move
+	tried method.Move // move that the last call of try computed; the method commit sets it to nil
+	then  moments     // moments of q after the move tried
 }
 
-// moments are the natural parameters and the mean of q in floats, computed from λ. If
-// coordinates are independent, there may be a million of them, and computing each is fast. They
-// are then computed only when they are needed.
+// moments has the natural parameters and the mean of q as floats, computed from λ. If the
+// coordinates of q are independent, there may be a million of them, and each is quick to
+// compute. In that case they are computed only when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -41,10 +41,10 @@ func newPosterior(p *Protocol) *posterior {
 	return q
 }
 
-// natural returns the natural parameters of q. It is not a copy.
+// natural returns the natural parameters of q. The slice is not a copy.
 func (q *posterior) natural() []float64 { return q.known().natural }
 
-// mean returns the mean of q. It is not a copy.
+// mean returns the mean of q. The slice is not a copy.
 func (q *posterior) mean() []float64 { return q.known().mean }
 
 func (q *posterior) known() *moments {
@@ -68,9 +68,9 @@ func (q *posterior) moments(m *moments) (proper bool) {
 	return m.known
 }
 
-// try computes the λ after plan number n, and reports whether it is a proper distribution. sum
-// is the opened sum of the given number of answers, in coordinates around centre. The posterior
-// does not change until commit.
+// try computes the λ after plan number n, and reports whether q with that λ is a proper
+// distribution. The argument sum is the opened sum of the given number of answers, in
+// coordinates around centre. The posterior does not change until commit.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -83,16 +83,17 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f while q.lambda is the λ that the last try computed, and then restores q.lambda.
+// there calls f with q.lambda set to the λ that the last call of try computed, and then restores
+// q.lambda.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take commits the first of the moves whose λ is proper. A λ so close to improper that rounding
-// decides also counts, because it may be proper on another machine. take reports whether it
-// committed a move.
+// take commits the first of the moves after which q is proper, and reports whether there is one.
+// It also commits a move after which q is so close to improper that rounding decides, because q
+// may be proper on another machine.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -105,8 +106,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a saved λ, and its method.Walk to the state saved with λ. ended
-// is true if the site or server has applied the last outcome.
+// restore sets the posterior to a saved λ, and its method.Walk to the state saved with λ. The
+// argument ended is true if the site or server has applied the last outcome.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -124,7 +125,7 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether as equals the posterior's λ. If λ is computed in floating-point
+// same reports whether the argument equals the posterior's λ. If λ is computed in floating-point
 // arithmetic, same allows differences of rounding. These differences do not affect privacy: a
 // client releases only a sum of clipped gradients at some θ. One record adds at most the clip to
 // this sum, for any θ that was chosen without the records.
@@ -167,7 +168,7 @@ func (q *posterior) remarks() *method.Remarks {
 	return nil
 }
 
-// proper reports whether λ, with the prior, is a proper distribution.
+// proper reports whether q, which is the prior moved by λ, is a proper distribution.
 func (q *posterior) proper() bool {
 	q.then.known = false
 	if !gaussian.Independent(q.protocol.family) {
@@ -176,8 +177,9 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
-// EachBlock calls f for the natural parameters of each block of coordinates of q, in order.
-// part is the family of the block. Coordinates must be independent ([gaussian.Independent]).
+// EachBlock calls f for the natural parameters of each block of coordinates of q, in order. The
+// argument part is the family of the block. The coordinates of q must be independent
+// ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
@@ -185,8 +187,9 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for the natural parameters of each block of coordinates of q, in order. first
-// is the index of the block's first coordinate. Coordinates must be independent.
+// blocks calls f for the natural parameters of each block of coordinates of q, in order. The
+// argument first is the index of the block's first coordinate. The coordinates of q must be
+// independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -213,7 +216,7 @@ func (p *Protocol) boundary() float64 {
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether the λ of the last try is so close to improper that rounding
+// borderline reports whether q after the last call of try is so close to improper that rounding
 // decides. If so, borderline computes the mean with a diagonal that is larger by the possible
 // rounding error.
 func (q *posterior) borderline() (so bool) {
@@ -222,15 +225,16 @@ func (q *posterior) borderline() (so bool) {
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		if so = !q.nudged(-1) && q.nudged(1); so { // some machines may find q proper and others not
+		// Another machine may find q proper although this one does not, or the reverse.
+		if so = !q.nudged(-1) && q.nudged(1); so {
 			q.then.known = true
 		}
 	})
 	return so
 }
 
-// nudged reports whether q is proper after the diagonal of its precision changes by the given
-// multiple of the boundary. It also computes the mean.
+// nudged adds the given multiple of the boundary to the diagonal of the precision of q, and
+// reports whether q is then proper. It also computes the mean of this q.
 func (q *posterior) nudged(by float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)

@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings has combinations of privacy settings and inference settings that differ in how λ
-// and the factors are updated.
+// bookkeepings lists combinations of privacy settings and inference settings for which λ and the
+// factors are updated in different ways.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -38,9 +38,10 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// After every outcome λ = λ_prior + Σ λ_m holds to the last bit, plus λ_noise if factors do not
-// contain the noise. Answers come in any order, late or never, and some rounds are void. The
-// test computes λ_noise by drawing the noise a second time from the same streams.
+// After every outcome λ equals λ_prior + Σ λ_m to the last bit. If factors do not contain the
+// noise, λ equals λ_prior + Σ λ_m + λ_noise. Answers come in any order, late or never, and some
+// rounds are void. The test computes λ_noise by drawing the noise a second time from the same
+// streams.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -49,7 +50,7 @@ func TestInvariant(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
 				p := h.protocol
-				noise := make([]Wide, p.family.Size()) // sum of the noise, λ_noise
+				noise := make([]Wide, p.family.Size()) // λ_noise, the sum of the noise in all accepted outcomes
 				flying := map[int][]*Release{}         // answers that the server has not yet collected, by number of the plan
 				for !h.server.Done() {
 					if plan, ok := h.server.Next(); ok {
@@ -123,7 +124,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
-		return // A tied factor is a weight times λ − λ_prior, and the weights add up to one.
+		return // A tied factor is a weight times λ − λ_prior, and the weights of all clients add up to one.
 	}
 	if !slices.Equal(total, h.server.Lambda()) {
 		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
@@ -155,7 +156,7 @@ func TestOneRoundIsPooled(t *testing.T) {
 	}
 }
 
-// The weights of tied factors add up to one.
+// The weights of all clients' tied factors add up to one.
 func TestTiedFactors(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "factors = \"tied\"\ndamping = 0.3", ""), 5, 1)
 	h.run()
@@ -263,7 +264,7 @@ func (h *house) runRestarting() {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// In each case the server or a site of a new study refuses one message.
+	// In each case a server or site of a new study refuses one message.
 	for _, c := range []struct {
 		name string
 		want string
@@ -310,7 +311,7 @@ func TestRefusals(t *testing.T) {
 		{"outcome with an answer to another plan", "that client \"c00\" did not give", func(h *house, p *Plan) error {
 			next := *p
 			next.Number = 2
-			h.propose(0, &next) // The client has not answered plan 1.
+			h.propose(0, &next) // The client has not yet answered plan 1.
 			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Centre: p.Centre, Participants: []ClientID{"c00"}})
 		}},
 		{"outcome with another centre", "another centre than the plan", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Centre = []int64{1, 2} }) }},
@@ -385,8 +386,8 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return err
 }
 
-// If fewer than U_min clients answer, no sum is opened, the privacy budget is spent, and the
-// study continues.
+// If fewer than U_min clients answer, no sum is opened and the study continues, but the clients'
+// privacy budget is spent.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -415,8 +416,8 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If λ is so close to improper that rounding decides, a client accepts an outcome with either
-// verdict, proper or improper. For any other λ it accepts only the right verdict.
+// If q after an outcome is so close to improper that rounding decides, a client accepts either
+// verdict, accepted or rejected. Otherwise it accepts only the right verdict.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
 		precision float64 // precision of a coordinate of q after the outcome
@@ -468,8 +469,8 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If λ counts as proper only because of rounding, its mean is still the centre of the next plan,
-// also after the server is restored.
+// If q counts as proper only because of rounding, the server still computes its mean and uses it
+// as the centre of the next plan, also after the server is restored.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -520,8 +521,8 @@ func TestMaxRecords(t *testing.T) {
 	}
 }
 
-// A client makes at most as many releases as the study's budget covers, even if the
-// coordinator's plans name only this client.
+// A client never makes more releases than the study's budget covers, even if the coordinator's
+// plans name no other client.
 //
 //abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {

@@ -2,7 +2,7 @@ package pvi
 
 import "fedpvi/pvi/phase"
 
-// These types are shared by all phases of a study.
+// The types below belong to package phase, and all phases of a study share them.
 type (
 	Digest  = phase.Digest
 	Verdict = phase.Verdict
@@ -18,9 +18,11 @@ const (
 
 // A Plan is the coordinator's request to clients for a release. Its slices must not be changed.
 type Plan struct {
-	Protocol     Digest
-	Number       int        // number of the plan, from 1
-	Lambda       []Wide     // natural parameters of q minus those of the prior (λ − λ_prior), in units of the lattice
+	Protocol Digest
+	Number   int // number of the plan, from 1
+	// λ − λ_prior: difference between the natural parameters of q and of the prior, in units of
+	// the lattice.
+	Lambda       []Wide
 	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if they are not centred
 	Participants []ClientID // clients that must answer, in order
 }
@@ -34,14 +36,14 @@ type Release struct {
 	Change   []int64
 }
 
-// An Outcome ends a round. The clients' privacy budget is spent whatever the verdict is. The
-// slices must not be changed.
+// An Outcome ends a round. The clients' privacy budget is spent for every verdict. The slices
+// must not be changed.
 type Outcome struct {
 	Protocol     Digest
 	Sequence     int // position among the study's outcomes, from 1
 	Number       int // number of the plan
 	Verdict      Verdict
-	Centre       []int64    // centre in the plan
+	Centre       []int64    // centre of the coordinates in the plan
 	Participants []ClientID // clients whose changes are in Sum, in order
 	Sum          []int64    // sum of changes, in lattice steps; nil if void
 }

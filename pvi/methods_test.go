@@ -40,14 +40,15 @@ func steppedOf(p *Protocol) method.Stepped { return p.method.(method.Stepped) }
 
 func stepsOf(p *Protocol) *method.Steps { return steppedOf(p).Steps() }
 
-// summed reports whether the method is gradientsum, in which each round opens one sum of
-// gradients.
+// summed reports whether the study's method is gradientsum, which opens one sum of gradients in
+// each round.
 func summed(p *Protocol) bool {
 	_, ok := p.method.(*gradientsum.Method)
 	return ok
 }
 
-// around replaces the solver of client m by with(solver), and returns the new site.
+// around replaces the solver of client m by the solver that the function with makes of it, and
+// returns the client's new site.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
@@ -116,9 +117,13 @@ type spentClient struct {
 func (c spentClient) Spent() method.Spent { return method.Spent{Statistics: c.releases} }
 
 func sampledFor(p *Protocol, records int) (*dpmech.SampledSum, error) {
+	some := new(shard.Records)
+	for range records {
+		some.Append(make([]float64, len(p.study.Columns)))
+	}
 	return p.method.(interface {
-		For(records int) (*dpmech.SampledSum, error)
-	}).For(records)
+		For(*shard.Shard) (*dpmech.SampledSum, error)
+	}).For(shard.Design(p.study, some))
 }
 
 func optionsOf(p *Protocol, records int) solver.DPSVIOptions {

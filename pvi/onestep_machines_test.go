@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// In the last round a client answers once, and only a plan with the point that it computed
-// itself. The server counts each answer once.
+// In the last round a client answers once, and it refuses a plan whose point differs from the
+// point that the client computed. The server counts each answer once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -57,7 +57,7 @@ func TestOneStepRefusals(t *testing.T) {
 	other.Point[1] += 1e-9
 	refused("another point", site.Propose(&r, &other, src))
 	if site.Releases() != 0 {
-		t.Error("what was refused is charged")
+		t.Error("a refused plan was charged")
 	}
 	if err := site.Propose(&r, &plan, src); err != nil || site.Releases() != 1 {
 		t.Fatalf("%v, %d releases", err, site.Releases())
@@ -103,8 +103,8 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// In the last round a site charges the release before it reads the records, even if the answer
-// then fails.
+// In the last round a site charges the release before it reads the records. The charge stays if
+// the answer then fails.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)

@@ -136,8 +136,8 @@ func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
 }
 
 // The cost of the whole study is at most its target and close to it, with steps over all records
-// and over batches. The budget shares of rounds, gradient and curvature divide μ², and this
-// formula agrees with the accountant's events.
+// and over batches. The shares of the budget for the rounds, the gradient and the curvature are
+// shares of μ², and this formula agrees with the accountant's events.
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -191,9 +191,9 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// In studies with noise-aware intervals, the clip of gradients is the clip for these studies.
-// The clip of curvatures follows from the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept,
-// and a second derivative of at most 1/4.
+// In a study with noise-aware intervals, the default clip of gradients is the one for such
+// studies. The clip of curvatures follows from the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the
+// intercept, and a second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -302,15 +302,15 @@ func TestOneStepSums(t *testing.T) {
 	}
 }
 
-// In a linear model with known noise the log likelihood is quadratic. From any point the step
+// In a linear model with known noise the log likelihood is quadratic, so one step from any point
 // leads to the exact posterior, up to the noise of the two releases.
 func TestOneStepIsExactForAParabola(t *testing.T) {
 	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// Curvatures are clipped to their bound, and gradients are not clipped. The noise is far
-	// below both.
+	// Curvatures are clipped to their public bound, and the clip of gradients is too large to
+	// matter. The noise is far smaller than both.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
@@ -345,13 +345,13 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 			exact += noise * noise * inverse.At(j, k) * inverse.At(j, k)
 		}
 		if ratio := cov.At(j, j) / exact; ratio < 0.98 || ratio > 1.1 {
-			t.Errorf("variance %d is %g times that of the formula", j, ratio)
+			t.Errorf("variance %d is %g times the variance from the formula", j, ratio)
 		}
 	}
 }
 
-// Posterior returns the same bits whenever it is called with the same outcome, and the last
-// round does not change q.
+// Posterior returns the same bits at every call with the same outcome, and the last round does
+// not change q.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -423,8 +423,8 @@ func TestOneStepNoise(t *testing.T) {
 }
 
 // If the coordinator opens only sums, the last round has as many noise shares as the rounds. The
-// shares that the observer cannot subtract add up to the noise multiplier, and the whole study
-// meets its target.
+// shares that an observer cannot subtract have together the noise multiplier, and the whole
+// study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)

@@ -34,7 +34,7 @@ func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	return p
 }
 
-// schemes has the settings of every kind of partition, each with exact and tied factors.
+// schemes lists the settings of every kind of partition, each with exact and with tied factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,
@@ -42,8 +42,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// A record that is added or removed changes the clipped change of one part, so the sensitivity
-// is 2C. The test checks the cost of all rounds together under both adjacencies.
+// Adding or removing a record changes the clipped change of one part, so the sensitivity is 2C.
+// The test compares the cost of all rounds together with the target, under both adjacencies.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -75,16 +75,17 @@ func TestPartsClip(t *testing.T) {
 	if p, err = NewProtocol(st, []ClientID{"a"}); err != nil {
 		t.Fatal(err)
 	}
-	// Fifty records of unit length add 0.25 each. The clip is half of their sum.
+	// Fifty records of unit length have natural parameters of 0.25 each. The clip is half of
+	// their sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
 		t.Errorf("the derived clip is %g, want %g", p.method.Noise().Clip, want)
 	}
 }
 
 // Two clients have the same records except for one extreme record, and the same parts, public
-// transcript and random bits. Their sums before noise differ by at most 2C in every round, where
-// C is the clip of a part, and by more than C in some round. Only the part with that record
-// differs.
+// transcript and random bits. Only the part with the extreme record differs between them. Their
+// sums before noise differ by at most 2C in every round, where C is the clip of a part, and by
+// more than C in some round.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -132,11 +133,11 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns the shard whole without its last record, and the part to which that record
-// belongs.
+// pair returns a copy of the shard whole without the last record, and the part to which that
+// record belongs.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
-	// The client draws the noise first, and then a part for each record, from the same stream.
+	// The client's stream gives the noise first, and then a part for each record.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
 	if err := trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")); err != nil {
@@ -156,8 +157,8 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// playPair makes both sites answer a plan. It delivers the message of the first site only, so
-// the transcript is the same for both sites.
+// playPair makes both sites answer a plan. It delivers only the first site's message to the
+// server, so both sites see the same transcript.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -167,7 +168,7 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 		}
 	}
 	if !slices.Equal(memoryOf(sites[0]).Proposed, seen[0].Change) {
-		t.Fatal("beside its parts' own changes a client remembers something else than what it sent")
+		t.Fatal("the client stores other numbers than the message that it sent and the changes of its parts")
 	}
 	copy(memoryOf(sites[len(sites)-1]).Proposed, seen[0].Change)
 	var theirs Release
@@ -262,7 +263,7 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 		}
 	}
 	if !slices.Equal(first, deal()) {
-		t.Error("parts were drawn twice")
+		t.Error("the parts were drawn again")
 	}
 }
 
@@ -471,7 +472,7 @@ func TestPartsUnderSums(t *testing.T) {
 			t.Fatal(err)
 		}
 		views := p.Views()
-		if len(views) != 2 || views[0].Shares != 2 || summed(p) {
+		if len(views) != 3 || views[0].Shares != 2 || views[1].Shares != 1 || summed(p) {
 			t.Fatalf("%s: views %+v", scheme, views)
 		}
 		want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.method.Noise().Multiplier, 1e-5)
@@ -511,8 +512,8 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 // If each part is fitted on its own and the fits are averaged, the average is biased, however
 // small the noise is: the likelihood of n/K records that count K times each has another shape
 // than the likelihood of all records. Virtual clients refine their factors given each other's
-// factors, and are near the pooled fit for any K. (A step that is linear in the records has no
-// bias, as the test above shows.)
+// factors, and come near the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo shows
+// that a step that is linear in the records has no bias.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

@@ -22,7 +22,7 @@ func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 }
 
 var (
-	// The study gives the noise multiplier, because computing it from a target takes seconds.
+	// The noise multiplier is given, because computing it from a privacy target takes seconds.
 	allocated = []study.Override{set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.25"), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "3.0")}
 	published = []study.Override{
 		set("inference.sampling", `"published"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "40"),
@@ -47,7 +47,7 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 			t.Errorf("%v: all releases cost ε = %g, want 1", overrides, cost.Epsilon)
 		}
 		if own := account(t, steppedOf(p).Sampled().Event()); len(p.After()) == 0 && math.Abs(own/cost.Epsilon-1) > 1e-3 {
-			t.Errorf("%v: the mechanism says ε = %g, the study %g", overrides, own, cost.Epsilon)
+			t.Errorf("%v: ε = %g from the mechanism, but %g from the study", overrides, own, cost.Epsilon)
 		}
 	}
 }
@@ -76,8 +76,9 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 }
 
-// The published form of the method meets its target by its claimed cost, which is for steps that
-// each draw a new record. The proved cost, for passes over permuted records, is far larger.
+// The published form of the method meets its target only by its claimed cost, which is the cost
+// of steps that each draw a new record. The proved cost, for passes over permuted records, is
+// far larger.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -228,7 +229,7 @@ func TestPropagationSiteRestored(t *testing.T) {
 	}
 	fewer := strings.Replace(string(state), `"Statistics":16`, `"Statistics":8`, 1)
 	if fewer == string(state) {
-		t.Fatal("the state does not say what was charged")
+		t.Fatal("the state does not contain the number of charged releases")
 	}
 	if err := fresh().Restore([]byte(fewer)); err == nil {
 		t.Error("a state that was charged for half of its steps was taken up")
@@ -246,7 +247,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	if d := stepsOf(p); d.Epoch != 4 || d.Round%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
 	}
-	// With a full covariance the overlap is 1, so fewer steps are needed.
+	// With a full covariance the overlap is 1, so the default number of steps is smaller.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
 	if d := stepsOf(p); d.Total != 20 || p.method.(*sites.Method).Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
@@ -259,11 +260,11 @@ func TestPropagationIsDerived(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := NewProtocol(st, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), say) {
-			t.Errorf("want an error that says %q, got %v", say, err)
+			t.Errorf("want an error that contains %q, got %v", say, err)
 		}
 	}
 	refused("whole number of epochs", set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.3"))
-	refused("none of the model's parameters", set("inference.start_at.slope", "1.0"))
+	refused("not a parameter of the model: write some of intercept, x", set("inference.start_at.slope", "1.0"))
 	refused("lower inference.rounds", set("inference.rounds", "1000000"), set("inference.steps", "1000000"))
 	if p := propagationProtocol(t, set("inference.start_at.x", "1.5"), set("inference.start_at.intercept", "-1.0")); true {
 		o := p.method.(*sites.Method).Options()
@@ -273,8 +274,8 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 }
 
-// If clients start at a draw from the prior, the draw is the same on every machine, and differs
-// between rosters.
+// If clients start at a draw from the prior, every machine computes the same draw. Rosters with
+// different clients have different draws.
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
@@ -288,10 +289,10 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// The noise in a factor is the noise of an average of sums. In the test clients have no records,
-// so precisions are normal numbers around zero, and those below their sd are raised to it. So
-// 15.9 % are above the sd. In 800 draws a correct program is 5 standard errors off in 6 of 10^7
-// cases.
+// The noise in a factor is the noise of an average of sums. The clients of this test have no
+// records, so their precisions are normal numbers around zero, and each precision below the
+// noise's sd is raised to it. A share of 15.9 % is above the sd. In 800 draws a correct program
+// is 5 standard errors off in 6 of 10^7 cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
@@ -321,7 +322,7 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 		}
 	}
 	if got := float64(above) / (2 * runs); math.Abs(got-share) > most {
-		t.Errorf("%.1f %% of precisions are above what the study says is their sd, want %.1f %%", 100*got, 100*share)
+		t.Errorf("%.1f %% of precisions are above the sd that the study states, want %.1f %%", 100*got, 100*share)
 	}
 }
 

@@ -30,7 +30,7 @@ type Protocol struct {
 	method   method.Method // method of the rounds
 	messages method.Messages
 
-	// before and after are the phases before and after the rounds. Each list has one element, or
+	// These fields are the phases before and after the rounds. Each list has one element, or
 	// none if the study has no such phase. The phases use part of the study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
@@ -43,8 +43,8 @@ type Protocol struct {
 }
 
 // NewProtocol returns the protocol of a study. The roster must name each client once. If the
-// study has a private standardisation, the scale phase must have found the scale of its columns
-// before ([scale.Scaling]).
+// study standardises columns privately, st must have the scale that the scale phase found
+// ([scale.Scaling]).
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st}
 	var err error
@@ -52,7 +52,7 @@ func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
 	}
 	p.digest = p.roster.Digest(st, st.Scales())
-	for _, step := range []func() error{p.deriveScaling, p.deriveSetting, p.deriveMethod} {
+	for _, step := range []func() error{p.deriveScaling, p.deriveSetting, p.deriveMethod, p.checkSums} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("study %s: %w", st.Name, err)
 		}
@@ -70,9 +70,9 @@ func (p *Protocol) deriveSetting() (err error) {
 }
 
 // deriveMethod sets p.method and p.after with the study's noise multiplier. If the study gives
-// none, deriveMethod chooses the multiplier such that the scale phase, the rounds and the last
+// no multiplier, deriveMethod chooses one with which the scale phase, the rounds and the last
 // round together meet the privacy target. If the privacy claim of the study's method is wrong
-// ([Protocol.Sound]), the claimed cost meets the target.
+// ([Protocol.Sound]), it is the claimed cost that meets the target.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -86,7 +86,8 @@ func (p *Protocol) deriveMethod() error {
 			if err := p.complete(draft, sigma); err != nil {
 				return nil, err
 			}
-			return p.eventOf(method.Claimed, p.setting.Shares(), privacy.Adjacency, p.Releases())
+			event, err := p.eventOf(method.Claimed, p.setting.Shares(), privacy.Adjacency, p.Releases())
+			return p.atHolders(event), err
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
@@ -120,21 +121,21 @@ func (p *Protocol) deriveScaling() error {
 	return err
 }
 
-// Before returns the scale phase, in which the scale of the study's columns was found. The list
-// is empty if the study has no such phase.
+// Before returns the study's scale phase, which finds the scale of its columns before the
+// rounds. The list is empty if the study has no such phase.
 func (p *Protocol) Before() []*scale.Scaling { return p.before }
 
-// After returns the last round, which finds the study's one-step posterior. The list is empty if
+// After returns the study's last round, which finds its one-step posterior. The list is empty if
 // the study has no such round.
 func (p *Protocol) After() []*lastround.Round { return p.after }
 
-// Digest returns the identity of the protocol.
+// Digest returns the digest that identifies the protocol.
 func (p *Protocol) Digest() Digest { return p.digest }
 
 // Study returns the study.
 func (p *Protocol) Study() *study.Study { return p.study }
 
-// Roster returns the clients in order. It is not a copy.
+// Roster returns the clients in order. The slice is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
 // Model returns the model of the study, with its columns on the study's scale.
@@ -146,11 +147,15 @@ func (p *Protocol) Family() gaussian.Family { return p.family }
 // Method returns the method of the rounds.
 func (p *Protocol) Method() method.Method { return p.method }
 
-// Prior returns the natural parameters of the prior. It is not a copy.
+// Prior returns the natural parameters of the prior. The slice is not a copy.
 func (p *Protocol) Prior() []float64 { return p.setting.Prior() }
 
 // MinClients returns U_min, the smallest number of answers for which a sum is opened.
 func (p *Protocol) MinClients() int { return p.roster.Fewest }
+
+// Colluders returns t, the number of clients that may combine their knowledge to attack other
+// clients.
+func (p *Protocol) Colluders() int { return p.roster.Colluders }
 
 // Plans returns the number of plans in all rounds: one for each round of a synchronous schedule,
 // and one for each client and round of the other schedules.

@@ -23,7 +23,7 @@ func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64
 	// Element (t, j) of a is the weight, in the sum of round t, of the noise that the other
 	// clients added in round j.
 	a := mat.NewDense(rounds, rounds, nil)
-	held := make([]float64, rounds) // weight of each round's noise in the other clients' factors
+	held := make([]float64, rounds) // weight of each round's noise in the factors of the other clients
 	for t := range rounds {
 		for j, w := range held {
 			a.Set(t, j, -w)
@@ -65,9 +65,9 @@ func denseMu(clients, rounds int, sigma float64, damping func(int) float64) floa
 }
 
 // The opened sums of real servers and sites leak as much information as PublishedMu computes.
-// Over many simulated studies, the observer's weighted sum has sd 1/μ, relative to the
-// contribution of a client that saturates the clip. With exact factors the same study gives the
-// claimed μ = √T/σ, for T rounds and noise multiplier σ.
+// Over many simulated studies, the observer's best weighted sum of the opened sums has an sd of
+// 1/μ of the contribution of a client whose changes reach the clip. With exact factors the same
+// study gives the claimed μ = √T/σ, for T rounds and noise multiplier σ.
 func TestPublishedMuOfTheMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -85,7 +85,7 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 		st := planeStudy(t, clientPrivacy+"\ncoordinates = \"raw\"", fmt.Sprintf("factors = %q\ndamping = 0.3", c.factors), "")
 		st.Inference.Rounds = rounds
 		h := newHouse(t, st, clients, 1)
-		h.shards[0] = shard.Design(st, planeRecords(1, 0, 1000)) // so many records that the change saturates the clip
+		h.shards[0] = shard.Design(st, planeRecords(1, 0, 1000)) // so many records that the change is clipped
 		var direction []float64
 		var statistics []float64
 		for run := range runs {
@@ -121,8 +121,8 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 	}
 }
 
-// saturatedDirection returns the direction of client 0's factor. The norm of this factor is far
-// above the clip.
+// saturatedDirection returns the direction of client 0's factor, whose norm is far above the
+// clip.
 func saturatedDirection(h *house) []float64 {
 	u := make([]float64, h.protocol.family.Size())
 	for i := range h.shards[0].Len() {
@@ -138,7 +138,9 @@ func TestPublishedMu(t *testing.T) {
 	tests := []struct {
 		clients, rounds int
 		alpha           float64
-		want            float64 // from the security notes, section 7.1, and the soundness notes, section 1
+		// Expected μ, from section 7.1 of the security notes and section 1 of the soundness
+		// notes.
+		want float64
 	}{
 		{20, 50, .1, 4.06},
 		{20, 100, .1, 7.24},

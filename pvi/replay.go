@@ -6,11 +6,12 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A reader of a transcript has the opened sums, but no releases. All later messages of the
-// server can be computed from the opened sums.
+// A verifier with a transcript has the opened sums but no releases. The sums suffice to compute
+// all later messages of the server.
 
-// Replay ends the round with the sum of o, an outcome from a transcript, and returns the outcome
-// that the server computes. If it differs from o, the transcript is wrong.
+// Replay ends a round with the sum of o, which is an outcome from a transcript. It returns the
+// outcome that the server computes from that sum. If the result differs from o, the transcript
+// is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	open, ok := s.open[o.Number]
 	if !ok {

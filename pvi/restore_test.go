@@ -70,7 +70,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// With another roster, the noise shares of clients in the same study are different.
+	// With another roster, a client's noise share in the same study is different.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()
@@ -102,7 +102,8 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns before, then each about 40,000 times, then after.
+// long returns a string with the given beginning and end, and about 40,000 repetitions of each
+// between them.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

@@ -50,7 +50,7 @@ nominal_records = 50
 #federation
 `
 
-// These are privacy settings for scaleSource.
+// These are privacy settings for the study scaleSource.
 const (
 	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
 	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
@@ -95,10 +95,10 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The cost of the passes agrees with the accountant's event and with the formula: the μ² of all
-// passes is their share of the target's μ², for every unit and adjacency. The rounds are
-// calibrated to the remaining budget. The whole study meets the target, and its cost is close to
-// the target.
+// The cost of the passes agrees with the accountant's event and with the formula by which all
+// passes together use their share of the target's μ², for every unit and adjacency. The noise of
+// the rounds is calibrated to the remaining budget. The cost of the whole study is at most its
+// target and close to it.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{recordTarget, ""},
@@ -134,7 +134,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		}
 		profile, err := accountant.Account(p.Before()[0].EventFor(view.Shares, adjacency))
 		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
-			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
+			t.Errorf("%s: μ = %g from the event, want %g as from the formula (error %v)", c.privacy, profile.Mu(), math.Sqrt(total), err)
 		}
 		// These costs include the rounds and the passes, for every view and adjacency.
 		costs, err := p.Costs(p.Releases())
@@ -161,8 +161,8 @@ func TestScaleIsPaidFor(t *testing.T) {
 	}
 }
 
-// If a study gives the noise multiplier of a pass, the claimed, true and proved cost of
-// published factors include the scale phase.
+// If a study gives the noise multiplier of a pass, the claimed, true and proved costs of
+// published factors all include the scale phase.
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"

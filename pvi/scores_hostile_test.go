@@ -18,7 +18,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// rounded is a method that has a mechanism for every round.
+// A rounded method has a mechanism for every round.
 type rounded interface {
 	method.Method
 	Mechanism(round int) *dpmech.GaussianSum
@@ -46,7 +46,8 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	}
 	if unit == study.Client && adjacency == accountant.ZeroOut {
 		zero := new(shard.Records)
-		zero.Append([]float64{math.NaN(), math.NaN()}) // counts as zero
+		// Missing values count as zero, so this is a data set of zeros.
+		zero.Append([]float64{math.NaN(), math.NaN()})
 		return [2]*shard.Records{some(1 + r.IntN(60)), zero}
 	}
 	if unit == study.Client {
@@ -65,9 +66,9 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	return [2]*shard.Records{with, without}
 }
 
-// Two neighbouring data sets give releases that differ by at most the accounted sensitivity, to the
-// lattice step, in rounds that follow from any opened sums, and when rounds are missed or void. The
-// releases never cost more than the charges, and both data sets give the same errors.
+// The releases for two neighbouring data sets differ by at most the accounted sensitivity, to
+// the lattice step. This holds in rounds after any opened sums, and when rounds are missed or
+// void. The releases never cost more than the charges, and both data sets give the same errors.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
 func TestScoresOfNeighbours(t *testing.T) {
@@ -160,8 +161,8 @@ func apart(a, b []int64) float64 {
 	return norm
 }
 
-// checkCharged compares the cost of the releases that were made with the charges of the same
-// number of releases.
+// checkCharged fails the test if the releases that were made cost more than the charges of the
+// same number of releases.
 func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int) {
 	t.Helper()
 	if n != len(released) {
@@ -213,9 +214,9 @@ func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered 
 	}
 }
 
-// FuzzRestoreScores restores the walks of both methods of scores from arbitrary bytes. Each takes
-// bounded memory and at most a step for every round, and a walk that accepts the bytes saves them
-// again.
+// FuzzRestoreScores restores the state of both methods of scores from arbitrary bytes. Restoring
+// takes bounded memory and at most one step for every round. If a walk accepts the bytes, it
+// saves the same bytes again.
 func FuzzRestoreScores(f *testing.F) {
 	var protocols []*Protocol
 	var fixed uint64
@@ -226,7 +227,8 @@ func FuzzRestoreScores(f *testing.F) {
 		f.Add(saved)
 		f.Add(saved[:len(saved)/2])
 		f.Add(append(slices.Clone(saved), saved...))
-		fresh := scoringHouse(f, 2, privacy, "", "").protocol // has not taken the steps before
+		// A walk at its beginning, which has taken no steps.
+		fresh := scoringHouse(f, 2, privacy, "", "").protocol
 		protocols = append(protocols, fresh)
 		fixed = max(fixed, memory.Allocated(func() { restoreWalk(f, fresh, saved) }))
 	}

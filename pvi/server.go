@@ -43,7 +43,8 @@ func NewServer(p *Protocol) *Server {
 }
 
 // Next returns the next plan if it can be sent now. It returns false if answers are missing or
-// the study is done. The plan's Lambda is not a copy. It is valid until the next outcome.
+// the study is done. The plan shares its Lambda with the server. It is valid until the next
+// outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
@@ -67,8 +68,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients that must answer plan number n, or nil if they depend on the
-// order in which answers come.
+// participants returns the clients that must answer plan number n. In an asynchronous schedule
+// they depend on the order of the answers, and participants returns nil.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -166,7 +167,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.fewest() {
-		if r.Sum == nil { // A replayed outcome may have no sum.
+		if r.Sum == nil { // An outcome that Replay ends may have no sum.
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
 		outcome.Sum = r.Sum
@@ -204,12 +205,12 @@ func (s *Server) Outcomes() int { return s.sequence }
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// Lambda returns λ − λ_prior on the lattice. It is not a copy.
+// Lambda returns λ − λ_prior on the lattice. The slice is not a copy.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
 // Remarks returns remarks about the posterior, computed from the opened sums; nil if the method has
 // none.
 func (s *Server) Remarks() *method.Remarks { return s.q.remarks() }
 
-// Posterior returns the natural parameters of q. It is not a copy.
+// Posterior returns the natural parameters of q. The slice is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

@@ -13,11 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records, as its half of the method. It answers plans and applies
-// outcomes. It computes λ from the outcomes, and refuses a plan with a different λ.
-//
-// A release changes the site's state. The caller must save the state before it sends a byte of
-// the release. If the release is lost, the caller must send the same bytes again.
+// A Site owns one client's records, as the client's half of the method. It answers plans and
+// applies outcomes. It computes λ from the outcomes, and refuses a plan with a different λ.
 type Site struct {
 	protocol *Protocol
 	id       ClientID
@@ -41,9 +38,9 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	return newSite(p, id, c)
 }
 
-// NewSolverSite returns the site of a client before the first plan, for a solver that the caller
-// chooses: the result of [Protocol.NewSolver], or a solver that wraps it. The solver computes
-// the client's factor. [Protocol.NewSite] makes the solver and the site.
+// NewSolverSite returns the site of a client before the first plan, with the solver that
+// computes the client's factor. The solver must be the result of [Protocol.NewSolver] or wrap
+// it. [Protocol.NewSite] makes both the solver and the site.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
 	if !ok {
@@ -77,12 +74,12 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 // ID returns the name of the client.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan. It writes the numbers that the client releases to r, with noise from
-// src. The noise is drawn and charged before the records are read. If the client must not answer
-// the plan, Propose computes nothing and returns [Refused].
+// Propose answers a plan. It writes the client's release to r, with noise from src. It draws and
+// charges the noise before it reads the records. If the client must not answer the plan, Propose
+// computes nothing and returns [Refused].
 //
-// After any other error r has no numbers. The releases before the error are charged, because
-// others may notice the error. A plan whose noise was drawn counts as answered.
+// After any other error r has no numbers. Releases that were made before the error are charged,
+// because others may notice the error. A plan whose noise was drawn counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.check(plan); err != nil {
@@ -212,8 +209,8 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum returns a refusal if the sum of an outcome is impossible for the answers that the
-// outcome counts.
+// checkSum returns a refusal if the answers that an outcome counts cannot have the outcome's
+// sum.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// RestoreServer reads states of versions 1 to 3. It refuses other versions and mixtures of them.
+// RestoreServer reads states of versions 1 to 3. It refuses other versions, and states that mix
+// fields of several versions.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
@@ -83,8 +84,9 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// Encoding a server's state uses little memory besides the state. This matters because the plan
-// and the outcome of a study with a million coefficients are in memory at the same time.
+// Encoding a server's state uses little memory besides the state. The memory is scarce, because
+// the plan and the outcome of a study with a million coefficients are in memory at the same
+// time.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

@@ -32,7 +32,8 @@ type serverState struct {
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
-	Descent  []byte `json:",omitempty"` // state of the server's [method.Walk]: float64s, of which NaN and infinities are valid
+	// State of the server's [method.Walk]: float64s, which may be NaN or infinite.
+	Descent []byte `json:",omitempty"`
 }
 
 const (
@@ -80,7 +81,7 @@ func (s *Server) Encode() (Encoding, error) {
 const writeSize = 1 << 16
 
 // writeNumbers writes λ, and the centres and sums of the open rounds. After an error it writes
-// nothing more, and w.Flush returns the error.
+// nothing more, and a later w.Flush returns the error.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))
@@ -187,7 +188,7 @@ func (p *Protocol) readNumbers(v *serverState, b []byte) error {
 		}
 	}
 	if len(b) != p.numbersSize(len(rounds)) {
-		return errors.New("the state cannot be read: its length is not that of a state of this study")
+		return errors.New("the state cannot be read: its length does not fit this study")
 	}
 	v.Lambda = make([]Wide, p.family.Size())
 	for i := range v.Lambda {

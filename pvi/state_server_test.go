@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// wideProtocol returns the protocol of a linear model with a coefficient for each level of a
-// column.
+// wideProtocol returns the protocol of a linear model with one coefficient for each of the given
+// number of levels of a column.
 func wideProtocol(t testing.TB, levels int, privacy, inference string) *Protocol {
 	t.Helper()
 	var names strings.Builder
@@ -150,7 +150,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // lattice steps for a change of 4 in a natural parameter
+	// Lattice steps of a change of a natural parameter by 4.
+	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {
 		random = random*6364136223846793005 + 1442695040888963407

@@ -42,7 +42,8 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	return p
 }
 
-// summedHouse returns a server and sites with n records. Record i belongs to client deal(i).
+// summedHouse returns a house whose sites have n records together. Record i belongs to client
+// deal(i).
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
@@ -74,11 +75,11 @@ func dealt(i int) (x, y float64) {
 }
 
 // plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice,
-// state machines and engine. noise returns the noise of a round's sum.
+// state machines and engine. The function noise returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
-	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // means of q, then log sds
+	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // means of q, then log sds of q
 	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
 	averaged := 0.0
 	epsilon := make([]float64, 2)
@@ -185,7 +186,7 @@ func TestSummedMachines(t *testing.T) {
 	p := summedProtocol(t, clients, 6, `, min_clients = 2, colluders = 1`)
 	rapid.Check(t, func(rt *rapid.T) {
 		h := summedHouse(t, p, 50, func(i int) int { return i % clients })
-		twin := NewServer(p) // server that is never restored
+		twin := NewServer(p) // a server that is never restored, for comparison
 		answers := make([]int, clients)
 		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
 			if _, ok := twin.Next(); !ok {
@@ -237,8 +238,8 @@ func TestSummedMachines(t *testing.T) {
 	})
 }
 
-// restart replaces site m, or the server if m is negative, by one that is restored from its
-// saved state.
+// restart replaces site m by one that is restored from its saved state. If m is negative, it
+// replaces the server.
 func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if m < 0 {
 		state, err := h.server.MarshalBinary()
@@ -313,19 +314,20 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// A release that fails is charged, and its plan is not answered again. In the test it fails
-// because the mechanism has no step left.
+// If a release fails, it is charged and its plan is not answered again. Here it fails because
+// the mechanism has no step left.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
 	s := h.sites[0]
 	var used method.Memory
 	s.client.Save(&used)
-	used.Spent.Statistics = 3 // the number of releases that the mechanism permits
+	used.Spent.Statistics = 3 // the mechanism permits only three releases
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	s.client = forgetful{s.client, 3} // it hides the three releases from the site, which then asks for another one
+	// The type forgetful hides the three releases from the site, which therefore asks for another one.
+	s.client = forgetful{s.client, 3}
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
 	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.Is(err, dpmech.ErrNoSteps) || len(r.Change) != 0 {
@@ -367,7 +369,7 @@ func TestSummedOutcomesRefused(t *testing.T) {
 }
 
 // The stated cost agrees with the formula for every view and adjacency. The noise shares that
-// the coalition cannot subtract have sd σC together, so the cost for the coalition is the
+// the coalition cannot subtract have together the sd σC, so the cost for the coalition is the
 // target. An outsider cannot subtract any of the U_min shares. An observer of single messages
 // can subtract all shares but one.
 func TestSummedViews(t *testing.T) {
@@ -377,7 +379,7 @@ func TestSummedViews(t *testing.T) {
 	if got, want := n.SD, n.Multiplier*n.Clip/math.Sqrt(fewest-colluders); got < want || got > want*(1+1e-6) {
 		t.Errorf("a share has sd %.10g, want %.10g", got, want)
 	}
-	shares := map[string]float64{"coalition": fewest - colluders, "outside": fewest, "coordinator": 1}
+	shares := map[string]float64{"coalition": fewest - colluders, "participant": fewest - 1, "outside": fewest, "coordinator": 1}
 	views := p.Views()
 	if len(views) != len(shares) || views[0].Name != "coalition" {
 		t.Fatalf("views %+v", views)
@@ -424,8 +426,8 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// With opened sums, the noise multiplier refers to as many noise shares as the smallest number
-// of answers minus the number of colluders.
+// If only sums are opened, the noise multiplier is the noise of as many shares as the smallest
+// number of answers minus the number of colluders.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {
@@ -496,8 +498,8 @@ func TestSummedRestoreErrors(t *testing.T) {
 	}
 }
 
-// FuzzRestoreSummed restores servers and sites from arbitrary bytes. One that accepts the bytes
-// as its state must be able to continue.
+// FuzzRestoreSummed restores servers and sites from arbitrary bytes. A server or site that
+// accepts the bytes as its state must be able to continue.
 func FuzzRestoreSummed(f *testing.F) {
 	p := summedProtocol(f, 2, 3, "")
 	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })

@@ -97,10 +97,10 @@ func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]fl
 }
 
 // The test compares the moments from the Markov chain with quadrature on a grid. Two clients
-// hold few records, so that the posterior is skewed. At least half of the 16,000 proposals are
-// accepted, which is worth 5,000 independent draws. The standard error is .014 sds for a mean
-// and 2 % for the variance of a near-normal posterior. The bounds are five and four standard
-// errors. The seed is fixed.
+// hold few records, so that the posterior is skewed. The chain accepts at least half of its
+// 16,000 proposals, so it is as precise as 5,000 independent draws. For a posterior close to
+// normal, the standard error of a mean is .014 sds and that of a variance 2 %. The bounds are
+// five standard errors for means and four for variances. The seed is fixed.
 func TestChainFindsThePosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -40,11 +41,11 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// A cast contains the clients with their records, and the held-out records.
+// A cast has the clients of a simulated study with their records, and the held-out records.
 type cast struct {
 	holders []Holder
 	test    *shard.Records // held-out records; nil if there are none
-	report  shard.Report   // number of records that reading has changed, by kind of change
+	report  shard.Report   // numbers of records and values that were changed when the records were read
 }
 
 // newCast returns the clients and records of a study. If dataFile is not empty, it replaces the
@@ -58,7 +59,7 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	if dataFile != "" {
 		files = []string{dataFile}
 	} else if len(files) == 0 {
-		return nil, fmt.Errorf("%s: the study has no [simulation] table: say there where records come from and who holds them", studyFile)
+		return nil, fmt.Errorf("%s: the study has no [simulation] table: add one with the source of the records and the clients that hold them", studyFile)
 	}
 	records, report, err := readFiles(st, studyFile, files, dataFile != "")
 	if err != nil {
@@ -77,8 +78,8 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
-// Records returns the clients with their records, as [NewPlay] would deal them, and the held-out
-// records. If there are none, test is nil.
+// Records returns the clients of a study with their records, as [NewPlay] deals them, and the
+// held-out records. If there are no held-out records, it returns nil for them.
 func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records, err error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -87,7 +88,8 @@ func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records,
 	return c.holders, c.test, nil
 }
 
-// design returns the held-out records in the form for the model, or nil if there are none.
+// design returns the held-out records in the form that the model needs, or nil if there are
+// none.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {
 		return nil
@@ -111,9 +113,7 @@ func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error
 	if st.Simulation.Partition.Kind != "balanced" {
 		all := new(shard.Records)
 		for _, h := range c.holders {
-			for i := range h.Records.Len() {
-				all.Append(h.Records.Row(i))
-			}
+			all.AppendAll(h.Records)
 		}
 		if c.holders, err = deal(st, all, seed); err != nil {
 			return nil, err
@@ -122,20 +122,19 @@ func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error
 	return c, c.readTest(st, studyFile)
 }
 
-// holdOutOfEach holds out the last records of each client.
+// holdOutOfEach holds out the last records of each client. The records of a person stay together.
 func (c *cast) holdOutOfEach(st *study.Study) error {
 	c.test = new(shard.Records)
 	for m := range c.holders {
 		h := &c.holders[m]
-		n := h.Records.Len()
+		people := h.Records.People()
+		n := len(people)
 		kept := n - int(math.Round(st.Simulation.Test*float64(n)))
 		if kept == 0 || kept == n {
-			return fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, n)
+			return noTest(st, n)
 		}
-		for i := kept; i < n; i++ {
-			c.test.Append(h.Records.Row(i))
-		}
-		h.Records = h.Records.Select(upTo(kept))
+		c.test.AppendAll(h.Records.Select(slices.Concat(people[kept:]...)))
+		h.Records = h.Records.Select(slices.Concat(people[:kept]...))
 	}
 	return nil
 }
@@ -150,19 +149,29 @@ func (c *cast) readTest(st *study.Study, studyFile string) error {
 	return err
 }
 
+func noTest(st *study.Study, n int) error {
+	what := "records"
+	if st.Privacy.Unit == study.Person {
+		what = "persons"
+	}
+	return fmt.Errorf("study %s: simulation.test = %g leaves none for the clients, or none for the test, of %d %s", st.Name, st.Simulation.Test, n, what)
+}
+
 // holdOut divides records into records for the clients and held-out records. It chooses the
-// held-out records at random, or takes the last ones, as the study says.
+// held-out records at random, or takes the last ones, as the study says. If the records have
+// persons, it chooses persons instead of records, so that the records of a person stay together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
-	n := records.Len()
+	people := records.People()
+	n := len(people)
 	out := int(math.Round(st.Simulation.Test * float64(n)))
 	if out == 0 || out == n {
-		return nil, nil, fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, n)
+		return nil, nil, noTest(st, n)
 	}
 	if st.Simulation.TestLast {
-		return records.Select(upTo(n - out)), records.Select(upTo(n)[n-out:]), nil
+		return records.Select(slices.Concat(people[:n-out]...)), records.Select(slices.Concat(people[n-out:]...)), nil
 	}
 	order := shuffled(n, variates(seed, purposeTest))
-	return records.Select(order[out:]), records.Select(order[:out]), nil
+	return records.Select(rowsOf(people, order[out:])), records.Select(rowsOf(people, order[:out])), nil
 }
 
 // readFiles reads files of records into one table. If own is true, the user gave the paths, and
@@ -188,9 +197,7 @@ func readFiles(st *study.Study, studyFile string, files []string, own bool) (*sh
 			all = records
 			continue
 		}
-		for i := range records.Len() {
-			all.Append(records.Row(i))
-		}
+		all.AppendAll(records)
 	}
 	return all, report, nil
 }
@@ -211,10 +218,11 @@ func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error
 	return records, report, nil
 }
 
-func upTo(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
+// rowsOf returns the rows of the persons with the given indices.
+func rowsOf(people [][]int, some []int) []int {
+	var rows []int
+	for _, i := range some {
+		rows = append(rows, people[i]...)
 	}
 	return rows
 }

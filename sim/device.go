@@ -34,7 +34,7 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 }
 
 // Devices manages the devices that the user allows. It opens them for the first study that can
-// use them. Methods may be called concurrently.
+// use them. Its methods may be called concurrently.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -46,8 +46,8 @@ type Devices struct {
 	gathering cuda.Gathering // joins the work of clients of all federations into common launches
 }
 
-// NewDevices returns the devices of a source. It passes messages for the user to the function
-// say, each message once.
+// NewDevices returns the devices of a source. It passes each message for the user once to the
+// function say.
 func NewDevices(from device.Source, say func(string)) *Devices {
 	return &Devices{source: from, say: say, told: map[string]bool{}}
 }
@@ -63,8 +63,8 @@ func (d *Devices) tell(line string) {
 }
 
 // Use makes the devices compute the private steps of a federation if they can. The first client
-// uses the device with index first. Use returns an error if the user requires a device and no
-// device can compute the steps.
+// uses the device with the index first, and the next clients use the next devices in turn. Use
+// returns an error if the user requires a device and no device can compute the steps.
 func (d *Devices) Use(f *Federation, first int) error {
 	if d.none() {
 		return nil
@@ -85,9 +85,9 @@ func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task, or none if the CPU must compute the task. If why is not
-// nil, it is the reason why no device can compute the task. If the user requires a device, For
-// returns this reason as an error.
+// For returns the devices for a task, or none if the CPU must compute the task. If no device can
+// compute the task, why is an error with the reason. If the user requires a device, For returns
+// this reason as an error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil

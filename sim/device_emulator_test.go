@@ -45,8 +45,8 @@ func TestARoundIsOneLaunch(t *testing.T) {
 	}
 }
 
-// The test runs several federations at the same time. It checks that they share launches when
-// their rounds coincide, and that each finds the same posterior as when it runs alone.
+// The test runs several federations at the same time. They must share launches when their rounds
+// coincide, and each must find the same posterior as when it runs alone.
 func TestFederationsShareLaunches(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestFederationsShareLaunches(t *testing.T) {
 	for i, got := range together {
 		alone, err := play(on(), uint64(i))
 		if err != nil || errs[i] != nil || !slices.Equal(got, alone) {
-			t.Errorf("seed %d: %v, alone %v (%v, %v)", i, got, alone, errs[i], err)
+			t.Errorf("seed %d: posterior %v, want %v as in a run alone (errors %v, %v)", i, got, alone, errs[i], err)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)
 		if err != nil || r.Accepted != 3 || len(said) < 1 {
-			t.Fatalf("%v, said %q", err, said)
+			t.Fatalf("error %v, messages %q", err, said)
 		}
 		return slices.Clone(p.Posterior())
 	}

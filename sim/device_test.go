@@ -86,9 +86,9 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 	return p, r, said, err
 }
 
-// The test makes a device fail. It checks that the CPU then computes the steps of all clients
-// and rounds, with one message to the user, and that the run returns an error instead if the
-// user requires the device.
+// The test makes a device fail. The CPU must then compute the steps of all clients and rounds,
+// and the user must get one message. If the user requires the device, the run must return an
+// error instead.
 func TestFailingDevice(t *testing.T) {
 	g := new(gone)
 	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
@@ -103,7 +103,7 @@ func TestFailingDevice(t *testing.T) {
 	}
 	_, plain, said, err := playOn(t, device.CPU, 1)
 	if err != nil || len(said) > 0 || plain.ComputedOn != "" {
-		t.Errorf("the processor: %v, said %q, computed on %q", err, said, plain.ComputedOn)
+		t.Errorf("on the CPU: error %v, messages %q, computed on %q", err, said, plain.ComputedOn)
 	}
 	if cost := r.Privacy.Epsilon; cost != plain.Privacy.Epsilon {
 		t.Errorf("ε = %g, without a device %g", cost, plain.Privacy.Epsilon)
@@ -125,13 +125,13 @@ func mustPlay(t *testing.T) *Play {
 	return p
 }
 
-// The test checks that the program does not open a device for a study that no device can
+// The test checks that the program does not open a device for a study whose steps no device can
 // compute.
 func TestStudiesWithoutDevice(t *testing.T) {
 	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}
 	if _, r, said, err := playOn(t, s, 1, draws); err != nil || s.taken != 0 || r.ComputedOn != "" || len(said) != 1 || !strings.Contains(said[0], "one draw") {
-		t.Errorf("%v, taken %d times, said %q", err, s.taken, said)
+		t.Errorf("error %v, devices opened %d times, messages %q", err, s.taken, said)
 	}
 	s.demanded = true
 	if _, _, _, err := playOn(t, s, 1, draws); err == nil || !strings.Contains(err.Error(), "one draw") {
@@ -139,7 +139,7 @@ func TestStudiesWithoutDevice(t *testing.T) {
 	}
 	none := &source{notice: errors.New("no driver")}
 	if _, r, said, err := playOn(t, none, 1); err != nil || r.ComputedOn != "" || !slices.Equal(said, []string{"computing on the processor: no driver"}) {
-		t.Errorf("no device: %v, said %q", err, said)
+		t.Errorf("without a device: error %v, messages %q", err, said)
 	}
 }
 

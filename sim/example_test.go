@@ -62,8 +62,12 @@ func ExampleProtocol() {
 	// Output:
 	// coalition, zero-out: ε = 4.00
 	// coalition, replace-one: ε = 9.08
+	// participant, zero-out: ε = 3.87
+	// participant, replace-one: ε = 8.78
 	// outside, zero-out: ε = 3.87
 	// outside, replace-one: ε = 8.77
+	// largest-coalition, zero-out: ε = 14.45
+	// largest-coalition, replace-one: ε = 36.55
 	// coordinator, zero-out: ε = 477.67
 	// coordinator, replace-one: ε = 1683.40
 }

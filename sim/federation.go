@@ -19,21 +19,23 @@ type Federation struct {
 	Server   *pvi.Server
 	Sites    []*pvi.Site // sites of the clients, in the order of the roster
 	Shards   []*shard.Shard
-	Scale    *Standardisation // nil if the study does not standardise columns
+	Scale    *Standardisation // scale of the columns; nil if the study does not standardise columns
 
 	seed     uint64
 	workers  int
 	streams  []*dpmech.Stream // stream of random numbers for the noise of each site
-	mail     []pvi.Release    // latest release of each site
+	mail     []pvi.Release    // last release of each site
 	post     post
 	verdicts map[pvi.Verdict]int
 
-	// LastOutcome is the outcome of the last round. It is nil if the study has no last round, or
-	// before the last round.
+	// LastOutcome is the outcome of the last round. It is nil before the last round, and in a
+	// study without one.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
+
+	secure *secure // adds up securely; nil if the server adds up releases
 
 	gathering *cuda.Gathering // joins the work of several sites into one launch of a device; nil on the CPU
 }
@@ -45,6 +47,7 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
 	}
+	holders = kept(st, holders)
 	st, scale, err := standardise(st, holders, seed)
 	if err != nil {
 		return nil, err
@@ -82,11 +85,21 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	return f, nil
 }
 
+// kept returns the holders. If the study protects persons, it reduces their records to the
+// records that clients use.
+func kept(st *study.Study, holders []Holder) []Holder {
+	out := make([]Holder, len(holders))
+	for m, h := range holders {
+		out[m] = Holder{ID: h.ID, Records: h.Records.Keep(st)}
+	}
+	return out
+}
+
 // checkHolders returns an error if a holder has no records, unless the privacy unit is the
 // record. With this unit the number of a holder's records is private, so a holder without
 // records takes part and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
-	if st.Privacy.Unit == study.Record {
+	if st.Privacy.Unit.OfRecords() {
 		return nil
 	}
 	records := 0
@@ -115,24 +128,32 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 			return nil, err
 		}
 	}
-	for {
+	collect := f.collect
+	if f.secure != nil {
+		collect = f.collectSecurely
+	}
+	outcome, err := collect()
+	if err != nil || outcome == nil {
+		return nil, err
+	}
+	f.verdicts[outcome.Verdict]++
+	if err := f.iterates.add(outcome, f.Server.Posterior()); err != nil {
+		return nil, err
+	}
+	return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
+}
+
+// collect passes answers to the server until the next outcome. It returns nil if no answer is on
+// the way.
+func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
+	for outcome == nil && err == nil {
 		m, ok := f.post.next()
 		if !ok {
 			return nil, nil
 		}
-		outcome, err := f.Server.Collect(&f.mail[m])
-		if err != nil {
-			return nil, err
-		}
-		if outcome == nil {
-			continue
-		}
-		f.verdicts[outcome.Verdict]++
-		if err := f.iterates.add(outcome, f.Server.Posterior()); err != nil {
-			return nil, err
-		}
-		return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
+		outcome, err = f.Server.Collect(&f.mail[m])
 	}
+	return outcome, err
 }
 
 // propose makes the participants of a plan answer, and passes the answers to the post.
@@ -140,7 +161,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // terminates because both lists are sorted
+		for f.Sites[m].ID() != id { // the loop ends, because both lists are in the same order
 			m++
 		}
 		asked[i] = m

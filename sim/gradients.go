@@ -12,8 +12,8 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a number of clients so large that a client's share of a prior that is not
-	// Gaussian vanishes.
+	// apart is a very large number of clients. With this number, a client's share of a prior
+	// that is not Gaussian is negligible.
 	apart = 1 << 40
 )
 
@@ -35,7 +35,7 @@ func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := synthesiseClient(m, truth, variates(seed, purposeData))
+	records, err := synthesiseClient(m, clientID(0, 1), truth, variates(seed, purposeData))
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,8 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows runs hostileStudy with the given overrides. The function of returns record number i.
+// playRows runs hostileStudy with the given overrides. The function of returns the record with
+// index i.
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -96,7 +97,7 @@ func checkSpent(t *testing.T, play *Play, r *Result) {
 	}
 }
 
-// finiteResult checks that the posterior in a result is proper and finite.
+// finiteResult fails the test unless the posterior in a result is proper and finite.
 func finiteResult(t *testing.T, r *Result) {
 	t.Helper()
 	for _, m := range r.Posterior {
@@ -110,8 +111,8 @@ func finiteResult(t *testing.T, r *Result) {
 			t.Errorf("coefficient %s has sd %g", m.Name, m.SD)
 		}
 	}
-	if math.IsNaN(r.KL) || r.KL < 0 {
-		t.Errorf("the divergence from the pooled fit is %g", r.KL)
+	if math.IsNaN(*r.KL) || *r.KL < 0 {
+		t.Errorf("the divergence from the pooled fit is %g", *r.KL)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestPrivateStepsOnBadInput(t *testing.T) {
 				t.Error(err)
 			case c.want == "":
 				finiteResult(t, r)
-				t.Logf("KL %.3g; %s %.3g ± %.3g", r.KL, r.Posterior[1].Name, r.Posterior[1].Mean, r.Posterior[1].SD)
+				t.Logf("KL %.3g; %s %.3g ± %.3g", *r.KL, r.Posterior[1].Name, r.Posterior[1].Mean, r.Posterior[1].SD)
 			case err == nil || !strings.Contains(err.Error(), c.want):
 				t.Errorf("%v, want an error with %q", err, c.want)
 			default:

@@ -29,9 +29,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting returns the overrides with which a study runs without privacy. A solver that needs no
-// privacy keeps its settings. A private solver is replaced by the default solver, because the
-// number and size of its steps are chosen for the noise.
+// fitting returns the overrides with which a study runs without privacy. A solver without noise
+// keeps its settings. The default solver replaces a private solver, because the number and size
+// of a private solver's steps are chosen for the noise.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -42,7 +42,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
-		return overrides // ignores the error, which the parser of the study reports
+		return overrides // the parser of the study reports the same error later
 	}
 	solver, ok := doc.Root().Table("inference").String("solver")
 	if !ok || solver == string(study.ClippedAnalytical) {
@@ -51,8 +51,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes keys of private gradient steps that other solvers do not use in the same
-// meaning.
+// descentAlone removes the keys of private gradient steps that have another meaning for other
+// solvers.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {
@@ -69,7 +69,7 @@ func parseSettings(settings []string) ([]study.Override, error) {
 
 // NonPrivate lists the settings that turn off the privacy of a study.
 var NonPrivate = []string{
-	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
+	`privacy={unit = "none"}`, "federation.opens=", "federation.aggregation=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
 	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=", "inference.noise_aware=", "inference.noise_aware_shares=",
 	"inference.recency=", "inference.power=", "inference.precision_weight=", "inference.contribution=", "inference.sites=", "inference.improper=", "inference.reseat=", "inference.start_at=",
 }

@@ -80,6 +80,10 @@ func (f *Federation) lastRound() error {
 	if err != nil {
 		return err
 	}
+	if f.secure != nil {
+		f.LastOutcome, err = f.lastSecurely(server, releases)
+		return err
+	}
 	for m := range releases {
 		if f.LastOutcome, err = server.Collect(&releases[m]); err != nil {
 			return err
@@ -98,8 +102,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior. It returns nil if the study requests none or is
-// not finished.
+// noiseAware returns the noise-aware posterior. It returns nil if the study requests none, or
+// has not yet run to its end.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

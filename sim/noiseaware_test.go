@@ -87,8 +87,8 @@ func TestNoiseAwareResult(t *testing.T) {
 }
 
 // The test checks that the closed form makes the interval of every coefficient wider and does
-// not change any mean. No noise-aware posterior may be reported if the study requests none or is
-// not finished.
+// not change any mean. If the study requests no noise-aware posterior, or has not run to its
+// end, none may be reported.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -100,7 +100,7 @@ func TestNoiseAwareForms(t *testing.T) {
 		}
 	}
 	if _, r := playOut(t, calibration(t, with(`"none"`)), 2, 1); r.NoiseAware != nil {
-		t.Errorf("the study leaves it out: %+v", r.NoiseAware)
+		t.Errorf("the study requests no noise-aware posterior, but the result has one: %+v", r.NoiseAware)
 	}
 	p, err := NewPlay(calibration(t), Options{Seed: 2})
 	if err != nil {
@@ -128,7 +128,8 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// The mean-field approximation makes the sds of this study too small, by less than half.
+		// The mean-field approximation makes the sds of this study too small by less than half,
+		// so the bound is 8 of them.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -149,8 +150,8 @@ func TestCovered(t *testing.T) {
 }
 
 // The test fits ten small data sets. The one-step intervals must contain the truth far more
-// often than the intervals of q. If their coverage was 80 %, fewer than 30 of the 50 intervals
-// would contain the truth with probability 10⁻³. The seeds are fixed.
+// often than the intervals of q. The test requires that at least 30 of the 50 intervals contain
+// the truth. With a coverage of 80 %, fewer do so with probability 10⁻³. The seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {
@@ -167,8 +168,8 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 }
 
-// The test recomputes the variance of q's means over the last half of the rounds. The posterior
-// of the result must contain this variance in addition to its own.
+// The test recomputes the variance of q's means over the last half of the rounds. The covariance
+// of the result must include this variance.
 func TestIterates(t *testing.T) {
 	st := calibration(t,
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},
@@ -202,7 +203,7 @@ func TestIterates(t *testing.T) {
 			t.Errorf("variance %d: %g, want %g", i, got, want)
 		}
 		if r.NoiseAware.Mean[i] != means[39][i] {
-			t.Errorf("mean %d is not that of the posterior", i)
+			t.Errorf("mean %d differs from the mean of the posterior", i)
 		}
 	}
 }

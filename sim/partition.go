@@ -15,16 +15,19 @@ type Holder struct {
 	Records *shard.Records
 }
 
-// deal divides the records among the study's clients, as the study's partition defines.
+// deal divides the records among the study's clients, as the study's partition defines. The
+// records of a person go to the same client, unless the partition is by a column that names the
+// client.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
 	var names []string
 	var err error
+	people := records.People()
 	switch part := st.Simulation.Partition; part.Kind {
 	case "balanced":
-		rows = balanced(records.Len(), st.Simulation.Clients, seed)
+		rows = balanced(len(people), st.Simulation.Clients, seed)
 	case "by-size":
-		rows, err = bySize(records.Len(), st.Simulation.Clients, part.SizeSkew, seed)
+		rows, err = bySize(len(people), st.Simulation.Clients, part.SizeSkew, seed)
 	case "label-skew":
 		rows, err = byLabel(st, records, seed)
 	case "column":
@@ -37,6 +40,9 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	}
 	holders := make([]Holder, len(rows))
 	for m := range rows {
+		if kind := st.Simulation.Partition.Kind; kind == "balanced" || kind == "by-size" {
+			rows[m] = rowsOf(people, rows[m])
+		}
 		id := clientID(m, len(rows))
 		if names != nil {
 			id = pvi.ClientID(names[m])
@@ -66,8 +72,8 @@ func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
-// bySize deals records at random. The first half of the clients are small, as [smallSize]
-// defines. The last clients also get the records that are left after rounding.
+// bySize deals records at random. The first half of the clients are small, with sizes from
+// [smallSize]. The last clients also get the records that are left after rounding.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -17,13 +18,20 @@ type Options struct {
 	DataFile  string // file of records to use instead of the study's
 	Seed      uint64 // seed; the study's simulation.seed by default
 	Workers   int    // number of goroutines; 1 if 0
+
+	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
+	// has not settled. The report then says that it has not. If Stop is nil, only the number of
+	// steps ends the fit.
+	Stop func() bool
 }
 
 // A Play is a study that is set up to run in this process.
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	Report     shard.Report // numbers of records that were changed by reading or by clamping to the standardised range
+	// Numbers of records and values that were changed by reading, or by clamping to the
+	// standardised range.
+	Report shard.Report
 
 	// Truth is the θ from which the records were generated, on the model's scale. It is nil if
 	// the records come from a file, if clients differ in θ, or if the study standardises its
@@ -32,7 +40,7 @@ type Play struct {
 	adopted []float64 // natural parameters of another method's posterior; nil for the federation's posterior
 
 	test *shard.Shard // held-out records; nil if there are none
-	last []float64    // natural parameters at the previous call of the method moved
+	last []float64    // natural parameters of the posterior at the last call of the method moved
 }
 
 // NewPlay reads or generates the records, deals them to clients, and sets up the federation.
@@ -53,7 +61,11 @@ func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	if f.Scale != nil {
 		c.report.Beyond = f.Scale.Beyond
 	}
-	reference, err := NewReference(f.Protocol, f.Shards)
+	c.report.Surplus = 0
+	for m, h := range kept(st, c.holders) {
+		c.report.Surplus += c.holders[m].Records.Len() - h.Records.Len()
+	}
+	reference, err := NewReference(f.Protocol, f.Shards, o.Stop)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +82,7 @@ type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
 	Of       int      // number of outcomes planned for the whole study
-	Change   float64  // distance that the last outcome moved λ, relative to the distance of λ from the prior
+	Change   float64  // distance by which the last outcome moved λ, relative to the distance of λ from the prior
 	Epsilon  *float64 // proven ε of a client so far; nil if the study has no privacy
 }
 
@@ -107,10 +119,19 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 // pooled fit.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
-	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
+	family, err := gaussian.New(r.Family, m.Dim())
+	if err != nil {
 		return err
 	}
-	r.NonPrivateTest, err = p.PooledTest()
+	if r.Test, r.Predicted, err = predict(m, p.test, family, r.Natural); err != nil {
+		return err
+	}
+	if r.NonPrivateTest, err = p.PooledTest(); err != nil {
+		return err
+	}
+	if m.Study.Version > 1 && r.Posterior != nil {
+		r.Checks, err = m.Check(p.test, family, r.Natural, variates(p.Federation.seed, purposeCheck))
+	}
 	return err
 }
 
@@ -187,8 +208,8 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of the federation by one that another method has computed. It is
-// given by its natural parameters, which must be in the study's family.
+// Adopt replaces the posterior of the federation by a posterior that another method has
+// computed. The argument has its natural parameters in the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds the present state of the play to a history, unless [History.Wants] is false for
@@ -230,7 +251,7 @@ func (p *Play) Normals(chain int) func() float64 {
 
 // Protocol derives the protocol of a study for clients with made-up names. If clients is 0,
 // their number comes from the study's simulation. If the study requests a standardisation,
-// Protocol uses the public bounds of the columns instead of estimated scales.
+// Protocol uses the public bounds of the columns in place of estimated scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients
@@ -239,7 +260,7 @@ func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 		return nil, fmt.Errorf("study %s: %d clients: give a number of at least 1", st.Name, clients)
 	}
 	if clients == 0 {
-		return nil, fmt.Errorf("study %s: it has no [simulation] table, which would say how many clients there are: give the number", st.Name)
+		return nil, fmt.Errorf("study %s: it has no [simulation] table with the number of clients: give the number", st.Name)
 	}
 	roster := make([]pvi.ClientID, clients)
 	for m := range roster {

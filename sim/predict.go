@@ -40,8 +40,8 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict predicts the records of a shard from a posterior. It returns measures of all
-// predictions, and the prediction for each record.
+// predict predicts the outcomes of the records of a shard with a posterior. It returns measures
+// of all predictions, and the prediction for each record.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -158,7 +158,8 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// Maximum number of groups in a calibration table, and minimum number of records in a group.
+// These are the maximum number of groups in a calibration table, and the minimum number of
+// records in a group.
 const (
 	bins   = 10
 	fewest = 10
@@ -185,7 +186,9 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			share := (b.Observed*size + 0.5) / (size + 1) // adds half a record, so that an observed share of zero has a positive error
+			// The added half record keeps the standard error positive if the observed share is
+			// zero.
+			share := (b.Observed*size + 0.5) / (size + 1)
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}
 		out = append(out, b)

@@ -53,7 +53,7 @@ func TestCalibrate(t *testing.T) {
 			total, last = total+b.Records, b.Upper
 		}
 		if total != n {
-			t.Errorf("%d records: groups hold %d", n, total)
+			t.Errorf("%d records: the groups have %d records", n, total)
 		}
 	}
 }

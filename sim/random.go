@@ -7,8 +7,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Purposes name the seeded streams of random numbers. Streams for different purposes are
-// independent.
+// These constants name the purposes of seeded streams of random numbers. Streams for different
+// purposes are independent.
 const (
 	purposeNoise     = "noise"     // noise of releases, by client and plan
 	purposeTest      = "test"      // choice of held-out records
@@ -20,8 +20,9 @@ const (
 	purposeDraws     = "draws"     // draws from the posterior
 	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the standardisation, by client and pass
-	purposeAside     = "aside"     // choice of the records on which rival settings are compared, by client
-	purposeScore     = "score"     // noise of the scores of rival settings, by client
+	purposeAside     = "aside"     // choice of the records on which settings are compared, by client
+	purposeCheck     = "check"     // draws of held-out outcomes
+	purposeScore     = "score"     // noise of the scores by which settings are compared, by client
 )
 
 // variates returns a generator of random numbers for a purpose. The numbers follow from the

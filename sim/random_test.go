@@ -9,7 +9,7 @@ import (
 )
 
 // The test checks that all purposes have different names. Two purposes with the same name would
-// share a stream, so that for example a round would reuse the noise of a scale pass.
+// share a stream. A round could then reuse the noise of a scale pass, for example.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {

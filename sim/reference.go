@@ -3,12 +3,15 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/hierarchy"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
@@ -20,8 +23,10 @@ import (
 // federation could compute it. It is the exact posterior if the model is conjugate, and
 // otherwise the Gaussian that the study's approximation finds in its family.
 type Reference struct {
-	family  gaussian.Family
-	Natural []float64 // natural parameters, in the layout of gaussian.Full if Exact is true, else of the study's family
+	family gaussian.Family
+	// Natural parameters in the layout of gaussian.Full if Exact is true, otherwise in the
+	// study's family.
+	Natural []float64
 	Exact   bool
 	Method  string // description of the method for people
 }
@@ -29,21 +34,36 @@ type Reference struct {
 // ExactReference is the Method of a reference that is the exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits the pooled records of all shards. If the study requests a Markov chain,
-// NewReference starts the chain at this fit and returns the moments of the chain.
-func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
-	r, err := newPooled(p, shards)
+// NewReference fits the pooled records of all shards. The fit ends when stop returns true, even
+// if it has not settled. If stop is nil, only the number of steps ends the fit. If the study
+// requests a Markov chain, NewReference starts the chain at this fit and returns the moments of
+// the chain.
+func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
+	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
 		return r, err
 	}
 	return newChain(p, shards, r)
 }
 
-func newPooled(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
+func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	if linear := p.Model().Linear(); linear != nil && p.Study().Inference.Solver != study.Laplace {
 		return newExact(linear, shards)
 	}
-	r := &Reference{family: p.Family(), Natural: make([]float64, p.Family().Size()), Method: "variational inference with the same family of q"}
+	r := &Reference{family: p.Family(), Method: "variational inference with the same family of q"}
+	if p.Model().Centred() {
+		r.Natural, r.Method = make([]float64, p.Family().Size()), "Laplace's approximation, averaged over the spreads of groups"
+		return r, r.average(p, shards)
+	}
+	prior := p.Prior()
+	if widens(p) {
+		r.family, r.Method = gaussian.Full(p.Model().Dim()), "variational inference with a full covariance"
+		var err error
+		if prior, err = p.Model().Prior(r.family); err != nil {
+			return nil, err
+		}
+	}
+	r.Natural = slices.Clone(prior)
 	point := p.Study().Inference.Solver == study.Laplace
 	if point {
 		r.Method = "Laplace's approximation"
@@ -60,13 +80,34 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 		r.Method = "stochastic variational inference with the same family of q"
 		return r, r.climb(p, all)
 	}
-	if r.family.Name() == "diagonal" && !point && !p.Model().General() && solver.PooledDiagonal(r.Natural, p.Prior(), all) {
+	if r.family.Name() == "diagonal" && !point && !p.Model().General() && solver.PooledDiagonal(r.Natural, prior, all) {
 		return r, nil
 	}
-	if err := solver.Pooled(r.Natural, p.Prior(), r.family, all, point); err != nil {
-		return nil, fmt.Errorf("fit of the pooled records: %w", err)
-	}
+	r.fit(prior, all, point, stop)
 	return r, nil
+}
+
+// widestFit is the largest number of parameters for which a reference has a full covariance
+// although q has a diagonal one.
+const widestFit = 1000
+
+// widens reports whether the reference has a full covariance although q has a diagonal one. From
+// version 2 of the study language on, the reference of every regression has one.
+func widens(p *pvi.Protocol) bool {
+	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
+}
+
+// fit fits the pooled records. If the steps do not settle, the reference is the best q that they
+// found, or the prior, and the description of the method states this.
+func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
+	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
+	switch {
+	case errors.Is(err, solver.ErrUnsettled):
+		r.Method += " (unfinished: " + err.Error() + ")"
+	case err != nil:
+		copy(r.Natural, prior)
+		r.Method = "nothing, so that this is the prior: " + err.Error()
+	}
 }
 
 // stochastic reports whether the pooled fit uses stochastic gradients. It uses them if the
@@ -77,9 +118,98 @@ func stochastic(p *pvi.Protocol) bool {
 	case study.SVI:
 		return p.Model().General()
 	case study.DPSVI, study.DPSEP:
-		return p.Model().General() || len(p.Study().Model.Groups) > 0
+		return p.Model().General() || len(p.Study().Model.Groups) > 0 && !widens(p)
 	}
 	return false
+}
+
+const (
+	mostScorings = 200
+	// Once the squared length of a step, in posterior sds, is below near, average keeps the
+	// region of spreads. The mean is found when the squared length is below scored.
+	near, scored = 1e-3, 1e-10
+)
+
+// average searches for a mean of θ that reproduces itself. At this θ, the score and the
+// information of the pooled records define a normal likelihood, and the posterior for this
+// likelihood must have θ as its mean. For a linear regression with known noise the likelihood is
+// exactly normal, so the only approximation is the normal form of the result.
+func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
+	m := p.Model()
+	prior, order := m.Hierarchy()
+	d := len(prior.Mean)
+	theta := make([]float64, m.Dim())
+	for i, mean := range prior.Mean {
+		theta[order[i]] = mean
+	}
+	var all []*solver.Regression
+	for _, s := range shards {
+		all = append(all, m.Regression(s))
+	}
+	length, before := 1.0, math.Inf(1)
+	var region hierarchy.Region
+	for range mostScorings {
+		l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}
+		for _, one := range all {
+			gradient, information, err := one.Score(theta)
+			if err != nil {
+				return fmt.Errorf("fit of the pooled records: %w", err)
+			}
+			for i, a := range order[:d] {
+				l.Linear[i] += gradient[a]
+				for j, b := range order[:d] {
+					l.Linear[i] += information.At(a, b) * theta[b]
+					if j >= i {
+						l.Precision.SetSym(i, j, l.Precision.At(i, j)+information.At(a, b))
+					}
+				}
+			}
+		}
+		// Short steps keep the region, because a new region would move the mean a little, and the
+		// search would not end.
+		if before > near {
+			var err error
+			if region, err = prior.Region(l); err != nil {
+				return fmt.Errorf("fit of the pooled records: %w", err)
+			}
+		}
+		mean, cov, err := prior.Posterior(l, region, 4*prior.Points(), 0)
+		if err != nil {
+			return fmt.Errorf("fit of the pooled records: %w", err)
+		}
+		var moved float64
+		for i, a := range order[:d] {
+			moved += (mean[i] - theta[a]) * (mean[i] - theta[a]) / cov.At(i, i)
+		}
+		if moved < scored {
+			return r.take(mean, cov, order)
+		}
+		if moved > before {
+			length /= 2 // the last step was too long
+		}
+		before = moved
+		step := length
+		for i, a := range order[:d] {
+			step = min(step, m.Parameters.Prior(a).SD/math.Abs(mean[i]-theta[a]))
+		}
+		for i, a := range order[:d] {
+			theta[a] += step * (mean[i] - theta[a])
+		}
+	}
+	return errors.New("fit of the pooled records: it still moves")
+}
+
+// take sets the reference to the normal distribution with the given moments. Coordinate i of the
+// moments has the index order[i] in θ.
+func (r *Reference) take(mean []float64, cov *mat.SymDense, order []int) error {
+	theta, wide := make([]float64, len(order)), mat.NewSymDense(len(order), nil)
+	for i, a := range order {
+		theta[a] = mean[i]
+		for j, b := range order[:i+1] {
+			wide.SetSym(a, b, cov.At(i, j))
+		}
+	}
+	return r.family.FromMoments(r.Natural, theta, wide)
 }
 
 // leastClimb is the minimum number of rounds of the pooled fit if the study uses private steps.
@@ -90,7 +220,9 @@ func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
-		if rounds < leastClimb {     // too few rounds for a solver without privacy
+		// a study with a private solver may have fewer rounds than a solver without privacy
+		// needs.
+		if rounds < leastClimb {
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}
 	}
@@ -153,25 +285,8 @@ func (r *Reference) Moments() (mean []float64, cov *mat.SymDense, err error) {
 
 // KL returns KL(q‖reference) for a q in the given family.
 func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, error) {
-	if !r.Exact {
+	if family.Name() == r.family.Name() {
 		return r.family.KL(natural, r.Natural)
 	}
-	return r.family.KL(widen(family, natural), r.Natural)
-}
-
-// In returns the natural parameters of the reference in a family. If the reference is exact and
-// the family is diagonal, they are those of the mean-field posterior, which has the mean of the
-// reference and the diagonal of its precision.
-func (r *Reference) In(family gaussian.Family) []float64 {
-	if !r.Exact {
-		return r.Natural
-	}
-	d := family.Dim()
-	mean := make([]float64, d)
-	if err := r.family.Mean(mean, r.Natural); err != nil {
-		panic("sim: " + err.Error()) // unreachable, because newExact has checked the parameters
-	}
-	in := make([]float64, family.Size())
-	family.ProjectLikelihood(in, r.Natural, mean)
-	return in
+	return gaussian.Full(family.Dim()).KL(widen(family, natural), widen(r.family, r.Natural))
 }

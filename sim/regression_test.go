@@ -21,8 +21,9 @@ import (
 // are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
-	threshold      float64 // outcomes above it are label 1 in a skewed partition; 0 for an even partition
-	truth          string
+	// Outcomes above threshold have label 1 in a skewed partition; 0 for an even partition.
+	threshold float64
+	truth     string
 }{
 	"linear":            {`family = "linear"` + "\n" + `noise_sd = "learned"`, numericOutcome, 0.1, `noise_sd = 0.3`},
 	"logistic":          {`family = "logistic"` + "\n" + `positive = "yes"`, levelOutcome, 0, ``},
@@ -102,8 +103,8 @@ func threshold(x float64) string {
 // long reports whether the tests run in their long versions.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle runs a study on generated records. It returns the distance of the posterior from the
-// pooled fit.
+// settle runs a study on generated records. It returns the largest relative difference between
+// its posterior and the pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: 3})
@@ -126,7 +127,7 @@ func TestRegressionsArePooled(t *testing.T) {
 	for family, c := range regressions {
 		for _, clients := range []int{4, 12} {
 			if clients == 12 && c.truth != "" && !long() {
-				continue // skipped, because models with two predictors are slow
+				continue // models with two predictors are too slow for this test
 			}
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
@@ -144,8 +145,8 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// The test checks the slower cases: natural-gradient steps also converge to pooled variational
-// inference for a diagonal q and for the sequential schedule.
+// The test checks two slower cases in which natural-gradient steps also converge to pooled
+// variational inference: a diagonal q, and the sequential schedule.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -164,8 +165,8 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 }
 
 // The test compares the posterior with the pooled fit for three clients with records sorted by
-// the outcome, so that the outcomes of each client span a narrow range. The records are passed
-// directly because no partition of a study does this for three clients.
+// the outcome, so that the outcomes of each client span a narrow range. No partition of a study
+// gives three clients sorted records, so the test passes the records directly.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c, err := newCast(st, "", "", 3)
@@ -196,7 +197,7 @@ func TestThreeSortedClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reference, err := NewReference(f.Protocol, f.Shards)
+		reference, err := NewReference(f.Protocol, f.Shards, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,8 +235,9 @@ func TestLaplaceIsPooled(t *testing.T) {
 }
 
 // The test checks the coverage of 90 % intervals in data sets with truths drawn from the prior.
-// With correct intervals, a share outside 0.9 ± 4·√(0.09/n) has a probability below 1e-4 for n
-// data sets. The bounds allow 0.01 more, because the posterior is not quite Gaussian.
+// If the intervals are correct, the share of n data sets whose interval contains the truth is
+// outside 0.9 ± 4·√(0.09/n) with probability below 1e-4. The bounds allow 0.01 more, because the
+// posterior is not quite Gaussian.
 func TestRegressionsCover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -245,7 +247,7 @@ func TestRegressionsCover(t *testing.T) {
 		if !long() {
 			sets = 100
 			if c.truth != "" || family == "softmax" {
-				sets = 20 // fewer data sets, because models with two predictors are slow
+				sets = 20 // models with two predictors are slow, so there are fewer data sets
 			}
 		}
 		t.Run(family, func(t *testing.T) {
@@ -264,9 +266,9 @@ func TestRegressionsCover(t *testing.T) {
 				}
 			}
 			share := inside / total
-			t.Logf("90 %% intervals hold %.3f of %g truths", share, total)
+			t.Logf("90 %% intervals contain %.3f of %g true values", share, total)
 			if allowed := 4*math.Sqrt(0.09/float64(sets)) + 0.01; math.Abs(share-0.9) > allowed {
-				t.Errorf("90 %% intervals hold %.3f of %g truths", share, total)
+				t.Errorf("90 %% intervals contain %.3f of %g true values", share, total)
 			}
 		})
 	}
@@ -289,8 +291,8 @@ func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov 
 	return mean, cov, truth
 }
 
-// The test checks that a hierarchical model and a mixture converge to the pooled fit, which must
-// be near the true parameters.
+// The test checks that a hierarchical model and a mixture converge to the pooled fit. The fit
+// must be near the true parameters.
 func TestLatentStructure(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: minutes")
@@ -310,9 +312,10 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// The test compares accuracy and log likelihood on the Adult data, without privacy, for pooled
-// records and for ten clients, with the figures of the experiment notes. They are about .8457
-// and −.3265 with public bounds, and .8517 with the papers' moments.
+// The test fits the Adult data without privacy, pooled and over ten clients. It compares
+// accuracy and mean log likelihood on held-out records with the figures of the experiment notes.
+// With public bounds the accuracy is about .8457 and the log likelihood −.3265. With the moments
+// of the papers the accuracy is .8517.
 func TestAdult(t *testing.T) {
 	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
 	cases := map[string]struct {
@@ -353,8 +356,8 @@ func TestAdult(t *testing.T) {
 	}
 }
 
-// The test fits the abalone data, with the outcome "ten rings or more", over four clients with a
-// label skew.
+// The test fits a model of the abalone data over four clients with a label skew. The outcome is
+// whether an abalone has ten or more rings.
 func TestAbaloneMature(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -364,13 +367,13 @@ func TestAbaloneMature(t *testing.T) {
 	if gap := largestGap(result); gap > 1e-6 {
 		t.Errorf("federated and pooled posterior differ by %.2g", gap)
 	}
-	if *result.Test.Accuracy < .74 { // the mean over splits is about .758
+	if *result.Test.Accuracy < .74 { // the mean accuracy over splits is about .758
 		t.Errorf("accuracy %.4f", *result.Test.Accuracy)
 	}
 }
 
-// The test protects whole clients in a logistic regression. With many clients the noisy
-// posterior must be near the posterior without privacy.
+// The test fits a logistic regression with the client as the privacy unit. With many clients the
+// noisy posterior must be near the posterior without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -12,6 +13,7 @@ import (
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 )
 
 // A Result is the result of a study. The simulator prints and saves it as JSON.
@@ -28,23 +30,47 @@ type Result struct {
 	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	// NoiseAware is the noise-aware posterior. It is nil if the study requests none.
+	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil if the
+	// study requests none. From version 2 of the study language on it is always nil, because
+	// Posterior is then the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
-	Posterior  []Marginal `json:"posterior"`  // marginal distributions of q
-	NonPrivate []Marginal `json:"nonprivate"` // marginal distributions of the pooled posterior
+	// Posterior has the marginal distributions of the posterior. If the study reports point
+	// estimates alone, it is nil, and Estimates has the estimates.
+	Posterior  []Marginal     `json:"posterior,omitempty"`
+	Estimates  []fit.Estimate `json:"estimates,omitempty"`
+	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
 	// Reference describes in words how the posterior of the pooled records was computed.
 	Reference string `json:"reference"`
 
-	// KL is the KL divergence of q from the posterior of the pooled records without privacy, in
-	// nats.
-	KL float64 `json:"kl_to_nonprivate"`
+	// Prior compares the posterior with the prior. It is nil in version 1, without a posterior, and
+	// for models whose prior is not normal.
+	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
-	// Test measures how well q predicts held-out records, and NonPrivateTest how well the pooled
-	// fit predicts them. Both are nil if there are no held-out records.
+	// KL is the KL divergence of the posterior from the posterior of the pooled records without
+	// privacy, in nats. In version 1 of the study language it is the divergence of q. It is nil
+	// for point estimates.
+	KL *float64 `json:"kl_to_nonprivate,omitempty"`
+
+	// Apart is the root mean square, over coefficients, of the difference between the estimate
+	// and the mean of the pooled posterior, in sds of the pooled posterior. It is nil unless the
+	// study reports point estimates alone.
+	Apart *float64 `json:"rms_pooled_sds,omitempty"`
+
+	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how
+	// well the pooled fit predicts them. Both are nil if there are no held-out records. Without
+	// a posterior, and in version 1 of the study language, the predictions are those of q.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
+
+	// Influences has the clients whose records move the pooled posterior most. It is nil in version
+	// 1, and where single clients' messages stay closed.
+	Influences []Influence `json:"influences,omitempty"`
+
+	// Checks compares outcomes of held-out records with outcomes drawn from the posterior. It is
+	// nil in version 1, and without a posterior or held-out records.
+	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
 
@@ -54,8 +80,8 @@ type Result struct {
 	// Notes are warnings that must be shown wherever the posterior is shown.
 	Notes []string `json:"notes,omitempty"`
 
-	// Arrived reports whether the rounds ended where their sums say that the posterior is. It is
-	// nil if the method has no such check.
+	// Arrived reports whether the rounds reached the posterior, judged by the sums that they
+	// opened. It is nil if the method cannot tell.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
@@ -64,11 +90,20 @@ type Result struct {
 
 	Folder string `json:"folder,omitempty"`
 
-	Family     string           `json:"-"` // name of the family of q
-	Natural    []float64        `json:"-"` // natural parameters of q
-	Covariance [][]float64      `json:"-"` // covariance of θ under q
-	Units      fit.Units        `json:"-"`
-	Predicted  []fit.Prediction `json:"-"` // predictions of the held-out records
+	Family     string      `json:"-"` // family of the posterior; "full" or "diagonal"
+	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports point estimates alone
+	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports point estimates alone
+	// q, if it differs from the posterior; otherwise nil, and always nil in version 1.
+	Q         *Q               `json:"-"`
+	Units     fit.Units        `json:"-"`
+	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
+}
+
+// A Q is the Gaussian that the rounds move. It is no posterior, because its spread does not
+// include the privacy noise.
+type Q struct {
+	Family  string    `json:"family"`
+	Natural []float64 `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
 }
 
 // A Marginal describes one coefficient of a posterior, on the model's scale and in natural
@@ -100,6 +135,9 @@ type Privacy struct {
 // A Promise is the privacy cost of one client's releases in a study with privacy. Every cost
 // except Claimed and True is a proven bound.
 type Promise struct {
+	Protects string `json:"protects"` // privacy unit in words
+	// Sentence about the cost to a person with rows at two clients; empty if it does not apply.
+	AtTwo           string               `json:"at_two_clients,omitempty"`
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // ε for the observer that the study names
 	Delta           float64              `json:"delta"`
@@ -107,22 +145,25 @@ type Promise struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
-	Opens           study.Opens          `json:"opens"`                    // the parts of clients' answers that may be read
-	Scores          bool                 `json:"scores,omitempty"`         // whether the releases are scores (gradients) and curvatures at published points
-	Gradients       bool                 `json:"gradients,omitempty"`      // whether the releases are sums of gradients
-	Sites           bool                 `json:"sites,omitempty"`          // whether the releases are sums of sites
-	LastRelease     bool                 `json:"last_release,omitempty"`   // whether the last release is a gradient and a curvature, each with its own noise
-	Parts           int                  `json:"parts,omitempty"`          // number of parts into which each client divides its records
-	Statistics      int                  `json:"statistics,omitempty"`     // number of releases of noisy statistics before the first step
-	ScaleReleases   int                  `json:"scale_releases,omitempty"` // number of releases in the scale phase; every cost includes them
-	Selection       *Selection           `json:"selection,omitempty"`      // choice of the settings by the private records; every cost includes it
-	Method          string               `json:"method"`
-	Views           []Spent              `json:"views"`
+	Opens           study.Opens          `json:"opens"` // the parts of clients' answers that observers may read
+	// Whether a release has scores (gradients) and curvatures at published points.
+	Scores    bool `json:"scores,omitempty"`
+	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
+	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of sites
+	// Whether the study's last release is a gradient and a curvature, each with its own noise.
+	LastRelease   bool       `json:"last_release,omitempty"`
+	Parts         int        `json:"parts,omitempty"`          // number of parts into which each client divides its records
+	Statistics    int        `json:"statistics,omitempty"`     // number of releases of noisy statistics before the first step
+	ScaleReleases int        `json:"scale_releases,omitempty"` // number of releases in the scale phase; every cost includes them
+	Selection     *Selection `json:"selection,omitempty"`      // choice of the settings by the private records; every cost includes it
+	Method        string     `json:"method"`
+	Conditions    string     `json:"conditions"` // conditions under which the costs hold, in words
+	Views         []Spent    `json:"views"`
 
-	// Sound is false if the claimed cost does not cover the releases, as for published factors
-	// if the coordinator opens only sums. Published names the part of the study that follows a
-	// publication. In such a study Claimed, True and Proven are different costs to an outsider.
-	// In other studies they are equal.
+	// Sound is false if the releases may cost more than the claimed cost. An example is a study
+	// with published factors in which the coordinator opens only sums. Published names the part
+	// of the study that follows a publication. In such a study Claimed, True and Proven are
+	// different costs to an outsider. In other studies they are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -138,7 +179,8 @@ type Selection struct {
 	Totals     []float64 `json:"scores"`     // noisy sum of the scores of each candidate, minus the mean over candidates
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	Releases   int       `json:"releases"` // number of a client's releases in the runs of all candidates; excludes the scores
+	// Number of a client's releases in the runs of all candidates, without the scores.
+	Releases int `json:"releases"`
 }
 
 // Outside is the cost of a client's releases to an outsider, under the study's own adjacency.
@@ -200,26 +242,13 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	for _, s := range f.Shards {
 		r.Records += s.Len()
 	}
-	mean, cov, err := p.Family().Moments(r.Natural)
-	if err != nil {
-		return nil, err
-	}
-	r.Posterior = marginals(p.Model(), r.Units, mean, cov)
-	for i := range mean {
-		r.Covariance = append(r.Covariance, mat.Row(nil, i, cov))
-	}
-	if mean, cov, err = reference.Moments(); err != nil {
-		return nil, err
-	}
-	r.NonPrivate = marginals(p.Model(), r.Units, mean, cov)
-	r.Reference = reference.Method
-	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
-		return nil, err
-	}
-	if r.NoiseAware, err = f.noiseAware(r.Natural); err != nil {
+	if err := r.compare(f, reference); err != nil {
 		return nil, err
 	}
 	r.Notes = r.notes(st)
+	if st.Version > 1 {
+		r.NoiseAware = nil // from version 2 on, Posterior is the noise-aware posterior
+	}
 	if remarks := f.Server.Remarks(); remarks != nil {
 		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
 	}
@@ -227,8 +256,67 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 		r.Scale = f.Scale.Columns
 		r.Notes = append(r.Notes, scaleNotes(r.Scale)...)
 	}
+	var err error
 	r.Privacy, err = f.privacy()
 	return r, err
+}
+
+// compare adds the posterior of a study, or its point estimates, and the reference.
+func (r *Result) compare(f *Federation, reference *Reference) error {
+	p := f.Protocol
+	pooled, pooledCov, err := reference.Moments()
+	if err != nil {
+		return err
+	}
+	r.NonPrivate = marginals(p.Model(), r.Units, pooled, pooledCov)
+	r.Reference = reference.Method
+	if r.NoiseAware, err = f.noiseAware(r.Natural); err != nil {
+		return err
+	}
+	family := p.Family()
+	if a := r.NoiseAware; a != nil && p.Study().Version > 1 {
+		r.Q = &Q{r.Family, r.Natural}
+		family = gaussian.Full(len(a.Mean))
+		r.Family, r.Natural = family.Name(), make([]float64, family.Size())
+		if err := family.FromMoments(r.Natural, a.Mean, mat.NewSymDense(len(a.Mean), slices.Concat(a.Covariance...))); err != nil {
+			return err
+		}
+	}
+	mean, cov, err := family.Moments(r.Natural)
+	if err != nil {
+		return err
+	}
+	if p.Study().Points() {
+		r.Q = &Q{r.Family, r.Natural}
+		r.Estimates = p.Model().Estimates(mean)
+		apart := rmsInSDs(mean, pooled, pooledCov)
+		r.Apart = &apart
+		return nil
+	}
+	r.Posterior = marginals(p.Model(), r.Units, mean, cov)
+	for i := range mean {
+		r.Covariance = append(r.Covariance, mat.Row(nil, i, cov))
+	}
+	if p.Study().Version > 1 {
+		if r.Prior, err = p.Model().AgainstPrior(mean, cov); err != nil {
+			return err
+		}
+		if r.Influences, err = influences(p, f.Shards, reference); err != nil {
+			return err
+		}
+	}
+	kl, err := reference.KL(family, r.Natural)
+	r.KL = &kl
+	return err
+}
+
+// rmsInSDs returns the root mean square of the elements of a − b in sds of cov.
+func rmsInSDs(a, b []float64, cov mat.Symmetric) float64 {
+	var sum float64
+	for i := range a {
+		sum += (a[i] - b[i]) * (a[i] - b[i]) / cov.At(i, i)
+	}
+	return math.Sqrt(sum / float64(len(a)))
 }
 
 func (r *Result) notes(st *study.Study) []string {
@@ -236,6 +324,8 @@ func (r *Result) notes(st *study.Study) []string {
 	switch {
 	case r.Accepted == 0:
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case r.Estimates != nil:
+		notes = append(notes, study.PointsNote)
 	case r.NoiseAware != nil:
 		notes = append(notes, "The sds include the privacy noise, by "+r.NoiseAware.Method+".")
 	case st.Inference.Solver == study.Scoring && st.Privacy.Unit == study.Client:
@@ -244,6 +334,9 @@ func (r *Result) notes(st *study.Study) []string {
 		notes = append(notes, "The sds include the privacy noise and what clipping may move.")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds do not include the privacy noise.")
+	}
+	if doubt := st.Doubt(); doubt != "" {
+		notes = append(notes, doubt)
 	}
 	if st.Model.Family == study.NeuralNetwork {
 		notes = append(notes, "Many weights make the same network: compare predictions with the pooled fit, not weights.")
@@ -274,7 +367,13 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		return nil, err
 	}
 	steps, stepped := p.Method().(method.Stepped)
+	atTwo, err := words.AtTwoClients(p)
+	if err != nil {
+		return nil, err
+	}
 	out := &Promise{
+		Protects:        target.Protects(),
+		AtTwo:           atTwo,
 		Adjacency:       target.Adjacency,
 		Epsilon:         costs[0].Epsilon,
 		Delta:           target.Delta,
@@ -289,6 +388,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		LastRelease:     len(p.After()) > 0 && releases > p.Method().Releases(),
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
+		Conditions:      words.Conditions(p),
 		Sound:           p.Sound(),
 		Published:       p.Published(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},

@@ -8,7 +8,7 @@ import (
 )
 
 // Rivals prepares runs of a study with different settings on the same records. Each client sets
-// some records aside, on which the runs are compared.
+// some records aside, and the runs are compared on these records.
 type Rivals struct {
 	// Aside holds the records that each client has set aside. An independent random draw decides
 	// for each record, so adding or removing a record does not affect any other record.
@@ -42,8 +42,8 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride is the distance between the seeds of two trials. It is so large that these seeds
-// differ from the seeds that a user would choose.
+// trialStride is the distance between the seeds of two trials. It is so large that users do not
+// choose the same seeds.
 const trialStride = 1 << 40
 
 // NewPlay sets up a run of the study st, which differs from the original study in its settings.

@@ -107,8 +107,8 @@ func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacenc
 	return sum, nil
 }
 
-// compareEvents compares two events by their Rényi divergence of order 6. It is additive, fast
-// to compute, and different for any two different events in this test.
+// compareEvents compares two events by their Rényi divergence of order 6. This divergence is
+// additive, fast to compute, and different for any two different events in this test.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -125,8 +125,8 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged compares the sum of a client's charges in a run with the cost of the whole study, both
-// as a Rényi divergence and as ε.
+// charged compares the sum of a client's charges in a run with the cost of the whole study. It
+// compares their Rényi divergence and their ε.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()
@@ -138,8 +138,10 @@ func (h *byteHouse) charged(p *pvi.Protocol) {
 			}
 			var sum accountant.Composed
 			for _, spent := range h.spent {
-				if e := spent.For(view.Name, adjacency); e != nil {
-					sum = append(sum, e)
+				for _, c := range spent {
+					if c.View == view && c.Adjacency == adjacency {
+						sum = append(sum, c.Event)
+					}
 				}
 			}
 			compareEvents(h.t, view.Name+", "+string(adjacency), sum, whole)

@@ -31,7 +31,7 @@ type byteHouse struct {
 	spent  []session.Spent // privacy cost of each answer of client 0
 }
 
-// rare sets how often a machine is restored: with probability 1/rare after each event.
+// rare sets how often machines are restored: after each event, with probability 1/rare.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {
@@ -115,7 +115,7 @@ func (h *byteHouse) answer(m int) {
 		h.t.Fatal(err)
 	}
 	if model, ok := h.server.ModelOf(ask); !ok || a.Model != model || a.Digest != h.server.Digest() || a.Plan != ask {
-		h.t.Fatalf("client %d says that it answers question %d at another state than it was asked", m, ask)
+		h.t.Fatalf("the answer of client %d to plan %d names another state than the plan", m, ask)
 	}
 	if len(a.Release) > h.server.MaxRelease() {
 		h.t.Errorf("a release has %d bytes, the longest %d", len(a.Release), h.server.MaxRelease())
@@ -185,8 +185,8 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same runs a study with a Federation and with a byteHouse, and checks that their transcripts
-// are equal.
+// same runs a study with a Federation and with a byteHouse. It fails the test if their
+// transcripts differ.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5

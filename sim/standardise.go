@@ -83,7 +83,7 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 	return outcome, nil
 }
 
-// scaleNotes returns notes for readers of the posterior about columns whose scale is uncertain.
+// scaleNotes returns notes about columns whose scale is uncertain, for readers of the posterior.
 func scaleNotes(columns []scale.Column) []string {
 	texts := map[scale.Finding]string{
 		scale.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",

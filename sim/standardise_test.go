@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The bounds in this study are a hundred times too wide, so noise hides the posterior. The test
-// checks that a standardisation with a tenth of the same budget brings the posterior as near to
-// the pooled posterior as privacy allows. It compares medians over seeds 1 to 7.
+// The bounds in this study are a hundred times too wide, so noise hides the posterior. A
+// standardisation that uses a tenth of the same budget must bring the posterior nearly as close
+// to the pooled posterior as privacy allows. The test compares medians over seeds 1 to 7.
 func TestPoorBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -33,7 +33,7 @@ func TestPoorBounds(t *testing.T) {
 			if e := r.Privacy.Epsilon; e > 2 || e < 2*(1-1e-6) {
 				t.Errorf("%v: the run costs ε = %g, the target is 2", settings, e)
 			}
-			kls = append(kls, r.KL)
+			kls = append(kls, *r.KL)
 		}
 		slices.Sort(kls)
 		return kls[len(kls)/2]
@@ -46,9 +46,9 @@ func TestPoorBounds(t *testing.T) {
 }
 
 // The test compares the scale that a study estimates with the moments of the records, clamped to
-// the bounds of the last pass. The differences must be within the noise of that pass. For twelve
-// numbers the bound is 6 sds, which a correct program exceeds with probability 2·10⁻⁸ at a
-// random seed. The cost to every observer must include the scale phase.
+// the bounds of the last pass. The differences must be within the noise of that pass. The bound
+// for each of twelve numbers is 6 sds. With a random seed, a correct program exceeds one of them
+// with probability 2·10⁻⁸. The cost to every observer must include the scale phase.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -59,7 +59,7 @@ func TestStandardisedRun(t *testing.T) {
 	}{
 		{nil, 2},
 		{[]string{"privacy.adjacency=replace-one"}, 2},
-		{[]string{"privacy.unit=client", "privacy.delta=1e-3", "privacy.epsilon=2000", "federation.min_clients=18", "federation.colluders=2", "standardise.budget_share=0.5"}, 6},
+		{[]string{"privacy.unit=client", "privacy.delta=1e-3", "privacy.epsilon=2000", "federation.min_clients=18", "federation.colluders=2", "standardise.budget_share=0.5"}, 8},
 	} {
 		st, path := experiment(t, "standardise/poor-bounds.toml", c.settings...)
 		play := newPlay(t, st, path, 1)
@@ -72,7 +72,7 @@ func TestStandardisedRun(t *testing.T) {
 		first, second := play.Federation.Scale.Outcomes[0].Sum, play.Federation.Scale.Outcomes[1].Sum
 		for i, n := range first {
 			if n == second[i] || i > 0 && n == first[i-1] {
-				t.Fatalf("%v: noise was used twice", c.settings)
+				t.Fatalf("%v: two releases have the same noise", c.settings)
 			}
 		}
 		if len(r.Privacy.Views) != c.views || r.Privacy.ScaleReleases != 3 || r.Privacy.Epsilon > st.Privacy.Epsilon {
@@ -189,8 +189,8 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 		st, path := experiment(t, "standardise/poor-bounds.toml", NonPrivate...)
 		play := newPlay(t, st, path, workers)
 		r := run(t, play)
-		if r.KL > 1e-9 || r.Scale[0].Finding != scale.Found || r.Privacy.Promise != nil {
-			t.Errorf("KL %g, scale %+v, privacy %+v", r.KL, r.Scale, r.Privacy)
+		if *r.KL > 1e-9 || r.Scale[0].Finding != scale.Found || r.Privacy.Promise != nil {
+			t.Errorf("KL %g, scale %+v, privacy %+v", *r.KL, r.Scale, r.Privacy)
 		}
 		bits, err := json.Marshal(r)
 		if err != nil {
@@ -200,7 +200,8 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 			t.Error("three workers give another result than one")
 		}
 		first = bits
-		if play.Report.Beyond["bilirubin"] > 40 { // about 40,000 values; few are more than four sds from the mean
+		// Of about 40,000 values, few are more than four sds from the mean.
+		if play.Report.Beyond["bilirubin"] > 40 {
 			t.Errorf("%v values lie beyond mean ± 4 sd", play.Report.Beyond)
 		}
 	}
@@ -211,13 +212,13 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 func TestScaleNotes(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml", "standardise.budget_share=0.00001", "simulation.synthetic.records_per_client=50")
 	r := run(t, newPlay(t, st, path, 1))
-	if len(r.Notes) != 3 || r.Scale[0].Bounds.High < 100 {
+	if len(r.Notes) != 4 || r.Scale[0].Bounds.High < 100 {
 		t.Errorf("notes %q on scale %+v", r.Notes, r.Scale)
 	}
 }
 
-// The test checks that the plan of a study with a standardisation uses the public bounds, and
-// states the noise and the cost of the later run.
+// The test checks the plan of a study with a standardisation. It must use the public bounds, and
+// state the noise and the cost that the run will have.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

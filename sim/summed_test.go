@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test protects whole clients that release natural-gradient steps. At a large ε the
-// posterior must be near the pooled fit without privacy, and the cost must equal its closed
-// formula.
+// The test runs studies with the client as the privacy unit and natural-gradient steps. At a
+// large ε the posterior must be near the pooled fit without privacy, and the cost must equal its
+// closed formula.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)
@@ -35,7 +35,7 @@ func TestClientsByNaturalGradient(t *testing.T) {
 		t.Errorf("a mean or sd is off the pooled fit by a share of %.3f", gap)
 	}
 	for _, v := range r.Privacy.Views {
-		shares := map[string]float64{"coalition": fewest - colluders, "outside": fewest, "coordinator": 1}[v.View]
+		shares := map[string]float64{"coalition": fewest - colluders, "participant": fewest - 1, "outside": fewest, "coordinator": 1}[v.View]
 		want := v.Adjacency.Factor() * math.Sqrt(14) / r.Privacy.NoiseMultiplier * math.Sqrt((fewest-colluders)/shares)
 		if math.Abs(v.Mu/want-1) > 1e-4 {
 			t.Errorf("%s, %s: μ = %g, by the formula %g", v.View, v.Adjacency, v.Mu, want)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -24,11 +25,12 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	}
 	holders := make([]Holder, st.Simulation.Clients)
 	for c := range holders {
-		records, err := synthesiseClient(m, truth, variates(seed, purposeData, uint64(c)))
+		id := clientID(c, len(holders))
+		records, err := synthesiseClient(m, id, truth, variates(seed, purposeData, uint64(c)))
 		if err != nil {
 			return nil, err
 		}
-		holders[c] = Holder{ID: clientID(c, len(holders)), Records: records}
+		holders[c] = Holder{ID: id, Records: records}
 	}
 	return holders, nil
 }
@@ -53,10 +55,18 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth
 	used := 0
 	var truth []float64
-	for _, p := range m.Parameters.All() {
-		// A number is drawn for every coefficient, even if the study gives its value. Giving a
-		// value thus does not change the draws of other coefficients.
-		theta := p.Prior.Mean + p.Prior.SD*r.NormFloat64()
+	for i, p := range m.Parameters.All() {
+		sd := p.Prior.SD
+		if spread, ok := m.Spread(i); ok {
+			sd = truth[spread]
+		}
+		// A number is drawn for every coefficient, even if the study gives its value, so that
+		// giving a value does not change the draws of other coefficients.
+		z := r.NormFloat64()
+		theta := p.Prior.Mean + sd*z
+		if p.HalfNormal > 0 {
+			theta = p.HalfNormal * math.Abs(z)
+		}
 		if value, ok := given[p.Name]; ok {
 			theta = value
 			if p.Log {
@@ -75,7 +85,9 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	return truth, nil
 }
 
-func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Records, error) {
+// synthesiseClient generates the records of a client. If the study protects persons, every
+// person has the largest number of records that the study uses.
+func synthesiseClient(m *fit.Model, id pvi.ClientID, truth []float64, r *rand.Rand) (*shard.Records, error) {
 	st := m.Study
 	syn := st.Simulation.Synthetic
 	local := make([]float64, len(truth))
@@ -84,11 +96,15 @@ func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Recor
 	}
 	records := new(shard.Records)
 	row := make([]float64, len(st.Columns))
-	for range syn.RecordsPerClient {
+	for n := range syn.RecordsPerClient {
 		for i := range st.Columns {
 			row[i] = drawValue(&st.Columns[i], syn, r)
 		}
-		records.Append(row)
+		if st.Privacy.Unit == study.Person {
+			records.AppendFor(fmt.Sprintf("%s-%d", id, n/st.Privacy.RowsPerPerson+1), row)
+		} else {
+			records.Append(row)
+		}
 	}
 	if m.General() {
 		return records, drawGeneral(m, records, local, r)
@@ -119,8 +135,8 @@ func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// The number of tries is bounded, because the distribution may have hardly any mass within
-	// the bounds. After the last try the value is the nearest bound.
+	// The number of tries is bounded, because the probability of a value within the bounds may
+	// be tiny. After the last try the value is the nearest bound.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

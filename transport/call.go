@@ -36,7 +36,8 @@ const versionHeader = "fedpvi-version"
 // all callers.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool // whether the call may take any time while bytes arrive or leave
+	long                bool   // whether the call may take any time while bytes arrive or leave
+	since               uint32 // protocol version in which the method was added
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
 	wirepb.Study_Join_FullMethodName:     {guests: true},
@@ -45,6 +46,8 @@ var permissions = map[string]struct {
 	wirepb.Study_Approve_FullMethodName:  {},
 	wirepb.Study_Follow_FullMethodName:   {long: true},
 	wirepb.Study_Submit_FullMethodName:   {long: true},
+	wirepb.Study_Pieces_FullMethodName:   {long: true, since: secureSince},
+	wirepb.Study_Confirm_FullMethodName:  {since: secureSince},
 	healthpb.Health_Check_FullMethodName: {versionless: true},
 }
 
@@ -98,16 +101,16 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	case !guest && who.peer.Role != identity.Client:
 		return refuse(Denied, "only clients may call this")
 	case !rule.versionless:
-		return s.speaks(info.Header.Get(versionHeader))
+		return s.speaks(info.Header.Get(versionHeader), rule.since)
 	}
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call contains a supported protocol version.
-// The refusal makes the caller negotiate the version again.
-func (s *Server) speaks(header []string) *Refusal {
+// speaks returns a refusal unless the header of a call contains a supported protocol version,
+// with which the method exists. The refusal makes the caller negotiate the version again.
+func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
-		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
+		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
 			return nil
 		}
 	}

@@ -38,6 +38,21 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
+// checkPieces checks a request for parts of other clients' messages.
+func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
+	w := Wanted{Ask: m.GetAsk()}
+	if n := len(m.GetKeysOf()); n > maxPlaces || n == 0 && w.Ask == 0 {
+		return Wanted{}, refuse(Malformed, "a request for pieces names a plan, or up to %d clients", maxPlaces)
+	}
+	for _, place := range m.GetKeysOf() {
+		if place == 0 || place > maxPlaces {
+			return Wanted{}, refuse(Malformed, "places of clients are 1 to %d", maxPlaces)
+		}
+		w.KeysOf = append(w.KeysOf, int(place))
+	}
+	return w, nil
+}
+
 // checkOffer checks the first message of an answer. It returns the size of the offered body in
 // bytes.
 func checkOffer(m *submission, limit int64) (int64, error) {

@@ -38,7 +38,8 @@ type Config struct {
 	Poll     time.Duration
 	Log      *slog.Logger
 	Observer Observer
-	// DialContext makes connections. If it is nil, the client uses a net.Dialer.
+	// DialContext makes connections, such as [Proxy.DialContext]. If it is nil, the client
+	// uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

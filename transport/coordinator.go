@@ -95,6 +95,32 @@ type Coordinator interface {
 	// Write does not keep the slice. A server calls Write for the pieces of a release one after
 	// the other, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
+
+	// Pieces returns the parts for the peer of other clients' messages, one after the other.
+	Pieces(ctx context.Context, peer channel.Party, of Wanted) (Pieces, error)
+
+	// Confirm accepts the peer's signed confirmation of a cut.
+	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error
+
+	// Complain records that the peer cannot open its part of the message of another client, whose
+	// place in the roster is given, and so does not confirm the cut of a plan.
+	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
+}
+
+// Wanted names the messages of which [Coordinator].Pieces returns the parts for a client.
+type Wanted struct {
+	// Ask is the number of the plan whose cut lists the messages. It is not used if KeysOf is not
+	// empty.
+	Ask uint64
+	// KeysOf has the places of the clients whose keys are wanted.
+	KeysOf []int
+}
+
+// Pieces are bytes that a server reads while it sends them. Their size does not change.
+type Pieces interface {
+	Size() uint64
+	// Read fills b with bytes, starting at the offset from. It may be called concurrently.
+	Read(b []byte, from int64) error
 }
 
 // A Reason is the kind of a refusal. The text of a Reason is part of the protocol and never

@@ -182,7 +182,7 @@ func TestHostileAnswersToARelease(t *testing.T) {
 //
 //abuse:case A11 refused by the client
 func TestVersionThatWasNotOffered(t *testing.T) {
-	for _, v := range []uint32{0, 2, 1<<32 - 1} {
+	for _, v := range []uint32{0, MaxVersion + 1, 1<<32 - 1} {
 		_, err := Dial(t.Context(), serveImpostor(t, &impostor{version: v}))
 		var b *Breach
 		if !errors.As(err, &b) {

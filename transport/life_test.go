@@ -273,7 +273,7 @@ func TestVersionIsAgreedOnAgain(t *testing.T) {
 func TestCallWithoutAVersion(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))
-	for _, v := range []string{"", "0", "2", "one", "-1", "4294967297"} {
+	for _, v := range []string{"", "0", "3", "one", "-1", "4294967297"} {
 		ctx := t.Context()
 		if v != "" {
 			ctx = inVersion(ctx, v)

@@ -25,7 +25,8 @@ const (
 	maxAsked     = MaxPiece + MaxEnvelope
 	maxAnswer    = 4 << 20
 	maxHeaders   = 16 << 10
-	maxText      = 500 // maximum length of a refusal's text
+	maxPlaces    = 1 << 10 // clients of a roster
+	maxText      = 500     // maximum length of a refusal's text
 )
 
 // Limits are limits on the resources of a server. A zero field selects its default.

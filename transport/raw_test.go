@@ -57,6 +57,7 @@ type impostor struct {
 	join    func() (*wirepb.JoinResponse, error)
 	follow  func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error
 	submit  func(wirepb.Study_SubmitServer) error
+	pieces  func(*wirepb.PiecesRequest, wirepb.Study_PiecesServer) error
 }
 
 func (i *impostor) Hello(context.Context, *wirepb.HelloRequest) (*wirepb.HelloResponse, error) {
@@ -72,6 +73,10 @@ func (i *impostor) Follow(m *wirepb.FollowRequest, s wirepb.Study_FollowServer) 
 }
 
 func (i *impostor) Submit(s wirepb.Study_SubmitServer) error { return i.submit(s) }
+
+func (i *impostor) Pieces(m *wirepb.PiecesRequest, s wirepb.Study_PiecesServer) error {
+	return i.pieces(m, s)
+}
 
 // serveImpostor runs an impostor, and returns the configuration of a client that calls it.
 func serveImpostor(t *testing.T, i *impostor) Config {

@@ -9,11 +9,8 @@ import (
 
 // A Stored is the body of an item on disk. The server reads the body while it sends it.
 type Stored interface {
-	Size() uint64
+	Pieces
 	Hash() Hash // SHA-256 of the body
-	// Read fills b with the body's bytes, starting at the offset from. It may be called
-	// concurrently.
-	Read(b []byte, from int64) error
 }
 
 // A held is a body in memory with its hash.
@@ -32,7 +29,7 @@ func (h held) Read(b []byte, from int64) error {
 
 // pieceOf returns n bytes of a body, starting at the offset from. It does not copy a body in
 // memory. It reads a body on disk into a buffer that is reused after sending.
-func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
+func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
 	}

@@ -73,7 +73,10 @@ func (a *account) summary(dataset string) Account {
 			out.Studies = append(out.Studies, StudySpent{Study: c.study, First: c.at})
 		}
 		of := &out.Studies[i]
-		of.Answers, of.Spent, of.Last = of.Answers+1, of.Spent+c.cost, c.at
+		of.Spent, of.Last = of.Spent+c.cost, c.at
+		if c.ask > 0 { // Otherwise the entry corrects the charges of earlier ones.
+			of.Answers++
+		}
 	}
 	return out
 }

@@ -16,12 +16,13 @@ const (
 // Privacy units.
 const (
 	Record = "record" // one record of the data set
+	Person = "person" // all records of a person in the data set
 	Client = "client" // the whole data set
 )
 
 // A Budget is a limit (ε, δ) on the privacy loss of a data set. It never changes.
 type Budget struct {
-	Unit      string               `json:"unit"` // Record or Client
+	Unit      string               `json:"unit"` // Record, Person or Client
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
 	Delta     float64              `json:"delta"`
@@ -62,8 +63,8 @@ func (b Budget) Target() accountant.Target {
 
 // NewFilter returns a filter for the budget from which nothing was spent.
 func (b Budget) NewFilter() (*accountant.Filter, error) {
-	if b.Unit != Record && b.Unit != Client {
-		return nil, fmt.Errorf("unknown privacy unit %q: use %q or %q", b.Unit, Record, Client)
+	if b.Unit != Record && b.Unit != Person && b.Unit != Client {
+		return nil, fmt.Errorf("unknown privacy unit %q: use %q, %q or %q", b.Unit, Record, Person, Client)
 	}
 	switch b.Filter {
 	case Gaussian:

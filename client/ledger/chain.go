@@ -56,6 +56,7 @@ type charged struct {
 	event accountant.Event
 	cost  float64
 	study Hash
+	ask   uint64
 	at    time.Time
 }
 
@@ -156,7 +157,7 @@ func (c *chain) charge(e Entry) (take func(), err error) {
 	}
 	return func() {
 		a.filter = price.after
-		a.charges = append(a.charges, charged{event, price.cost, e.Charge.Study, e.Time})
+		a.charges = append(a.charges, charged{event, price.cost, e.Charge.Study, e.Charge.Ask, e.Time})
 		c.answered[key] = e.Sequence
 		if _, ok := c.names[e.Charge.Records]; !ok {
 			c.names[e.Charge.Records] = e.Dataset

@@ -202,11 +202,18 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 		if keep, err = f(tx); err != nil {
 			return err
 		}
+		m, err := s.mark(tx)
+		if err != nil {
+			return err
+		}
 		if err = s.at(name + ": before the commit"); err == nil {
 			err = tx.Commit()
 		}
 		if err == nil {
 			err = s.at(name + ": after the commit")
+		}
+		if err == nil {
+			err = s.anchor.append(m)
 		}
 		if err != nil {
 			s.broken = fmt.Errorf("ledger: the last transaction may or may not be on disk (%w): restart the program, which will find out", err)

@@ -23,7 +23,7 @@ var errKilled = errors.New("killed")
 func copyTo(t testing.TB, from, to string) {
 	t.Helper()
 	check(t, os.MkdirAll(to, 0o700))
-	for _, name := range []string{ledger.File, ledger.IdentityFile, ledger.StateKeyFile} {
+	for _, name := range []string{ledger.File, ledger.AnchorFile, ledger.IdentityFile, ledger.StateKeyFile} {
 		b, err := os.ReadFile(filepath.Join(from, name))
 		check(t, err)
 		check(t, os.WriteFile(filepath.Join(to, name), b, 0o600))
@@ -83,6 +83,8 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	path := filepath.Join(s.Dir(), ledger.File)
 	before, err := os.ReadFile(path)
 	check(t, err)
+	anchor, err := os.ReadFile(filepath.Join(s.Dir(), ledger.AnchorFile)) // written after the commit
+	check(t, err)
 	_, err = pay(s, study, 2)
 	check(t, err)
 	check(t, s.Close())
@@ -96,6 +98,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "state")
 		copyTo(t, s.Dir(), dir)
 		check(t, os.WriteFile(filepath.Join(dir, ledger.File), file, 0o600))
+		check(t, os.WriteFile(filepath.Join(dir, ledger.AnchorFile), anchor, 0o600))
 		again := open(t, dir)
 		defer again.Close()
 		if _, ok, err := again.Unsent(study, 2); err != nil || ok != kept {

@@ -14,6 +14,7 @@
 // removed.
 //
 // Every reader of a ledger recomputes each cost from the event in the charge, and refuses a
-// ledger whose recorded costs differ. A ledger that was restored from a backup passes this
-// check. Only a party that has seen a later entry can detect the backup. See [Store.Contains].
+// ledger whose recorded costs differ. A second file, the anchor, shows that the first one did not
+// go back to an earlier transaction. A directory that was restored from a backup passes both
+// checks. Only a party that has seen a later entry can detect the backup. See [Store.Contains].
 package ledger

@@ -40,7 +40,7 @@ type Charge struct {
 	Study    Hash   `json:"study"`    // hash of the study document
 	Protocol Hash   `json:"protocol"` // hash of the protocol, which is derived from the study
 	Roster   Hash   `json:"roster"`   // hash of the roster
-	Ask      uint64 `json:"ask"`      // number of the plan, from 1
+	Ask      uint64 `json:"ask"`      // number of the plan, from 1; 0 in an entry that corrects earlier charges of the study
 	View     string `json:"view"`     // name of the observer against whom the cost is computed
 	Policy   Hash   `json:"policy"`   // hash of the policy file
 	Records  Hash   `json:"records"`  // keyed hash of the file of records; see NameRecords

@@ -1,11 +1,36 @@
 package ledger
 
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
 // Interrupt makes the store call f before and after every commit, with a name such as "charge:
 // before the commit". If f returns an error, the transaction returns this error.
 func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 
 // Abandon closes the file without cleaning up, as a killed process does.
-func (s *Store) Abandon() error { return s.db.Close() }
+func (s *Store) Abandon() error { return errors.Join(s.anchor.file.Close(), s.db.Close()) }
+
+// Unanchor makes the store one of an earlier version, which wrote no marks.
+func (s *Store) Unanchor() error {
+	return errors.Join(os.Remove(filepath.Join(s.dir, AnchorFile)), s.db.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(metaBucket)
+		return errors.Join(meta.Put(formatKey, []byte(unanchored)), meta.Delete(markKey))
+	}))
+}
+
+// Format returns the format of the file.
+func (s *Store) Format() (format string, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		format = string(tx.Bucket(metaBucket).Get(formatKey))
+		return nil
+	})
+	return format, err
+}
 
 // Forge signs an entry without checking it, as a dishonest data holder could.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {

@@ -29,10 +29,14 @@ const (
 const lockWait = time.Second
 
 // format is the name and version of the file's layout.
-const format = "fedpvi client ledger 1"
+const format = "fedpvi client ledger 2"
 
-// Names of the buckets of the file. The bucket meta contains the format and the data holder's
-// public key, and chain contains the entries by number. The bucket studies contains a bucket for
+// unanchored is the format of a file that has had no commit since anchors exist. The next commit
+// changes it, so that no earlier program adds entries without a mark.
+const unanchored = "fedpvi client ledger 1"
+
+// Names of the buckets of the file. The bucket meta contains the format, the data holder's public
+// key and the mark of the newest transaction, and chain contains the entries by number. The bucket studies contains a bucket for
 // each study with its encrypted state. The bucket outbox contains the charged messages of plans
 // whose outcome is unknown.
 var (
@@ -43,6 +47,7 @@ var (
 
 	formatKey = []byte("format")
 	holderKey = []byte("holder")
+	markKey   = []byte("mark")
 )
 
 // A Store holds a data holder's ledger and the states of the data holder's studies in one file.
@@ -60,6 +65,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	chain  *chain
+	anchor *anchor
 	broken error // reason why the store accepts no further changes; nil if it accepts them
 }
 
@@ -99,6 +105,9 @@ func Open(dir string, o Options) (*Store, error) {
 	err := s.readable(func() error { return s.layer.Settle(s.db) })
 	if err == nil {
 		err = s.load()
+	}
+	if err == nil {
+		err = s.loadAnchor()
 	}
 	if err == nil {
 		err = writeHolder(dir, o)
@@ -160,7 +169,7 @@ func (s *Store) load() error {
 	return s.whole(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			meta := tx.Bucket(metaBucket)
-			if got := string(meta.Get(formatKey)); got != format {
+			if got := string(meta.Get(formatKey)); got != format && got != unanchored {
 				return fmt.Errorf("its layout is %q, not %q: a newer program wrote it, so use that one", got, format)
 			}
 			public := s.holder.Public()
@@ -170,6 +179,31 @@ func (s *Store) load() error {
 			return s.replay(tx)
 		})
 	})
+}
+
+// loadAnchor compares the anchor with the database, and opens it.
+func (s *Store) loadAnchor() error {
+	var m mark
+	if err := s.whole(func() error {
+		return s.db.View(func(tx *bbolt.Tx) (err error) {
+			m, err = marked(tx, s.chain.holder)
+			return err
+		})
+	}); err != nil {
+		return err
+	}
+	_, head := s.chain.head()
+	if m.commits > 0 && m.head != head {
+		return &Damaged{Path: s.path, Problem: "its newest entry is not the one of its mark"}
+	}
+	m.head = head
+	var previous Hash
+	if n := len(s.chain.heads); n > 1 {
+		previous = s.chain.heads[n-2]
+	}
+	var err error
+	s.anchor, err = openAnchor(s.layer, s.dir, s.chain.holder, m, head, previous)
+	return err
 }
 
 // loadKeys loads the keys, or makes them for a new file.
@@ -212,7 +246,7 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 		}
 	}
 	meta, public := tx.Bucket(metaBucket), s.holder.Public()
-	return errors.Join(meta.Put(formatKey, []byte(format)), meta.Put(holderKey, public[:]))
+	return errors.Join(meta.Put(formatKey, []byte(unanchored)), meta.Put(holderKey, public[:]))
 }
 
 // replay reads and checks every entry on disk.
@@ -257,7 +291,7 @@ func (s *Store) Close() error {
 	s.broken = errors.New("ledger: the store is closed")
 	removeHolder(s.dir)
 	s.key.Wipe()
-	return s.db.Close()
+	return errors.Join(s.anchor.file.Close(), s.db.Close())
 }
 
 // Dir returns the directory of the store.

@@ -18,7 +18,7 @@ type display struct {
 	over   chan struct{}
 }
 
-// tick is the interval at which the line is redrawn.
+// tick is the interval at which a display redraws its line.
 const tick = time.Second
 
 func newDisplay(out *os.File) *display {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"fedpvi/client"
 	"fedpvi/internal/cli"
@@ -12,10 +11,11 @@ import (
 )
 
 type doctorCommand struct {
-	Data     string        `help:"File of records to check." type:"existingfile" placeholder:"FILE"`
-	Offline  bool          `help:"Do not connect to the coordinator."`
-	Pace     bool          `help:"Measure how fast the processor and the GPUs of this machine take private steps." default:"true" negatable:""`
-	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
+	connection `embed:""`
+
+	Data    string `help:"File of records to check." type:"existingfile" placeholder:"FILE"`
+	Offline bool   `help:"Do not connect to the coordinator."`
+	Pace    bool   `help:"Measure how fast the processor and the GPUs of this machine take private steps." default:"true" negatable:""`
 }
 
 func (doctorCommand) Help() string {
@@ -62,8 +62,13 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 	defer k.Close()
 	x := client.Examination{Study: c.Study, Data: d.Data, Program: version()}
 	if !d.Offline {
+		policy, _ := c.policy() // problems of the policy are reported as a separate finding
+		network, err := d.network(policy)
+		if err != nil {
+			return nil, err
+		}
 		x.Connect = func(ctx context.Context, m *client.Member) (client.Link, func() error, error) {
-			line, err := k.Dial(ctx, m, client.Network{RoundDeadline: d.Deadline})
+			line, err := k.Dial(ctx, m, network)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"fedpvi/accountant"
 	"fedpvi/client"
@@ -16,10 +15,11 @@ import (
 )
 
 type joinCommand struct {
-	Invitation string        `arg:"" help:"File with the invitation, or - for standard input. The text of the invitation also works, but other users of this machine can see it."`
-	Epsilon    float64       `help:"Cap on ε for all studies together. Written into the policy if there is none yet." default:"1"`
-	Delta      float64       `help:"The δ of the cap." default:"1e-5"`
-	Deadline   time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
+	connection `embed:""`
+
+	Invitation string  `arg:"" help:"File with the invitation, or - for standard input. The text of the invitation also works, but other users of this machine can see it."`
+	Epsilon    float64 `help:"Cap on ε for all studies together. Written into the policy if there is none yet." default:"1"`
+	Delta      float64 `help:"The δ of the cap." default:"1e-5"`
 }
 
 func (joinCommand) Help() string {
@@ -68,7 +68,15 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 		return err
 	}
 	defer k.Close()
-	guest, err := k.DialGuest(ctx, i, client.Network{RoundDeadline: j.Deadline})
+	policy, err := c.policy()
+	if err != nil && client.CodeOf(err) != client.Declined {
+		return err
+	}
+	network, err := j.network(policy)
+	if err != nil {
+		return err
+	}
+	guest, err := k.DialGuest(ctx, i, network)
 	if err != nil {
 		return err
 	}
@@ -87,6 +95,6 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	if wrote {
 		fmt.Printf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.\n", k.Store().Dir(), client.PolicyFile, j.Epsilon, j.Delta)
 	}
-	fmt.Println("Nothing runs yet. Next: client review")
+	fmt.Printf("Nothing runs yet. Next: %s\n", c.next("review"))
 	return nil
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"fedpvi/client"
 )
 
 type leaveCommand struct {
-	Reason   string        `help:"Reason for the coordinator, one line." default:"the data holder takes no part any more"`
-	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
+	connection `embed:""`
+
+	Reason string `help:"Reason for the coordinator, one line." default:"the data holder takes no part any more"`
 }
 
 func (leaveCommand) Help() string {
@@ -25,7 +25,15 @@ Leaving is final, and the coordinator is informed. The charges stay in the ledge
 
 func (l *leaveCommand) Run(ctx context.Context, c *commands) error {
 	return c.with(func(k *client.Client, m *client.Member) error {
-		line, err := k.Dial(ctx, m, client.Network{RoundDeadline: l.Deadline})
+		policy, err := c.policy()
+		if err != nil {
+			return err
+		}
+		network, err := l.network(policy)
+		if err != nil {
+			return err
+		}
+		line, err := k.Dial(ctx, m, network)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for one %s (%s), for all time\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, a.Budget.Unit, a.Budget.Adjacency)
+		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for %s (%s), for all time\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, protected(a.Budget.Unit), a.Budget.Adjacency)
 		rows := [][]string{{"study", "answers", "spent", "last"}}
 		for _, s := range a.Studies {
 			rows = append(rows, []string{s.Study.String()[:12], fmt.Sprint(s.Answers), words.Number(s.Spent), s.Last.Format(time.DateOnly)})
@@ -63,6 +63,14 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		fmt.Fprintf(w, "\n  Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.\n", a.Unit, a.Epsilon)
 	}
 	return nil
+}
+
+// protected returns the name of a budget's privacy unit in words.
+func protected(unit string) string {
+	if unit == ledger.Record {
+		return "one row"
+	}
+	return "one " + unit
 }
 
 type ledgerExport struct {

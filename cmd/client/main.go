@@ -43,6 +43,7 @@ type commands struct {
 	Status     statusCommand  `cmd:"" help:"List the studies and their state."`
 	Ledger     ledgerCommand  `cmd:"" help:"Show, export or verify the spending."`
 	Doctor     doctorCommand  `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
+	Check      checkCommand   `cmd:"" help:"Compare records with the posterior of a finished study. Nothing is sent."`
 	Leave      leaveCommand   `cmd:"" help:"Leave a study for good."`
 	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 	Man        cli.Manual     `cmd:"" help:"Print the manual page: client man | man -l -."`

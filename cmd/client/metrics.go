@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures contains the metrics of a run. None of them depends on records, so there is no loss,
-// norm, number of records or computing time.
+// figures contains the metrics of a run. None of them depends on records: there is no metric of
+// a loss, a norm, the number of records, or computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec

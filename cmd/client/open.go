@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"fedpvi/client"
@@ -12,13 +11,7 @@ import (
 )
 
 // version returns the program's name and version for the ledger.
-func version() string {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	return "fedpvi client " + version
-}
+func version() string { return "fedpvi client " + cli.Version() }
 
 // directory returns the path of the state directory.
 func (c *commands) directory() (string, error) {
@@ -32,6 +25,15 @@ func (c *commands) directory() (string, error) {
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
+// next returns a command line that people can run as the next step. If this command line named
+// the state directory, the result names it too.
+func (c *commands) next(command string) string {
+	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
+		return "client " + command
+	}
+	return "client --state " + c.State + " " + command
+}
+
 // open opens an existing state directory.
 func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
@@ -41,7 +43,8 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Other processes show this text. It omits the arguments, which may contain an invitation.
+	// Other processes can see this text, so it omits the arguments, which may contain an
+	// invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -52,8 +55,8 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create})
 }
 
-// logger returns a logger that writes to standard error. By default it writes warnings and
-// errors as text on a terminal, and all messages as JSON elsewhere.
+// logger returns a logger that writes to standard error. By default it writes only warnings and
+// errors, as text, if standard error is a terminal. Otherwise it writes all messages, as JSON.
 func (c *commands) logger() *slog.Logger {
 	form := c.Log
 	if form == "auto" {

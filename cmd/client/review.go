@@ -82,7 +82,7 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 		if c.JSON {
 			return cli.PrintJSON(map[string]any{"study": m.Study.Name, "digest": m.Hash, "terms": terms})
 		}
-		fmt.Printf("Approved: %s, charged to the data set %s. Next: client run --data records.csv\n", m.Study.Name, terms.Dataset)
+		fmt.Printf("Approved: %s, charged to the data set %s. Next: %s\n", m.Study.Name, terms.Dataset, c.next("run --data records.csv"))
 		return nil
 	})
 }

@@ -18,6 +18,8 @@ import (
 )
 
 type runCommand struct {
+	connection `embed:""`
+
 	Data     string        `help:"CSV file of the records." required:"" placeholder:"FILE"`
 	Approve  bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
 	Dataset  string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
@@ -27,7 +29,6 @@ type runCommand struct {
 	Poll     time.Duration `help:"Ask for news at this interval instead of staying connected."`
 	Gossip   string        `help:"Gossip with the other daemons at this IP address and port of this machine, UDP and TCP. Default: no gossip, and no open port." placeholder:"IP:PORT"`
 	Device   device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
-	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 }
 
 func (runCommand) Help() string {
@@ -67,7 +68,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// reading prints to the data holder how many records and values were changed while reading.
+// reading tells the data holder how many records and values were changed when they were read.
 func (r *runCommand) reading(k *client.Client, m *client.Member) error {
 	_, read, _, err := k.Read(m, r.Data)
 	if err == nil && cli.Terminal(os.Stderr) {
@@ -85,7 +86,11 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 		}
 		defer stop()
 	}
-	network := client.Network{RoundDeadline: r.Deadline, Poll: r.Poll, Observer: figures}
+	network, err := r.network(policy)
+	if err != nil {
+		return nil, err
+	}
+	network.Poll, network.Observer = r.Poll, figures
 	show := newDisplay(os.Stderr)
 	defer show.done()
 	return k.Run(ctx, client.Run{
@@ -123,7 +128,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(described{&result, p.Marginals, p.Units})
+	text, err := json.Marshal(described{p.Result, p.Marginals, p.Estimates, p.Prior, p.Units})
 	if err != nil {
 		return err
 	}
@@ -148,7 +153,9 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 // described is the JSON form of a study's result, with the marginal of each parameter.
 type described struct {
 	*session.Result
-	Marginals []session.Marginal `json:"marginals"`
+	Marginals []session.Marginal `json:"marginals,omitempty"`
+	Estimates []fit.Estimate     `json:"estimates,omitempty"`
+	Prior     []fit.AgainstPrior `json:"against_prior,omitempty"`
 	Units     fit.Units          `json:"natural_map"`
 }
 

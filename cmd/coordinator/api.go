@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
@@ -26,10 +28,31 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub}, hub.Close, nil
 }
 
-// existing is like api, but returns an error if the state directory does not exist.
+// founded returns an error if the state directory has no study, or if this user may not read it.
+func (e *environment) founded() error {
+	_, err := os.Stat(store.Path(e.state))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("this user may not read %s: run the command as the user of the coordinator, as in sudo -u USER coordinator status", e.state)
+	}
+	return err
+}
+
+// next returns a command line that people can run as the next step. If this command line named
+// the state directory, the result names it too.
+func (e *environment) next(command string) string {
+	if e.chosen == "" {
+		return "coordinator " + command
+	}
+	return "coordinator --state " + e.chosen + " " + command
+}
+
+// existing does the same as api, but returns an error if the state directory does not exist.
 func (e *environment) existing() (admin.API, func() error, error) {
-	if !store.Exists(e.state) {
-		return nil, nil, fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
+	if err := e.founded(); err != nil {
+		return nil, nil, err
 	}
 	return e.api()
 }

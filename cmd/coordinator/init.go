@@ -15,6 +15,8 @@ import (
 	"fedpvi/coordinator/admin"
 	"fedpvi/crypto/identity"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 )
 
 // invitationFlags are the flags that configure invitations.
@@ -94,11 +96,14 @@ func (c *initCommand) Run(e *environment) (err error) {
 			Invited     []file `json:"invited"`
 		}{founded.Study, founded.Digest, founded.Coordinator.String(), files})
 	}
+	if st, err := study.Parse(c.File, document); err == nil && st.Federation.Aggregation == study.ByCoordinator {
+		fmt.Printf("%s\n", words.Wrap(words.CoordinatorReads))
+	}
 	fmt.Printf("Study %s\n\n  digest       %s\n  coordinator  %v\n\n", founded.Study, founded.Digest, founded.Coordinator)
 	if err := printInvitations(os.Stdout, files); err != nil {
 		return err
 	}
-	fmt.Printf("\nNext: coordinator serve\n")
+	fmt.Printf("\nNext: %s\n", e.next("serve"))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -17,7 +18,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// Exit codes. See docs/use/exit-codes.md.
+// These are the exit codes. See docs/use/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -78,7 +79,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	var c commands
 	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
-		if err := command.Run(&environment{ctx: ctx, state: c.State}); err != nil {
+		if err := command.Run(&environment{ctx, c.State, c.chosen()}); err != nil {
 			return report(err, slices.Contains(args, "--json"))
 		}
 		return exitOK
@@ -87,14 +88,25 @@ func run(args []string) int {
 
 // environment holds the context and the state directory of a command.
 type environment struct {
-	ctx   context.Context
-	state string
+	ctx    context.Context
+	state  string
+	chosen string // state directory that the command line or the environment names; empty if neither does
+}
+
+// chosen returns the state directory. It returns "" if this is the default directory, or the
+// directory that the environment names.
+func (c *commands) chosen() string {
+	usual, err := filepath.Abs("fedpvi-coordinator")
+	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {
+		return ""
+	}
+	return c.State
 }
 
 // report prints an error, and returns the exit code.
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
-	if asJSON && code != exitNotArrived { // the posterior was printed
+	if asJSON && code != exitNotArrived { // with exitNotArrived the posterior was already printed
 		if e := cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
 			err = errors.Join(err, e)
 		}

@@ -14,6 +14,7 @@ import (
 	"fedpvi/coordinator/admin"
 	"fedpvi/dpmech"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/session"
 )
 
@@ -38,7 +39,7 @@ func (posteriorCommand) Help() string {
 The first table is in the units of the study's columns, the second on the scale on which the
 model is estimated. The intervals hold 95 %. For a noise-aware study the second table shows
 the standard deviation from the records and the part from the privacy noise separately;
-intervals and draws include both.`
+intervals and draws include both. A study with intervals = "none" has point estimates alone.`
 }
 
 func (c *posteriorCommand) Validate() error {
@@ -77,6 +78,10 @@ func (c *posteriorCommand) print(p *session.Posterior) error {
 	switch {
 	case c.JSON:
 		return cli.PrintJSON(p)
+	case p.Estimates != nil && c.CSV:
+		return estimatesCSV(os.Stdout, p.Estimates)
+	case p.Estimates != nil && c.Draws > 0:
+		return errors.New("the study reports point estimates alone, which have no draws: its method has no honest intervals")
 	case c.CSV:
 		return posteriorCSV(os.Stdout, p)
 	case c.Draws > 0:
@@ -113,6 +118,14 @@ func posteriorCSV(w io.Writer, p *session.Posterior) error {
 	return out.WriteAll(rows)
 }
 
+func estimatesCSV(w io.Writer, of []fit.Estimate) error {
+	rows := [][]string{{"name", "estimate", "natural_estimate", "unit"}}
+	for _, e := range of {
+		rows = append(rows, []string{e.Name, exact(e.Value), exact(e.Natural), e.Unit})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
 // drawsCSV writes independent draws of the parameters from the posterior, one draw per row. It
 // draws from the noise-aware posterior if the study has one.
 func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
@@ -143,13 +156,11 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		}
 		draw := theta
 		if natural {
-			draw = z // x is not needed any more
+			draw = z // z is no longer needed, so its memory is reused
 			p.Units.Map(draw, theta)
 		}
-		for i, m := range p.Marginals {
-			if row[i] = exact(draw[i]); m.Log {
-				row[i] = exact(math.Exp(draw[i]))
-			}
+		for i := range p.Marginals {
+			row[i] = exact(p.Units[i].Back(draw[i]))
 		}
 		if err := out.Write(row); err != nil {
 			return err

@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"fedpvi/coordinator/daemon"
-	"fedpvi/coordinator/store"
 	"fedpvi/internal/cli"
 )
 
 type serveCommand struct {
-	Listen        string        `help:"Address to listen at for clients, host:port." default:":7443" placeholder:"HOST:PORT"`
+	Listen        string        `help:"Address to listen at for clients, host:port. Default: the port that invitations name, on all addresses of this machine." placeholder:"HOST:PORT"`
 	Metrics       string        `help:"Address that serves metrics (/metrics) and health (/healthz), host:port. Default: none." placeholder:"HOST:PORT"`
 	Traces        string        `help:"Address of a collector for OpenTelemetry traces, OTLP over HTTP. Traces contain the times of answers. Default: none." placeholder:"URL"`
 	Gossip        string        `help:"IP address and port of this machine for gossip with clients, UDP and TCP. Default: no gossip." placeholder:"IP:PORT"`
@@ -49,8 +48,8 @@ func (c *serveCommand) Validate() error {
 }
 
 func (c *serveCommand) Run(e *environment) error {
-	if !store.Exists(e.state) {
-		return fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
+	if err := e.founded(); err != nil {
+		return err
 	}
 	config := daemon.Config{
 		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,

@@ -100,7 +100,7 @@ func headline(s coordinator.Status, now time.Time) string {
 	return text + ", since " + span(now.Sub(s.Since))
 }
 
-// missed returns the clients for which the study waits and with which gossip has lost contact.
+// missed returns the clients whose answers are missing and with which gossip has lost contact.
 func missed(s coordinator.Status) (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -201,7 +201,8 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		err = json.NewEncoder(os.Stdout).Encode(s) // on one line, because the reader may be a program that reads line by line
+		// JSON on one line, because the reader may be a program that reads line by line.
+		err = json.NewEncoder(os.Stdout).Encode(s)
 	case steady != w.last:
 		fmt.Println(line)
 	}

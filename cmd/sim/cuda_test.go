@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The test checks that a program built with CUDA starts without a GPU driver, and uses an
-// installed driver. In make test-cuda the driver is an emulator that runs the kernels on the
+// The test checks that a program built with CUDA starts without a GPU driver, and uses a driver
+// that is installed. In make test-cuda the driver is an emulator that runs the kernels on the
 // CPU.
 func TestCUDAScripts(t *testing.T) {
 	library := os.Getenv("FEDPVI_EMULATED")

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// Exit codes. See docs/use/exit-codes.md.
+// These are the exit codes. See docs/use/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
@@ -39,6 +40,7 @@ type runCommand struct {
 	Workers int     `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
 	Arrived bool `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
+	Secure  bool `help:"Add up the answers with the messages of secure aggregation, and print their bytes and time. The result stays the same."`
 	Ratios  bool `help:"Print odds ratios and rate ratios, in place of their logarithms."`
 	JSON    bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 	Quiet   bool `short:"q" help:"Show no progress."`
@@ -94,7 +96,7 @@ func (c *runCommand) Run(ctx context.Context) error {
 var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
 
 func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
-	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers)})
+	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers), Stop: after(mostOfFit)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,6 +107,11 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	defer func() { err = errors.Join(err, devices.Close()) }()
 	if err := devices.Use(play.Federation, 0); err != nil {
 		return nil, nil, err
+	}
+	if began := time.Now(); c.Secure {
+		if err := play.Federation.AddSecurely(func() float64 { return time.Since(began).Seconds() }); err != nil {
+			return nil, nil, err
+		}
 	}
 	folder, err := report.NewFolder(path)
 	if err != nil {
@@ -147,6 +154,15 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
+// mostOfFit is the time after which the fit of the pooled records stops at its next step.
+const mostOfFit = 2 * time.Minute
+
+// after returns a function that reports whether the given time has passed since the call of after.
+func after(d time.Duration) func() bool {
+	end := time.Now().Add(d)
+	return func() bool { return time.Now().After(end) }
+}
+
 // cores returns workers if it is positive, and otherwise the number of CPU cores.
 func cores(workers int) int {
 	if workers <= 0 {
@@ -169,6 +185,9 @@ func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error 
 	fmt.Fprintln(w)
 	if err := report.Statement(w, r); err != nil {
 		return err
+	}
+	if s := play.Federation.Secure(); s != nil {
+		fmt.Fprintf(w, "\nSecure sums: in each of %d rounds a client sent %.1f kB, received %.1f kB and computed for %.2f ms.\n", s.Plans, s.Up/1000, s.Down/1000, s.Client)
 	}
 	_, err := fmt.Fprintf(w, "\nResults: %s\n", r.Folder)
 	return err

@@ -10,6 +10,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
@@ -47,6 +48,7 @@ type verifier struct {
 	document *study.Study
 	chain    transcript.Chain
 	server   *session.Server
+	sums     *sums.Progress         // progress of secure aggregation; nil without
 	models   map[uint64]signed.Hash // hashes of the models of the open plans, by number of the plan
 	receipts []transcript.Receipt   // receipts of the answers verified so far
 	report   Report
@@ -106,6 +108,17 @@ func (v *verifier) entry(envelope, body []byte) error {
 		return err
 	}
 	v.chain = chain
+	if v.sums != nil && e.Ask > 0 {
+		if e.Kind.Outcome() {
+			err = v.opened(e, body)
+		}
+		if err == nil {
+			err = v.sums.Follow(e, body)
+		}
+		if err != nil {
+			return fmt.Errorf("plan %d: %w", e.Ask, err)
+		}
+	}
 	switch {
 	case e.Kind == transcript.Roster:
 		return v.roster(e)
@@ -113,6 +126,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 		err = v.plan(e, body)
 	case e.Kind.Outcome():
 		err = v.outcome(e, body)
+	case e.Kind == transcript.Cut:
+		err = v.cut(e)
 	case e.Kind == transcript.End:
 		err = v.end(body)
 	case e.Kind == transcript.Abort:
@@ -159,6 +174,63 @@ func (v *verifier) roster(e transcript.Entry) error {
 	if v.chain.Protocol() != signed.Hash(v.server.Digest()) || e.Model != signed.Hash(v.server.Model()) {
 		return errors.New("the coordinator derived other rules from the study than this program")
 	}
+	if v.document.Federation.Aggregation != study.Secure {
+		return nil
+	}
+	f, err := sums.New(v.chain, v.server.Fewest(), v.server.VectorSize())
+	if err != nil {
+		return err
+	}
+	v.sums = sums.NewProgress(f)
+	return nil
+}
+
+// cut checks the envelopes of the deals in a cut.
+func (v *verifier) cut(e transcript.Entry) error {
+	for _, d := range v.sums.Cut() {
+		name := v.sums.Name(d.Place)
+		r, err := v.deal(e.Ask, name)
+		if err == nil && r.Salt != d.Salt {
+			err = errors.New("its envelope is not the one that the cut names")
+		}
+		if err != nil {
+			return fmt.Errorf("the deal of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// deal verifies the envelope of a client's deal for the open plan.
+func (v *verifier) deal(ask uint64, client identity.Name) (sums.Received, error) {
+	envelope, ok := v.parts.answers[answerKey{ask, string(client)}]
+	if !ok {
+		return sums.Received{}, errors.New("its envelope is not in the bundle")
+	}
+	r, err := v.sums.VerifyDeal(envelope)
+	if err == nil && v.sums.Name(r.Place) != client {
+		err = signed.ErrSender
+	}
+	if err == nil {
+		v.receipts = append(v.receipts, transcript.ReceiptOf(client, r.Header, r.Hash))
+	}
+	return r, err
+}
+
+// opened checks that an outcome has the sum that the clients have opened, with the clients in the
+// cut, or no sum.
+func (v *verifier) opened(e transcript.Entry, body []byte) error {
+	stated, err := v.server.SumOf(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
+	if err != nil || stated.Elements == nil {
+		return err
+	}
+	names, elements, ok := v.sums.Sum()
+	var ids []pvi.ClientID
+	for _, name := range names {
+		ids = append(ids, pvi.ClientID(name))
+	}
+	if !ok || !stated.Equal(session.Sum{Participants: ids, Elements: elements}) {
+		return errors.New("the sum in the outcome is not the one that the clients have opened")
+	}
 	return nil
 }
 
@@ -177,6 +249,9 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil {
 		return err
+	}
+	if v.sums != nil {
+		participants = nil // their deals were checked with the cut
 	}
 	for _, id := range participants {
 		if err := v.answer(e.Ask, identity.Name(id)); err != nil {
@@ -242,7 +317,13 @@ func (v *verifier) uncounted() error {
 		if _, open := v.models[key.ask]; !open {
 			return fmt.Errorf("plan %d has the envelope of an answer that is in no outcome", key.ask)
 		}
-		if err := v.answer(key.ask, identity.Name(key.client)); err != nil {
+		var err error
+		if v.sums != nil {
+			_, err = v.deal(key.ask, identity.Name(key.client))
+		} else {
+			err = v.answer(key.ask, identity.Name(key.client))
+		}
+		if err != nil {
 			return fmt.Errorf("the answer of %s for plan %d: %w", key.client, key.ask, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -67,6 +68,32 @@ type running struct {
 func start(t *testing.T, dir string, untilDone bool) *running {
 	t.Helper()
 	return startTraced(t, dir, untilDone, nil)
+}
+
+// The test serves studies without naming a port. The coordinator then listens at the port that
+// the invitations name, if it is one port.
+func TestListensWhereItInvites(t *testing.T) {
+	got, err := invited(foundedAt(t, "hub.example.org:7777", "192.0.2.1:7777"))
+	if err != nil || got != ":7777" {
+		t.Errorf("it listens at %q, %v; want :7777", got, err)
+	}
+	if _, err := invited(foundedAt(t, "hub.example.org:7777", "hub.example.org:7778")); err == nil || !strings.Contains(err.Error(), "--listen :7777") {
+		t.Errorf("with two ports: %v", err)
+	}
+}
+
+// foundedAt returns studies of which each has one of the addresses.
+func foundedAt(t *testing.T, addresses ...string) []*coordinator.Study {
+	t.Helper()
+	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "state"), coordinator.Options{})
+	check(t, err)
+	t.Cleanup(func() { check(t, hub.Close()) })
+	for i, address := range addresses {
+		rounds := linestudy.Document(linestudy.Parts{Inference: fmt.Sprintf("rounds = %d", i+1)})
+		_, err := hub.Found(coordinator.Founding{File: "line.toml", Document: rounds, Addresses: []string{address}})
+		check(t, err)
+	}
+	return hub.Studies()
 }
 
 func startTraced(t *testing.T, dir string, untilDone bool, traces trace.TracerProvider) *running {

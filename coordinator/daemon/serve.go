@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -21,8 +23,10 @@ import (
 
 // Config configures [Serve].
 type Config struct {
-	Dir           string // state directory
-	Listen        string // host:port on which clients connect
+	Dir string // state directory
+	// Listen is the address for clients, host:port. If it is empty, the coordinator listens at the
+	// port that invitations name, on all addresses of this machine.
+	Listen        string
 	Metrics       string // host:port for metrics and health check; empty for none
 	Gossip        string // IP address and port for gossip; empty to disable it
 	RoundDeadline time.Duration
@@ -155,7 +159,13 @@ func (s *server) listen(ctx context.Context) error {
 		monitored = l.Addr()
 		s.serve("metrics", func() error { return s.monitor.Serve(l) })
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.config.Listen)
+	address := s.config.Listen
+	if address == "" {
+		if address, err = invited(s.hub.Studies()); err != nil {
+			return err
+		}
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening for clients: %w", err)
 	}
@@ -168,6 +178,30 @@ func (s *server) listen(ctx context.Context) error {
 		s.config.Log.Warn("cannot notify the service manager", "error", err)
 	}
 	return nil
+}
+
+// invited returns the address with the port that all invitations to studies name. It returns an
+// error if they name several ports.
+func invited(studies []*coordinator.Study) (string, error) {
+	var all []string
+	for _, study := range studies {
+		for _, address := range study.Addresses() {
+			_, port, err := net.SplitHostPort(address)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, port)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) == 0 {
+		return "", errors.New("there is no study yet: choose an address with --listen")
+	}
+	if len(all) > 1 {
+		return "", fmt.Errorf("the invitations name the ports %s: choose the one of this machine with --listen, as in --listen :%s", strings.Join(all, " and "), all[0])
+	}
+	return ":" + all[0], nil
 }
 
 // serve calls run in a goroutine. If run returns an error, the daemon stops.

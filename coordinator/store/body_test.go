@@ -115,7 +115,7 @@ func TestFilesAreRemoved(t *testing.T) {
 	put := func(ask uint64, text string) {
 		v, err := s.Prepare(hash, write([]byte(text)))
 		check(t, err)
-		in(t, s, func(st Study) error { return st.PutBody(ReleaseKey{ask, "north"}, v) })
+		in(t, s, func(st Study) error { return st.PutBody(ReleaseKey{Ask: ask, Client: "north"}, v) })
 	}
 	put(1, "a long answer")
 	put(2, "a long answer")
@@ -130,7 +130,7 @@ func TestFilesAreRemoved(t *testing.T) {
 		}
 	}
 	in(t, s, func(st Study) error {
-		b, err := bodyOf(st, ReleaseKey{2, "north"})
+		b, err := bodyOf(st, ReleaseKey{Ask: 2, Client: "north"})
 		if string(b) != "a long answer" {
 			t.Errorf("%q, %v", b, err)
 		}

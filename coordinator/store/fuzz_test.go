@@ -78,7 +78,7 @@ func readAll(tx *Tx) error {
 				st.Item(i + 1)
 			}
 		}
-		if err := errors.Join(fixed, body, st.Offers(nothing), st.Evidence(nothing), st.Releases(0, nothing)); err != nil {
+		if err := errors.Join(fixed, body, st.Offers(nothing), st.Evidence(nothing), st.Releases(1, nothing)); err != nil {
 			return err
 		}
 	}

@@ -10,21 +10,40 @@ import (
 // errPieces is returned if pieces of an answer are missing from the database.
 var errPieces = fmt.Errorf("%w: pieces of an answer are missing", ErrDamaged)
 
-// A ReleaseKey identifies an answer by its plan and client.
+// A ReleaseKey identifies a message of a client by its plan, its client and its step. The answer
+// to a plan has the step Answering.
 type ReleaseKey struct {
-	Ask    uint64
+	Ask    uint64 // number of the plan; 0 for the keys of a client
 	Client string
+	Step   Step
 }
 
-// bytes returns an encoding of the key. Encodings sort by plan, then client. None is a prefix of
-// another.
-func (k ReleaseKey) bytes() []byte { return append(append(number(k.Ask), k.Client...), 0) }
+// A Step says for which step of secure aggregation a message was made.
+type Step uint8
+
+// Steps of secure aggregation, and the only step of other studies, which is Answering.
+const (
+	Answering  Step = iota // an answer to a plan, which is a deal with secure aggregation
+	Confirming             // a confirmation of a cut
+	Sharing                // a share of a sum
+)
+
+// stepShift is the number of bits of a number of a plan in a key. The step has the bits above.
+const stepShift = 56
+
+// prefix returns the beginning of the keys of a plan and a step.
+func prefix(ask uint64, s Step) []byte { return number(uint64(s)<<stepShift | ask) }
+
+// bytes returns an encoding of the key. Encodings sort by step, then plan, then client. None is a
+// prefix of another.
+func (k ReleaseKey) bytes() []byte { return append(append(prefix(k.Ask, k.Step), k.Client...), 0) }
 
 func readKey(b []byte) (ReleaseKey, error) {
 	if len(b) < 9 {
 		return ReleaseKey{}, fmt.Errorf("%w: the name of an answer", ErrDamaged)
 	}
-	return ReleaseKey{readNumber(b[:8]), string(b[8 : len(b)-1])}, nil
+	n := readNumber(b[:8])
+	return ReleaseKey{n & (1<<stepShift - 1), string(b[8 : len(b)-1]), Step(n >> stepShift)}, nil
 }
 
 func readNumber(b []byte) uint64 {
@@ -119,14 +138,26 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 // Release returns the envelope of the accepted answer with the key k, or nil if there is none.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
+// DropOffer deletes a message that has not arrived completely.
+func (s Study) DropOffer(k ReleaseKey) error {
+	return errors.Join(s.part(offers).Delete(k.bytes()), s.DropBody(k))
+}
+
 // DropBody deletes the body of one answer.
 func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }
 
-// CloseAsk deletes the bodies of all answers to a plan, and the offers of incomplete answers. It
-// keeps the envelopes of accepted answers.
+// CloseAsk deletes the bodies of all messages for a plan, the offers of incomplete messages, and
+// the envelopes of confirmations and shares. It keeps the envelopes of accepted answers.
 func (s Study) CloseAsk(ask uint64) error {
-	return errors.Join(s.dropPrefix(pieces, number(ask)), s.dropPrefix(offers, number(ask)))
+	err := errors.Join(s.dropPrefix(releases, prefix(ask, Confirming)), s.dropPrefix(releases, prefix(ask, Sharing)))
+	for _, step := range []Step{Answering, Confirming, Sharing} {
+		err = errors.Join(err, s.dropPrefix(pieces, prefix(ask, step)), s.dropPrefix(offers, prefix(ask, step)))
+	}
+	return err
 }
+
+// DropAnswers deletes the envelopes of all answers to a plan.
+func (s Study) DropAnswers(ask uint64) error { return s.dropPrefix(releases, prefix(ask, Answering)) }
 
 func (s Study) dropPrefix(part string, prefix []byte) error {
 	c := s.part(part).Cursor()
@@ -139,20 +170,31 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 }
 
 // Releases calls f with the envelope of each accepted answer to the plans with the number from
-// and above. The answers are in order of plan, then client.
+// and above, which is at least 1. The answers are in order of plan, then client.
 func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
-	return s.each(releases, from, f)
+	return s.each(releases, prefix(from, Answering), prefix(0, Confirming), f)
 }
+
+// Messages calls f with the envelope of each message for a plan and a step that was accepted. The
+// messages are in order of the client.
+func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []byte) error) error {
+	return s.each(releases, prefix(ask, step), prefix(ask+1, step), f)
+}
+
+// Shares makes earlier versions of the program refuse the state, because they do not know the
+// messages of secure aggregation.
+func (s Study) Shares() error { return s.atLeast(formatShares) }
 
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
 // answers are in order of plan, then client.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
-	return s.each(offers, 0, f)
+	return s.each(offers, nil, nil, f)
 }
 
-func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []byte) error) error {
+// each calls f with the messages from a key on, and before another key unless that is nil.
+func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envelope []byte) error) error {
 	c := s.part(part).Cursor()
-	for k, v := c.Seek(number(from)); k != nil; k, v = c.Next() {
+	for k, v := c.Seek(from); k != nil && (before == nil || bytes.Compare(k, before) < 0); k, v = c.Next() {
 		key, err := readKey(k)
 		if err == nil {
 			err = f(key, v)
@@ -177,5 +219,5 @@ func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error
 
 // Evidence calls f with each envelope that PutEvidence stored.
 func (s Study) Evidence(f func(k ReleaseKey, envelope []byte) error) error {
-	return s.each(evidence, 0, f)
+	return s.each(evidence, nil, nil, f)
 }

@@ -14,7 +14,7 @@ func TestReadAnswer(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
 	random := rand.New(rand.NewPCG(1, 2))
-	a, b, c := ReleaseKey{1, "a"}, ReleaseKey{1, "b"}, ReleaseKey{1, "c"}
+	a, b, c := ReleaseKey{Ask: 1, Client: "a"}, ReleaseKey{Ask: 1, Client: "b"}, ReleaseKey{Ask: 1, Client: "c"}
 	for range 50 {
 		var body []byte
 		in(t, s, func(st Study) error {

@@ -25,6 +25,8 @@ const (
 	formatLong  = "2" // keeps long values in parts
 	formatSlots = "3" // keeps long values in parts, and the key of the state's parts under another key
 	formatFiles = "4" // keeps long values in files
+	// formatShares keeps messages of secure aggregation, whose keys earlier formats do not have.
+	formatShares = "5"
 )
 
 // ErrHeld is returned if another program has locked the state directory.
@@ -173,7 +175,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		switch have := about.Get(formatKey); string(have) {
-		case formatFirst, formatLong, formatSlots, formatFiles:
+		case formatFirst, formatLong, formatSlots, formatFiles, formatShares:
 			return nil
 		case "":
 			return about.Put(formatKey, []byte(formatFirst))

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,7 +79,7 @@ func TestStateIsForItsOwner(t *testing.T) {
 func TestAnotherFormatIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
-	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("5")) }))
+	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("6")) }))
 	check(t, s.Close())
 	if _, err := Open(dir, Options{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("%v", err)
@@ -188,7 +189,7 @@ func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 func TestReleases(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
-	a, b, next := ReleaseKey{1, "a"}, ReleaseKey{1, "a-b"}, ReleaseKey{2, "a"}
+	a, b, next := ReleaseKey{Ask: 1, Client: "a"}, ReleaseKey{Ask: 1, Client: "a-b"}, ReleaseKey{Ask: 2, Client: "a"}
 	in(t, s, func(st Study) error {
 		for _, k := range []ReleaseKey{a, b, next} {
 			check(t, st.PutOffer(k, []byte("envelope of "+k.Client)))
@@ -215,7 +216,7 @@ func TestReleases(t *testing.T) {
 		}
 		var offered, taken []ReleaseKey
 		check(t, st.Offers(func(k ReleaseKey, _ []byte) error { offered = append(offered, k); return nil }))
-		check(t, st.Releases(0, func(k ReleaseKey, e []byte) error {
+		check(t, st.Releases(1, func(k ReleaseKey, e []byte) error {
 			if !bytes.Equal(e, []byte("envelope of a")) {
 				t.Errorf("%q", e)
 			}
@@ -303,4 +304,47 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: a file was made at its target", name)
 		}
 	}
+}
+
+// Messages of secure aggregation with one plan and client do not mix. When the plan is closed, only
+// the envelopes of answers stay. An earlier version of the program refuses the state.
+func TestMessagesOfSteps(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
+	create(t, s)
+	all := func(st Study, ask uint64, step Step) (text string) {
+		check(t, st.Messages(ask, step, func(k ReleaseKey, envelope []byte) error {
+			text += fmt.Sprintf("%d %s %d %s, ", k.Ask, k.Client, k.Step, envelope)
+			return nil
+		}))
+		return text
+	}
+	in(t, s, func(st Study) error {
+		check(t, st.Shares())
+		for _, k := range []ReleaseKey{{0, "a", Answering}, {7, "a", Answering}, {7, "a", Confirming}, {7, "b", Confirming}, {7, "a", Sharing}, {8, "a", Sharing}} {
+			check(t, st.PutPiece(k, 0, []byte{byte(k.Ask), byte(k.Step)}))
+			check(t, st.Take(k, []byte(fmt.Sprint("e", k.Step))))
+		}
+		return nil
+	})
+	in(t, s, func(st Study) error {
+		if got := all(st, 7, Confirming); got != "7 a 1 e1, 7 b 1 e1, " {
+			t.Errorf("confirmations: %s", got)
+		}
+		b := make([]byte, 2)
+		if err := st.ReadAnswer(ReleaseKey{7, "a", Sharing}, b, 0); err != nil || b[1] != byte(Sharing) {
+			t.Errorf("the share is %v, %v", b, err)
+		}
+		check(t, st.CloseAsk(7))
+		if got := all(st, 7, Confirming) + all(st, 7, Sharing) + all(st, 7, Answering) + all(st, 8, Sharing) + all(st, 0, Answering); got != "7 a 0 e0, 8 a 2 e2, 0 a 0 e0, " {
+			t.Errorf("after plan 7 was closed: %s", got)
+		}
+		if err := st.ReadAnswer(ReleaseKey{7, "a", Answering}, b, 0); err == nil {
+			t.Error("the body of an answer to a closed plan is there")
+		}
+		about := st.bucket.Tx().Bucket([]byte("about"))
+		if got := string(about.Get(formatKey)); got != formatShares {
+			t.Errorf("the format is %s", got)
+		}
+		return nil
+	})
 }

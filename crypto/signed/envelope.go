@@ -22,6 +22,8 @@ type Message struct {
 	Payload []byte
 	// Hash is the SHA-256 of the envelope, by which a transcript refers to it.
 	Hash Hash
+	// Signature is the sender's signature, for Assemble.
+	Signature [identity.SignatureSize]byte
 }
 
 // Sign returns the signed envelope of a payload of at most MaxPayload bytes. It sets the sender
@@ -34,10 +36,17 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the payload has %d bytes, more than the limit of %d: sign its hash", len(payload), MaxPayload)
 	}
 	h.Sender = signer.Fingerprint()
+	signature := signer.Sign(h.Domain, statement(h.Bytes(), payload))
+	return Assemble(h, payload, signature), nil
+}
+
+// Assemble returns the envelope with the given header, payload and signature. It checks nothing.
+// A message that names the signatures of many parties under the same payload contains the
+// signatures alone, and its receiver assembles and verifies the envelopes.
+func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
-	signature := signer.Sign(h.Domain, statement(envelope, payload))
 	envelope = wire.AppendBytes(envelope, payload)
-	return append(envelope, signature[:]...), nil
+	return append(envelope, signature[:]...)
 }
 
 // statement returns the bytes that are signed: the header and the hash of the payload.
@@ -71,7 +80,7 @@ func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, erro
 	if err := p.header.matches(want); err != nil {
 		return Message{}, err
 	}
-	return Message{Header: p.header, Payload: p.payload, Hash: sha256.Sum256(envelope)}, nil
+	return Message{Header: p.header, Payload: p.payload, Hash: sha256.Sum256(envelope), Signature: p.signature}, nil
 }
 
 // Claims returns the header of an envelope without verifying it. Callers use the header to find

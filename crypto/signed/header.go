@@ -39,9 +39,21 @@ const (
 	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
 	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that the study ends early
+
+	// Messages of package sums.
+	Keys        identity.Domain = "fedpvi/v1/keys"        // client's keys for the columns that it will deal
+	Deal        identity.Domain = "fedpvi/v1/deal"        // client's answer to a plan, as columns for all clients
+	Cut         identity.Domain = "fedpvi/v1/cut"         // coordinator's list of the deals that are added up
+	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that this is the only cut it confirms
+	Certificate identity.Domain = "fedpvi/v1/certificate" // coordinator's list of confirmations
+	Share       identity.Domain = "fedpvi/v1/share"       // client's sum of the columns that were dealt to it
+	Opening     identity.Domain = "fedpvi/v1/opening"     // coordinator's list of shares, which determine the sum
 )
 
-var domains = []identity.Domain{Plan, Release, Outcome, Roster, Invitation, Admission, Approval, Head, Bundle, Abort}
+var domains = []identity.Domain{
+	Plan, Release, Outcome, Roster, Invitation, Admission, Approval, Head, Bundle, Abort,
+	Keys, Deal, Cut, Confirm, Certificate, Share, Opening,
+}
 
 // Errors of Verify. Their text does not depend on the message.
 var (

@@ -23,11 +23,13 @@ type Body struct {
 // BodyOf returns the size and the hash of b.
 func BodyOf(b []byte) Body { return Body{uint64(len(b)), sha256.Sum256(b)} }
 
-func (b Body) append(out []byte) []byte {
+// Append appends the encoding of b.
+func (b Body) Append(out []byte) []byte {
 	return append(wire.AppendUint64(out, b.Size), b.Hash[:]...)
 }
 
-func readBody(r *wire.Reader) (b Body) {
+// ReadBody decodes what Append appends. It refuses bodies of more than MaxBody bytes.
+func ReadBody(r *wire.Reader) (b Body) {
 	b.Size = r.Uint64()
 	r.Fixed(b.Hash[:])
 	if b.Size > MaxBody {

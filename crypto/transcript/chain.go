@@ -12,7 +12,7 @@ import (
 // Errors of Follow and Sign. Their text does not depend on the entry.
 var (
 	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
-	ErrKind   = errors.New("the entry is out of place: the roster is the first entry only, and only plans and outcomes have the number of a plan")
+	ErrKind   = errors.New("the entry is out of place: the roster is the first entry only, and only plans, steps and outcomes have the number of a plan")
 	ErrOver   = errors.New("the entry comes after the last one of the study")
 	ErrBody   = errors.New("the body of the entry is not the signed one")
 	ErrRoster = errors.New("the roster in the first entry is not the one in its header, or has another coordinator")
@@ -105,7 +105,7 @@ func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	}
 	// The receiver does not know the domain, round and model in advance, so they come from the
 	// header, which is not verified yet.
-	want := c.header(claimed.Domain, claimed.Round, claimed.Model)
+	want := c.Header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
 		want.Protocol, want.Roster = claimed.Protocol, claimed.Roster
 	}
@@ -131,13 +131,15 @@ func (c Chain) follows(e Entry) error {
 		return ErrOver
 	case e.Number != c.at.Number+1 || e.Previous != c.at.Head:
 		return ErrOrder
-	case (e.Kind == Roster) != (e.Number == 1), (e.Ask > 0) != (e.Kind.Plan() || e.Kind.Outcome()):
+	case (e.Kind == Roster) != (e.Number == 1), (e.Ask > 0) != (e.Kind.Plan() || e.Kind.Step() || e.Kind.Outcome()):
 		return ErrKind
 	}
 	return nil
 }
 
-func (c Chain) header(domain identity.Domain, plan uint64, model Hash) signed.Header {
+// Header returns the header of a message about a plan, or of one about the study if plan is 0. The
+// ledger and the sender are zero.
+func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.Header {
 	return signed.Header{
 		Version: signed.MaxVersion, Domain: domain, Study: c.study, Protocol: c.protocol,
 		Round: plan, Model: model, Roster: c.roster,
@@ -156,7 +158,7 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign returns the signed envelope of the next entry. For a plan or an outcome, plan is the
+// Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, plan is the
 // number of the plan, from 1. For other entries it is 0. model is the hash of λ after the entry.
 // Sign does not change c; Follow returns the chain after the entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
@@ -183,5 +185,5 @@ func (c Chain) sign(signer *identity.Identity, e Entry, body Body) ([]byte, erro
 	if err := c.follows(e); err != nil {
 		return nil, err
 	}
-	return signed.Sign(signer, c.header(domain, e.Ask, e.Model), e.payload())
+	return signed.Sign(signer, c.Header(domain, e.Ask, e.Model), e.payload())
 }

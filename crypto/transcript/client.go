@@ -21,7 +21,7 @@ type Release struct {
 // charge for this answer. ReleaseHeader also sets the sender, because the encoding of the header
 // is the context of the encrypted body.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
-	h := c.header(signed.Release, plan, model)
+	h := c.Header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
 	return h
 }
@@ -29,14 +29,14 @@ func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprin
 // SignRelease returns the signed envelope of an answer with the given encrypted body. The header
 // must come from ReleaseHeader, with the signer as the sender.
 func SignRelease(signer *identity.Identity, header signed.Header, body []byte) ([]byte, error) {
-	return signed.Sign(signer, header, BodyOf(body).append([]byte{version}))
+	return signed.Sign(signer, header, BodyOf(body).Append([]byte{version}))
 }
 
 // VerifyRelease verifies the envelope of an answer. The client with the given key must have
 // signed it for the plan with this number, for the model, and for the roster and the protocol of
 // the transcript. VerifyRelease does not check the ledger fields in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
-	m, err := signed.Verify(envelope, key, c.header(signed.Release, plan, model))
+	m, err := signed.Verify(envelope, key, c.Header(signed.Release, plan, model))
 	if err != nil {
 		return Release{}, err
 	}
@@ -52,7 +52,7 @@ func parseRelease(b []byte) (Body, error) {
 	if r.Uint8() != version {
 		r.Fail()
 	}
-	body := readBody(r)
+	body := ReadBody(r)
 	if !r.Done() {
 		return Body{}, ErrForm
 	}

@@ -20,11 +20,22 @@ const (
 	Abort  Kind = "abort"  // last entry of an aborted study
 )
 
+// Kinds of the entries between a plan and its outcome in a study with secure sums. Package sums
+// defines their bodies.
+const (
+	Cut         Kind = "cut"         // deals that are added up
+	Certificate Kind = "certificate" // confirmations of the cut
+	Opening     Kind = "opening"     // shares of the sum
+)
+
 // Plan reports whether entries of this kind are plans.
 func (k Kind) Plan() bool { return k.domain() == signed.Plan }
 
 // Outcome reports whether entries of this kind are outcomes.
 func (k Kind) Outcome() bool { return k.domain() == signed.Outcome }
+
+// Step reports whether entries of this kind are steps between a plan and its outcome.
+func (k Kind) Step() bool { return k == Cut || k == Certificate || k == Opening }
 
 // Last reports whether an entry of this kind is the last of its transcript.
 func (k Kind) Last() bool { return k == End || k == Abort }
@@ -47,6 +58,12 @@ func (k Kind) domain() identity.Domain {
 		return signed.Bundle
 	case k == Abort:
 		return signed.Abort
+	case k == Cut:
+		return signed.Cut
+	case k == Certificate:
+		return signed.Certificate
+	case k == Opening:
+		return signed.Opening
 	case k == "plan" || strings.HasSuffix(string(k), "-plan"):
 		return signed.Plan
 	case k == "outcome" || strings.HasSuffix(string(k), "-outcome"):
@@ -59,7 +76,7 @@ func (k Kind) domain() identity.Domain {
 type Entry struct {
 	Number   uint64 // number of the entry, from 1
 	Kind     Kind
-	Ask      uint64 // number of the plan, from 1, in a plan or outcome; 0 in other entries
+	Ask      uint64 // number of the plan, from 1, in a plan, a step or an outcome; 0 in other entries
 	Model    Hash   // hash of λ after this entry
 	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
 	Body     Body
@@ -75,7 +92,7 @@ func (e Entry) payload() []byte {
 	b = wire.AppendUint64(b, e.Number)
 	b = wire.AppendBytes(b, string(e.Kind))
 	b = append(b, e.Previous[:]...)
-	return e.Body.append(b)
+	return e.Body.Append(b)
 }
 
 // Claims returns the entry in the payload of an envelope without verifying it. The fields Ask,
@@ -96,7 +113,7 @@ func parsePayload(b []byte) (e Entry, err error) {
 	e.Number = r.Uint64()
 	e.Kind = Kind(r.Bytes(maxKind))
 	r.Fixed(e.Previous[:])
-	e.Body = readBody(r)
+	e.Body = ReadBody(r)
 	if !r.Done() || e.Number == 0 || e.Kind.domain() == "" {
 		return Entry{}, ErrForm
 	}

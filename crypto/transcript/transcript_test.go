@@ -79,7 +79,7 @@ func (f *federation) script(t testing.TB) []item {
 	for _, e := range []struct {
 		kind Kind
 		plan uint64
-	}{{"scale-plan", 1}, {"scale-outcome", 1}, {"plan", 2}, {"outcome", 2}, {End, 0}} {
+	}{{"scale-plan", 1}, {"scale-outcome", 1}, {"plan", 2}, {Cut, 2}, {Certificate, 2}, {Opening, 2}, {"outcome", 2}, {End, 0}} {
 		body := []byte("body of " + string(e.kind))
 		envelope, err := c.Sign(f.hub, e.kind, e.plan, filled(byte(e.plan)), body)
 		check(t, err)
@@ -115,7 +115,7 @@ func TestChainFollowsATranscript(t *testing.T) {
 		}
 		c = next
 	}
-	want := Position{6, sha256.Sum256(items[5].envelope), true}
+	want := Position{9, sha256.Sum256(items[8].envelope), true}
 	if c.Position() != want || c.Protocol() != filled(7) || c.Members().Hash() != f.members.Hash() {
 		t.Errorf("at the end: %+v", c.Position())
 	}
@@ -156,30 +156,32 @@ func TestMisplacedEntriesAreRefused(t *testing.T) {
 		next item
 		err  error
 	}{
-		"nothing":                          {begun, item{}, signed.ErrForm},
-		"an entry again":                   {begun, items[0], ErrOrder},
-		"an entry left out":                {begun, items[2], ErrOrder},
-		"an entry after the end":           {over, items[1], ErrOver},
-		"another predecessor":              {begun, signs(t, f, with(func(e *Entry) { e.Previous[0]++ }), "", nil), ErrOrder},
-		"another number":                   {begun, signs(t, f, with(func(e *Entry) { e.Number = 3 }), "", nil), ErrOrder},
-		"no roster first":                  {f.begin(), signs(t, f, Entry{Number: 1, Kind: "plan", Ask: 1}, "", nil), ErrKind},
-		"a second roster":                  {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Roster, 0 }), string(f.members.Bytes()), nil), ErrKind},
-		"a plan without a number":          {begun, signs(t, f, with(func(e *Entry) { e.Ask = 0 }), "", nil), ErrKind},
-		"an end with the number of a plan": {begun, signs(t, f, with(func(e *Entry) { e.Kind = End }), "", nil), ErrKind},
-		"another body":                     {begun, item{items[1].envelope, items[2].body}, ErrBody},
-		"no body":                          {begun, item{items[1].envelope, nil}, ErrBody},
-		"a body cut":                       {begun, item{items[1].envelope, items[1].body[1:]}, ErrBody},
-		"another coordinator":              {f.begin(), foreign, signed.ErrSender},
-		"a client's signature":             {begun, clientSigns(t, f, second), signed.ErrSender},
-		"another study":                    {begun, signs(t, f, second, "", func(h *signed.Header) { h.Study[0]++ }), signed.ErrStudy},
-		"another protocol":                 {begun, signs(t, f, second, "", func(h *signed.Header) { h.Protocol[0]++ }), signed.ErrProtocol},
-		"another roster":                   {begun, signs(t, f, second, "", func(h *signed.Header) { h.Roster[0]++ }), signed.ErrRoster},
-		"a plan signed as an outcome":      {begun, signs(t, f, second, "", func(h *signed.Header) { h.Domain = signed.Outcome }), ErrForm},
-		"a plan with a ledger":             {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerSeq = 1 }), ErrForm},
-		"a plan with a head":               {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerHead[0] = 1 }), ErrForm},
-		"a malformed roster":               {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, "roster", nil), roster.ErrForm},
-		"a roster other than its header":   {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(f.members.Bytes()), func(h *signed.Header) { h.Roster[0]++ }), ErrRoster},
-		"a roster of another coordinator":  {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(stranger.members.Bytes()), func(h *signed.Header) { h.Roster = stranger.members.Hash() }), ErrRoster},
+		"nothing":                            {begun, item{}, signed.ErrForm},
+		"an entry again":                     {begun, items[0], ErrOrder},
+		"an entry left out":                  {begun, items[2], ErrOrder},
+		"an entry after the end":             {over, items[1], ErrOver},
+		"another predecessor":                {begun, signs(t, f, with(func(e *Entry) { e.Previous[0]++ }), "", nil), ErrOrder},
+		"another number":                     {begun, signs(t, f, with(func(e *Entry) { e.Number = 3 }), "", nil), ErrOrder},
+		"no roster first":                    {f.begin(), signs(t, f, Entry{Number: 1, Kind: "plan", Ask: 1}, "", nil), ErrKind},
+		"a second roster":                    {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Roster, 0 }), string(f.members.Bytes()), nil), ErrKind},
+		"a cut without the number of a plan": {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Cut, 0 }), "", nil), ErrKind},
+		"a cut signed as a plan":             {begun, signs(t, f, with(func(e *Entry) { e.Kind = Cut }), "", func(h *signed.Header) { h.Domain = signed.Plan }), ErrForm},
+		"a plan without a number":            {begun, signs(t, f, with(func(e *Entry) { e.Ask = 0 }), "", nil), ErrKind},
+		"an end with the number of a plan":   {begun, signs(t, f, with(func(e *Entry) { e.Kind = End }), "", nil), ErrKind},
+		"another body":                       {begun, item{items[1].envelope, items[2].body}, ErrBody},
+		"no body":                            {begun, item{items[1].envelope, nil}, ErrBody},
+		"a body cut":                         {begun, item{items[1].envelope, items[1].body[1:]}, ErrBody},
+		"another coordinator":                {f.begin(), foreign, signed.ErrSender},
+		"a client's signature":               {begun, clientSigns(t, f, second), signed.ErrSender},
+		"another study":                      {begun, signs(t, f, second, "", func(h *signed.Header) { h.Study[0]++ }), signed.ErrStudy},
+		"another protocol":                   {begun, signs(t, f, second, "", func(h *signed.Header) { h.Protocol[0]++ }), signed.ErrProtocol},
+		"another roster":                     {begun, signs(t, f, second, "", func(h *signed.Header) { h.Roster[0]++ }), signed.ErrRoster},
+		"a plan signed as an outcome":        {begun, signs(t, f, second, "", func(h *signed.Header) { h.Domain = signed.Outcome }), ErrForm},
+		"a plan with a ledger":               {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerSeq = 1 }), ErrForm},
+		"a plan with a head":                 {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerHead[0] = 1 }), ErrForm},
+		"a malformed roster":                 {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, "roster", nil), roster.ErrForm},
+		"a roster other than its header":     {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(f.members.Bytes()), func(h *signed.Header) { h.Roster[0]++ }), ErrRoster},
+		"a roster of another coordinator":    {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(stranger.members.Bytes()), func(h *signed.Header) { h.Roster = stranger.members.Hash() }), ErrRoster},
 	} {
 		got, e, err := tc.from.Follow(tc.next.envelope, tc.next.body)
 		if !errors.Is(err, tc.err) {
@@ -243,7 +245,7 @@ func TestFormatOfVersion1(t *testing.T) {
 		t.Errorf("WriteClosing wrote %x", &written)
 	}
 	for name, got := range map[string][]byte{
-		"entry": entry.payload(), "release": BodyOf([]byte("body")).append([]byte{version}),
+		"entry": entry.payload(), "release": BodyOf([]byte("body")).Append([]byte{version}),
 		"closing": closingBytes(closing), "abortion": abortion.Bytes(),
 	} {
 		if !bytes.Equal(got, known[name]) {
@@ -268,7 +270,7 @@ func TestMalformedPayloadsAreRefused(t *testing.T) {
 	}
 	for name, good := range map[string][]byte{
 		"entry":   Entry{Number: 1, Kind: Roster}.payload(),
-		"release": BodyOf(nil).append([]byte{version}),
+		"release": BodyOf(nil).Append([]byte{version}),
 		"closing": closingBytes(closing), "abortion": Abortion{By: "hub"}.Bytes(),
 	} {
 		if err := read[name](good); err != nil {
@@ -290,7 +292,7 @@ func TestMalformedPayloadsAreRefused(t *testing.T) {
 	}
 	twice := Closing{Receipts: []Receipt{{Client: "a", Ask: 1}, {Client: "a", Ask: 1}}}
 	many := append(wire.AppendUint64(closingBytes(Closing{})[:5], MaxReceipts), make([]byte, 200)...)
-	large := Body{Size: MaxBody + 1}.append([]byte{version})
+	large := Body{Size: MaxBody + 1}.Append([]byte{version})
 	for name, err := range map[string]error{
 		"a receipt twice": read["closing"](closingBytes(twice)), "more receipts than bytes": read["closing"](many),
 		"a body that is too large": read["release"](large),
@@ -306,7 +308,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(Entry{Number: 1, Kind: Roster}.payload())
 	f.Add(closingBytes(Closing{Result: []byte("r"), Receipts: []Receipt{{Client: "a", Ask: 1}}}))
 	f.Add(Abortion{"hub", "why"}.Bytes())
-	f.Add(BodyOf(nil).append([]byte{version}))
+	f.Add(BodyOf(nil).Append([]byte{version}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		memory.Bound(t, 4*len(b), func() { // the limit allows for four parsers
 			parsePayload(b)
@@ -323,7 +325,7 @@ func FuzzParse(f *testing.F) {
 		if a, err := ParseAbortion(b); err == nil && !bytes.Equal(a.Bytes(), b) {
 			t.Error("one abortion has two encodings")
 		}
-		if r, err := parseRelease(b); err == nil && !bytes.Equal(r.append([]byte{version}), b) {
+		if r, err := parseRelease(b); err == nil && !bytes.Equal(r.Append([]byte{version}), b) {
 			t.Error("one release has two encodings")
 		}
 	})

@@ -27,14 +27,15 @@ type Visit struct {
 	Releases []int64
 
 	// Taken reports whether the steps were computed. If it is false after an error of [Descend],
-	// Run and Releases are unchanged and nothing was released, so another device or the CPU may
-	// compute the steps after [dpmech.Plan.Reclaim]. If it is true, the plan is wiped.
+	// Run and Releases are unchanged and nothing was released. Another device, or the CPU, may
+	// then compute the steps after [dpmech.Plan.Reclaim]. If it is true, the plan is wiped.
 	Taken bool
 }
 
 const (
-	// mostThreads is the maximum number of threads of a block. A block can then process a batch
-	// of a few hundred records at once. The kernels need a multiple of 32 threads.
+	// mostThreads is the maximum number of threads of a block. With so many threads a block can
+	// process a batch of a few hundred records at once. The kernels need a multiple of 32
+	// threads.
 	mostThreads  = 256
 	leastThreads = 32
 
@@ -93,9 +94,9 @@ const (
 const batchWords = 58
 
 // Descend computes the steps of all visits, with one launch for each kind of model. The result
-// of a visit depends on that visit alone and is the same every time. For about one in 2^50
-// samples of the noise a device cannot decide the sample. [dpmech.Plan.Decide] then decides it,
-// and the device computes the visit again.
+// of a visit depends on that visit alone and is the same every time. A device cannot decide
+// about one in 2^50 samples of the noise. [dpmech.Plan.Decide] then decides the sample, and the
+// device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -280,8 +281,8 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle updates the runs of the visits that are finished. It decides the undecided samples of
-// the other visits, and returns these visits as a job.
+// settle updates the runs of the visits that are finished. For the other visits it decides the
+// undecided samples, and it returns these visits as a job.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

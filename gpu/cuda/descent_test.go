@@ -229,9 +229,9 @@ func far(a, b []float64) (most float64) {
 	return most
 }
 
-// The test compares a run on the device with the same steps by the CPU's engine, optimiser and
-// mechanism, which share no code with the kernels. q must agree to 1e-9. Releases may differ by
-// the lattice steps that correspond to 1e-9 of a gradient.
+// The test compares a run on the device with the same steps on the CPU. The engine, the
+// optimiser and the mechanism of the CPU share no code with the kernels. q must agree to 1e-9.
+// Releases may differ by the number of lattice steps that corresponds to 1e-9 of a gradient.
 func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	for i, s := range scenes {
 		d := devices[i%len(devices)]
@@ -246,7 +246,7 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 		releases := s.here(t, plan(t, s.mechanism(t), 7), s.program(t, s.data()), run)
 		got, want := v.Run.AppendState(nil), run.AppendState(nil)
 		if e := far(got, want); !(e < 1e-9) {
-			t.Errorf("%v: the state is %g from that of the processor", s, e)
+			t.Errorf("%v: the state on the device differs by %g from the state on the CPU", s, e)
 		}
 		clip := s.clip / v.Plan.Mechanism().Lattice().Step()
 		for k, n := range releases {
@@ -323,7 +323,7 @@ func TestSecondVisitContinues(t *testing.T) {
 		}
 		s.here(t, p, e, run)
 		if e := far(v.Run.AppendState(nil), run.AppendState(nil)); !(e < 1e-9) {
-			t.Errorf("after %d steps the state is %g from that of the processor", run.Step(), e)
+			t.Errorf("after %d steps the state on the device differs by %g from the state on the CPU", run.Step(), e)
 		}
 	}
 }
@@ -368,7 +368,7 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // minimum and maximum number of plans that the device may get
+		least, most int // smallest and largest allowed number of plans that are copied to the device
 		taken       bool
 	}{{1 << 33, 4, 20, true}, {1 << 61, 65, 135, false}} {
 		v, beside := s.visit(t, d, table, 5), s.visit(t, d, table, 6)

@@ -7,8 +7,8 @@ type Device interface {
 	Name() string
 	// Alloc returns the address of new memory of that many bytes. Its content is undefined.
 	Alloc(bytes int) (uint64, error)
-	// Free overwrites memory that Alloc returned and frees it. Without overwriting, the next
-	// user of the memory could read records and keys.
+	// Free overwrites and frees memory that Alloc returned. Without overwriting, the next user
+	// of the memory could read records and keys.
 	Free(memory uint64) error
 	// Write copies words to the device. Read copies words from it.
 	Write(memory uint64, words []uint64) error

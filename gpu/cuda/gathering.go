@@ -47,7 +47,7 @@ func (g *Gathering) Leave() {
 // Descend computes one visit, together with the visits of the other members, and returns the
 // error of this visit. The records are copied to the device for the duration of the visit. If a
 // launch fails, Descend splits its visits into two halves and tries each half again, down to
-// launches of one visit. So neither a faulty visit nor a lack of memory on the device makes
+// launches of one visit. So a faulty visit, or a lack of memory on the device, does not make
 // other visits fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)

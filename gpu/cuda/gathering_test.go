@@ -51,8 +51,8 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
 // gather makes n members compute one visit each. The keys of the visits are numbered from 1, and
-// the devices are used in turn. Further members, as many as idle, only leave. The visits whose
-// numbers are in bad are invalid.
+// the devices are used in turn. In addition there are idle members that only leave. The visits
+// whose numbers are in bad are invalid.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -94,7 +94,7 @@ func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 			t.Fatal(err)
 		}
 		if errs[i] != nil || !v.Taken || !slices.Equal(v.Releases, alone.Releases) || !slices.Equal(v.Run.AppendState(nil), alone.Run.AppendState(nil)) {
-			t.Errorf("visit %d: %v, taken: %t, or another result than alone", i, errs[i], v.Taken)
+			t.Errorf("visit %d: error %v, taken: %t, or its result differs from the result of the visit alone", i, errs[i], v.Taken)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestGatheredVisits(t *testing.T) {
 		visits, errs := gather(t, 5, idle, nil, a, b)
 		checkGathered(t, visits, errs, nil)
 		if !slices.Equal(a.launches, []int{3}) || !slices.Equal(b.launches, []int{2}) || a.held != 0 || b.held != 0 {
-			t.Errorf("%d leave: launches of %v and %v problems, %d and %d pieces of memory kept", idle, a.launches, b.launches, a.held, b.held)
+			t.Errorf("%d members left: launches had %v and %v problems, and %d and %d allocations were not freed", idle, a.launches, b.launches, a.held, b.held)
 		}
 	}
 }

@@ -9,14 +9,16 @@ import (
 // A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// Kinds of priors, numbered as in the kernels. Each comment gives the meaning of First and
-// Second in a [Prior].
+// These are the kinds of priors, numbered as in the kernels. Each comment gives the meaning of
+// First and Second in a [Prior].
 const (
-	NormalPrior     PriorKind = iota // the normal distribution in the [Base]
-	StickPrior                       // piece of a stick of a symmetric Dirichlet distribution: concentration, and number of pieces that follow
-	LogInverseGamma                  // logarithm of an inverse-gamma variable: shape and scale
-	LogHalfNormal                    // logarithm of a half-normal variable: its variance
-	LogHalfCauchy                    // logarithm of a half-Cauchy variable: the square of its scale
+	NormalPrior PriorKind = iota // the normal distribution in the [Base]
+	// Piece of a stick of a symmetric Dirichlet distribution: its concentration, and the number
+	// of pieces that follow.
+	StickPrior
+	LogInverseGamma // logarithm of an inverse-gamma variable: shape and scale
+	LogHalfNormal   // logarithm of a half-normal variable: its variance
+	LogHalfCauchy   // logarithm of a half-Cauchy variable: the square of its scale
 )
 
 // A Prior is the prior of one coordinate.
@@ -74,8 +76,8 @@ func formed(dim, dense, kept, shared int) func(threads int) int {
 }
 
 // A Mixture is the data of a mixture of Gaussians with independent variables. If Weights is
-// true, the first Components−1 coordinates determine the weights by stick breaking
-// (pvi/model/ir.Simplex). Otherwise all weights are equal.
+// true, the first Components−1 coordinates determine the weights by stick breaking (the
+// constraint ir.Simplex of package pvi/model/ir). Otherwise all weights are equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool

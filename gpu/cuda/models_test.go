@@ -27,8 +27,8 @@ type play struct {
 	table    func(d Device, b Base) (*Table, error)
 }
 
-// normalBase sets the base to the model's priors where they are normal, and to wide normal
-// priors elsewhere.
+// normalBase sets the base to the model's priors for coordinates whose prior is normal, and to
+// wide normal distributions for the other coordinates.
 func (p *play) normalBase(share float64, prior func(name string) (mean, sd float64)) {
 	p.share = share
 	for _, name := range p.model.Names() {
@@ -256,7 +256,7 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 			run := p.start(t, p.options(t))
 			releases := takeHere(t, plan(t, m, 1), p.evaluator(t), run, p.prior(o.Rate))
 			if e := far(v.Run.AppendState(nil), run.AppendState(nil)); !(e < 1e-8) {
-				t.Errorf("%s, clip %g: the state is %g from that of the processor", p.name, clip, e)
+				t.Errorf("%s, clip %g: the state on the device differs by %g from the state on the CPU", p.name, clip, e)
 			}
 			steps := clip / m.Lattice().Step()
 			for k, n := range releases {

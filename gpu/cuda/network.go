@@ -101,13 +101,13 @@ type Network struct {
 	head    []uint64 // content of the kernel's struct, which is copied to the device's memory
 	state   uint64   // address of the weights and of Adam's moments
 
-	step   func(times int) error // runs the recorded launches of a step
+	step   func(times int) error // runs the recorded launches of a step the given number of times
 	forget func() error
 
 	// current holds the weights and the moments of Adam as words. next is memory for the weights
 	// and moments after the next plan.
 	current, next []uint64
-	moved         bool // whether the device's state may differ from current, for example after a fault
+	moved         bool // whether the device's state may differ from current; a failed plan sets it
 }
 
 // words returns the number of 64-bit words that hold n numbers of 32 bits.

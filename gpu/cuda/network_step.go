@@ -1,7 +1,7 @@
 package cuda
 
 // tileRows and tileColumns are the shape of a tile of a matrix product. tileBytes is the memory
-// that a block needs for a tile. The values are those of product.h.
+// that a block needs for a tile. The values must be the same as in product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32

@@ -32,7 +32,8 @@ func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) erro
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	for err == nil && open != 0 { // a sample is undecided about once in 2^50 samples
+	// A sample is undecided about once in 2^50 samples. The steps are then computed again.
+	for err == nil && open != 0 {
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)
 		}
@@ -95,7 +96,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	rates := pack(make([]uint64, steps+len(releases)), moves) // zero elsewhere, because nothing writes the padding between rows
+	// Zeros for the padding between rows, which nothing writes.
+	rates := pack(make([]uint64, steps+len(releases)), moves)
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
 		return 0, err
 	}

@@ -55,7 +55,7 @@ func TestSlopesOfOutcomes(t *testing.T) {
 			for i := range n {
 				eta, y := points[2*i], points[2*i+1]
 				slope, scale := c.want(eta, y)
-				// The error of a difference is relative to its terms.
+				// The allowed error of a difference is relative to the size of its terms.
 				parts := 1 + y
 				if a, b := math.Float64frombits(got[2*i]), math.Float64frombits(got[2*i+1]); !close(a, slope, parts) || c.spread > 0 && !close(b, scale, (parts+c.spread)*(1+math.Abs(eta))) {
 					t.Errorf("%s on %s, η = %g, y = %g: %v and %v, want %v and %v", name, d.Name(), eta, y, a, b, slope, scale)
@@ -76,7 +76,7 @@ func negBinomial(phi float64) func(eta, y float64) (slope, scale float64) {
 		x := eta - math.Log(phi)
 		share := 1 / (1 + math.Exp(-x))
 		softplus := math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
-		rise := 0.0 // ψ(φ+y) − ψ(φ), summed from the smallest term
+		rise := 0.0 // ψ(φ+y) − ψ(φ), added up from the smallest term
 		for k := y - 1; k >= 0; k-- {
 			rise += 1 / (phi + k)
 		}

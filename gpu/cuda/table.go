@@ -9,7 +9,7 @@ import (
 // A Family is the distribution of an outcome y given its linear predictor η.
 type Family uint64
 
-// Families of outcomes, numbered as in the kernels.
+// These are the families of outcomes, numbered as in the kernels.
 const (
 	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
 	Linear                         // y is normal with mean η

@@ -182,9 +182,9 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// The test checks the drawn sizes of batches if the highest word of a table entry equals the
-// highest word of the random draw. The lower words must then decide. The size is the index of
-// the first entry above the draw.
+// The test checks the size of a batch if the highest word of the random draw equals the highest
+// word of a table entry. The lower words must then decide. The size is the index of the first
+// entry above the draw.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -276,7 +276,7 @@ func TestDeviceReportsUndecidedSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		if count[0] < c.least || count[0] > c.most {
-			t.Errorf("with bounds %d units from what they bound, %d of 16384 samples are open, want %d to %d", c.slack, count[0], c.least, c.most)
+			t.Errorf("with bounds that are off by %d units, %d of 16384 samples are undecided, want %d to %d", c.slack, count[0], c.least, c.most)
 		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 	card
 )
 
-// Auto uses all usable GPUs, or the CPU if there is none. CPU uses the CPU.
+// Auto chooses all usable GPUs, or the CPU if there is none. CPU chooses the CPU.
 var (
 	Auto = Choice{}
 	CPU  = Choice{kind: processor}
@@ -74,8 +74,8 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether the choice names a GPU. It is then an error if the GPU cannot do the
-// work.
+// Demanded reports whether the choice names a GPU. If it does, the program must return an error
+// if the GPU cannot do the work.
 func (c Choice) Demanded() bool { return c.kind == card }
 
 // A Device is an open GPU. Its methods may be called from several goroutines at once.
@@ -87,19 +87,20 @@ type Device interface {
 
 // A Source opens devices. A [Choice] is a Source.
 type Source interface {
-	// Take opens devices. An empty list means that the CPU does the work. In this case notice is
-	// the reason why a requested device is not used, or nil if none was requested.
+	// Take opens devices. An empty list means that the CPU does the work. The error notice then
+	// has the reason why a requested device is not used. It is nil if none was requested.
 	Take() (devices []Device, notice, err error)
-	// Demanded reports whether the work must be done by these devices.
+	// Demanded reports whether the program must return an error if these devices cannot do the
+	// work.
 	Demanded() bool
 }
 
 var _ Source = Auto
 
 // Take opens the GPU that the choice names or, for auto, all usable GPUs. An empty list means
-// that the CPU does the work. notice is then the reason why no GPU is used. It is nil if the CPU
-// was chosen or the program was built without CUDA. Take returns an error if the choice names a
-// GPU that cannot be used.
+// that the CPU does the work. The error notice then has the reason why no GPU is used. It is nil
+// if the CPU was chosen or the program was built without CUDA. Take returns an error if the
+// choice names a GPU that cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil

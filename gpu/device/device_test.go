@@ -23,7 +23,7 @@ func TestChoices(t *testing.T) {
 		if err := c.UnmarshalText([]byte(text)); err == nil || c != CPU {
 			t.Errorf("%q is %v", text, c)
 		} else if !strings.Contains(err.Error(), "auto, cpu, or cuda:0") {
-			t.Errorf("%q: %v says no way out", text, err)
+			t.Errorf("%q: the error %v has no remedy", text, err)
 		}
 	}
 }
@@ -32,7 +32,7 @@ func TestChoices(t *testing.T) {
 // it must return an error with the reason.
 func TestWithoutCUDA(t *testing.T) {
 	if Built {
-		t.Skip("this program knows GPUs")
+		t.Skip("this program was built with CUDA")
 	}
 	for _, c := range []Choice{Auto, CPU} {
 		if devices, notice, err := c.Take(); len(devices) > 0 || notice != nil || err != nil {

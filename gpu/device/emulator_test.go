@@ -9,7 +9,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// wrong is a device that changes words that are read from it.
+// wrong is a device whose memory returns wrong words.
 type wrong struct {
 	cuda.Device
 	flip int // number of the bit that is flipped in a changed word

@@ -35,9 +35,9 @@ func Find() Found {
 
 // Copies contains measured rates of copies of 64 MiB, in bytes per second.
 type Copies struct {
-	// Within is the rate within the GPU's memory, in which every byte counts twice, as read and
-	// as written. To is the rate from the host's memory to the GPU's memory. From is the rate
-	// from the GPU's memory to the host's memory.
+	// Within is the rate within the GPU's memory. It counts every byte twice, as read and as
+	// written. To is the rate from the host's memory to the GPU's memory. From is the rate from
+	// the GPU's memory to the host's memory.
 	Within, To, From float64
 }
 

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Sizes of the problem that [Test] solves.
+// These are the sizes of the problem that [Test] solves.
 const (
 	testRecords = 300
 	testDim     = 5
@@ -24,8 +24,8 @@ const (
 
 // Test computes the same private steps of a logistic regression on a device and on the CPU,
 // which share no code. The records are generated. It returns an error if q differs by more than
-// rounding, or if a noisy sum differs by more lattice steps than rounding explains. If the sums
-// agree, batches and noise were identical.
+// rounding, or if a noisy sum differs by more lattice steps than rounding explains. The sums can
+// agree only if batches and noise were identical.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -40,7 +40,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// the device draws Feistel batches itself, and gets exact batches as lists
+	// The device draws Feistel batches itself, and gets exact batches as lists.
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err

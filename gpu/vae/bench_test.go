@@ -16,7 +16,7 @@ import (
 // mnist is the shape of d3p's autoencoder for MNIST. The benchmarks use generated images.
 var mnist = Shape{Pixels: 784, Hidden: 400, Latent: 50}
 
-// made returns random images. A fifth of the pixels are not black, as in MNIST.
+// made returns random images in which a fifth of the pixels are not black, as in MNIST.
 func made(n, pixels int) [][]byte {
 	src := seeded.Stream(1, "images")
 	images := make([][]byte, n)
@@ -31,9 +31,9 @@ func made(n, pixels int) [][]byte {
 	return images
 }
 
-// BenchmarkStep measures steps with an expected batch of 128 of 60,000 images, with privacy and
-// without. It reports the mean and the lowest decile, which other programs on the machine affect
-// less.
+// BenchmarkStep measures steps with and without privacy, with an expected batch of 128 of 60,000
+// images. It reports the mean time and its lowest decile, which other programs on the machine
+// affect less.
 func BenchmarkStep(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)

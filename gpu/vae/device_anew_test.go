@@ -10,7 +10,7 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree is a device that computes the steps of a plan, and then fails to free the memory of
+// An unfree is a device that computes the steps of a plan, but then fails to free the memory of
 // the plan.
 type unfree struct {
 	cuda.Device
@@ -24,9 +24,10 @@ func (u *unfree) Free(memory uint64) error {
 	return u.Device.Free(memory)
 }
 
-// The test lets a device fail after it has computed the steps of a plan. If the CPU computes the
-// steps again, it must begin with the same weights as the device. Otherwise two different sums
-// would be released with the same noise, and their difference would have no noise.
+// The test lets a device fail after it has computed the steps of a plan. If the CPU then
+// computes the steps again, it must begin with the same weights as the device. With other
+// weights, two different sums would be released with the same noise, and their difference would
+// have no noise.
 func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)

@@ -12,7 +12,8 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A faulty is a device that can skip kernels, change the words that are written to it, and fail.
+// A faulty is a device that can skip kernels, can change the words that are written to it, and
+// can fail.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
@@ -53,7 +54,7 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// Positions of words of a plan that the tests change.
+// These are positions of words of a plan that the tests change.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -124,7 +125,7 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // minimum and maximum number of plans that the device may get
+		least, most int // smallest and largest allowed number of plans that are copied to the device
 		taken       bool
 	}{{1 << 33, 4, 12, true}, {1 << 61, 65, 65, false}} {
 		plans, tr := 0, s.trainer(t)

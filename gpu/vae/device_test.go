@@ -23,7 +23,7 @@ type scene struct {
 	together    int
 	steps       int
 	clip, sigma float64
-	large       float32 // value of one weight of the first pixel, if not 0
+	large       float32 // value of one weight of the first pixel; 0 leaves the weight as it is
 }
 
 func (s scene) String() string {
@@ -46,8 +46,8 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// The batches of the next scenes have more records than the matrix product adds, so that
-	// some or most records are added one by one.
+	// In the next scenes the matrix product adds only some of a batch's records, and the other
+	// records are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -204,7 +204,7 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		"a weight": apart(there.network.weights[:], here.network.weights[:]),
 	} {
 		if !(e < 1e-5) {
-			return fmt.Errorf("%s is %g from that of the processor", name, e)
+			return fmt.Errorf("%s on the device differs by %g from the result of the CPU", name, e)
 		}
 	}
 	return nil
@@ -263,7 +263,7 @@ func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 // device that does not clip, the change must be larger.
 func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	s := scenes[5]
-	s.steps, s.clip = 1, 10 // the norms of the gradients are 40 to 200
+	s.steps, s.clip = 1, 10 // far below the norms of the gradients, which are 40 to 200
 	if by := s.moved(t, devices[0]); !(by > 0.5 && by <= 2) {
 		t.Errorf("a record moves a sum by %g sensitivities", by)
 	}
@@ -298,7 +298,7 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 			"a first moment": apart(there.first[:], here.first[:]), "a second moment": apart(there.second[:], here.second[:]),
 		} {
 			if !(e < 1e-5) {
-				t.Errorf("%v: %s is %g from that of the processor", s, name, e)
+				t.Errorf("%v: %s on the device differs by %g from the result of the CPU", s, name, e)
 			}
 		}
 	}

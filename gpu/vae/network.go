@@ -14,7 +14,7 @@ type Shape struct {
 	Latent int // number of elements of the latent vector
 }
 
-// Numbers of the layers of weights.
+// These are the numbers of the layers of weights.
 const (
 	encoderHidden = iota
 	encoderOutput

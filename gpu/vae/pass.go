@@ -51,7 +51,8 @@ func newPass(n *Network) *pass {
 	return p
 }
 
-// load puts an image into a row. Each pixel is 1 with probability value/255, to within 2^-16.
+// load puts an image into a row. A pixel of the row is 1 with probability value/255, to within
+// 2^-16, where value is the pixel of the image.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
@@ -133,8 +134,8 @@ func (p *pass) pull(l, records int) {
 }
 
 // unbend computes the derivatives of the loss with respect to the outputs of hidden layer l
-// before softplus. It multiplies those with respect to the softplus values by the slopes of
-// softplus.
+// before softplus. It multiplies the derivatives with respect to the softplus values by the
+// slopes of softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)

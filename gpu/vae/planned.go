@@ -32,9 +32,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device compute the steps of later plans. Their batches have at most most
-// records. private states whether the plans are private. If the device fails in Attach or in
-// [Trainer.TakePlan], the error is a [DeviceError].
+// Attach makes a device compute the steps of later plans. The argument most is the maximum
+// number of records in their batches, and private tells whether the plans are private. If the
+// device fails in Attach or in [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{

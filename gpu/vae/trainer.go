@@ -14,7 +14,7 @@ import (
 // Options configures a [Trainer].
 type Options struct {
 	Rate    float64 // step size of Adam
-	Batch   float64 // divisor of sums: the expected size of a batch, or another public number
+	Batch   float64 // number by which sums are divided: the expected size of a batch, or another public number
 	Workers int     // number of goroutines, which does not affect the result
 }
 
@@ -36,7 +36,7 @@ type Trainer struct {
 	second  [layers]math32.Panels
 	plan    Planned       // plan of the current steps; nil without a plan
 	card    *cuda.Network // attached device; nil for the CPU
-	behind  bool          // whether weights and moments are older than those on card
+	behind  bool          // whether the weights and moments of the device are newer
 
 	// The fields below belong to the current step.
 	batch        []uint32
@@ -47,9 +47,10 @@ type Trainer struct {
 	fails        sync.Mutex
 }
 
-// NewTrainer returns a trainer of a network on images with one byte for each pixel. sums chooses
-// the batches, of at most most images. Random bits for images and latent vectors come from
-// streams that are split from src. The caller must close the trainer.
+// NewTrainer returns a trainer of a network on images with one byte for each pixel. The argument
+// sums chooses the batches, and most is the maximum number of images in a batch. Random bits for
+// images and latent vectors come from streams that are split from src. The caller must close the
+// trainer.
 //
 // If sums is nil, the trainer can only compute plans ([Trainer.TakePlan]).
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
@@ -111,7 +112,7 @@ func (t *Trainer) Close() error {
 
 // Step computes one step. It chooses a batch, adds the gradients of its images, releases the
 // sum, and moves the weights with Adam. It allocates nothing. It returns an error if the
-// mechanism has no step left or if an invariant is broken.
+// mechanism has no step left, or if a batch is larger than the trainer expects.
 func (t *Trainer) Step() error {
 	var err error
 	if t.batch, err = t.sums.Next(); err != nil {

@@ -10,10 +10,10 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Sizes of the data and the steps of [Try].
+// These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords  = 100
-	tryTogether = 30 // less than the size of some batches
+	tryTogether = 30 // smaller than some batches
 	trySteps    = 3
 	tryAgree    = 1e-4 // maximum difference of weights and moments, relative to the largest
 )
@@ -22,7 +22,7 @@ var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
 // Try computes the same private steps of a small network on generated images on a device and on
 // the CPU, which share no code. It returns an error if the results differ by more than rounding.
-// If they agree, batches, random numbers and noise were the same.
+// They can agree only if batches, random numbers and noise were the same.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
@@ -47,7 +47,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // repeated noise protects nothing, but the images are generated
+	here := *there // the same noise protects nothing, but the images are generated
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)
@@ -61,7 +61,7 @@ func try(d cuda.Device) error {
 		if err != nil {
 			return err
 		}
-		for l, w := range n.weights { // sets the weights to different values
+		for l, w := range n.weights { // sets every weight to a different value
 			for k := range w.Rows {
 				for j := range w.Columns {
 					w.Data[w.At(k, j)] = float32(0.2 * math.Cos(float64(l+7*k+11*j)))
@@ -77,8 +77,8 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare computes the plan there with the first trainer on the device, and the plan here, which
-// is equal, with the second trainer on the CPU. It returns an error if the results differ.
+// compare computes the plan there with the first trainer, on the device, and the equal plan here
+// with the second trainer, on the CPU. It returns an error if the results differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {

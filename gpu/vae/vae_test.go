@@ -30,9 +30,9 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// plainLoss returns −ELBO of one image in float64, computed from the definition. x contains the
-// pixels, e the standard normal numbers of the latent vector, and theta the weights, layer by
-// layer and row by row.
+// plainLoss returns −ELBO of one image in float64, computed from the definition. The argument x
+// contains the pixels, e the standard normal numbers of the latent vector, and theta the
+// weights, layer by layer and row by row.
 func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
 	dense := func(in []float64, outputs int) []float64 {
 		out := make([]float64, outputs)
@@ -278,7 +278,7 @@ func TestTrainingLearns(t *testing.T) {
 	n := network(t, 9)
 	rng := rand.New(rand.NewPCG(1, 2))
 	images := made(400, small.Pixels)
-	for _, image := range images { // Each image is one of three pictures.
+	for _, image := range images { // each image is one of three pictures
 		which := rng.IntN(3)
 		for j := range image {
 			image[j] = 0
@@ -304,7 +304,7 @@ func TestTrainingLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// the entropy of the images is log 3 = 1.1 nats
+	// The entropy of the images is log 3 = 1.1 nats.
 	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
 		t.Errorf("loss %.3f before and %.3f after", before, after)
 	}

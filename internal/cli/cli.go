@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -18,8 +20,10 @@ const Usage = 2
 
 // A Program describes a command, for its help and its manual page.
 type Program struct {
-	Name        string
-	Description string // a summary in the first line, then text; lines that begin with a space are printed unchanged
+	Name string
+	// Description has a summary in its first line, and then text. Lines of the text that begin
+	// with a space are printed unchanged.
+	Description string
 	Exits       []Exit
 }
 
@@ -31,11 +35,15 @@ type Exit struct {
 
 // Run parses args into commands, a pointer to a kong struct, and calls do with the command that
 // the user chose. The context is cancelled at an interrupt or SIGTERM. Run returns the exit
-// code. It is the result of do, 0 after --help, or Usage for arguments that cannot be parsed.
+// code. It is the result of do, 0 after --help and --version, or Usage for arguments that cannot
+// be parsed.
 func Run(program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // exit code that kong sets after --help; −1 if it has not
+	exited := -1 // exit code that kong sets after --help and --version; −1 if it has not
+	var everywhere struct {
+		Version kong.VersionFlag `help:"Print the version of this program."`
+	}
 	parser, err := kong.New(commands,
 		kong.Name(program.Name),
 		kong.Description(program.Description),
@@ -43,6 +51,8 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(program),
+		kong.Embed(&everywhere),
+		kong.Vars{"version": fmt.Sprintf("%s %s, %s, %s/%s", program.Name, Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 	)
 	if err != nil {
 		panic(err) // unreachable, because the commands are well formed
@@ -56,6 +66,16 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 		return Usage
 	}
 	return do(ctx, command)
+}
+
+// Version returns the version of the program, which the go command took from the commit and its
+// tags. It ends in "+dirty" if files were changed after the commit. If the go command took no
+// version, Version returns "unknown".
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }
 
 // PrintJSON prints v as indented JSON on standard output, for people and programs.

@@ -34,6 +34,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{[]string{"run", "--data", "x"}, 7, true},
 		{[]string{"--help"}, 0, false},
+		{[]string{"--version"}, 0, false},
 		{[]string{"run", "--help"}, 0, false},
 		{[]string{"walk"}, Usage, false},
 		{[]string{"run", "--date", "x"}, Usage, false},
@@ -96,16 +97,16 @@ func TestManualPageRenders(t *testing.T) {
 	}
 }
 
-// The test runs the completion script in bash, in an empty folder.
+// The test runs the completion script of bash in an empty folder.
 func TestBashCompletes(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash on this machine")
 	}
 	for _, c := range []struct{ line, want string }{
-		{"example |", "show run completion man --help --state"},
+		{"example |", "show run completion man --help --state --version"},
 		{"example r|", "run"},
-		{"example show |", "deep --help --state"},
+		{"example show |", "deep --help --state --version"},
 		{"example run --d|", "--data"},
 		{"example --state x run --d|", "--data"},
 	} {

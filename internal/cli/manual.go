@@ -60,7 +60,8 @@ func leaves(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// variables returns pairs of an environment variable and the flag below a node that reads it.
+// variables returns each environment variable that a flag below a node reads, together with the
+// name of the flag.
 func variables(n *kong.Node) (all [][2]string) {
 	for _, f := range n.Flags {
 		for _, e := range f.Envs {
@@ -104,7 +105,7 @@ func (p *roff) text(s string) {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		if l == "" {
-			next := strings.HasPrefix(lines[i+1], " ") // in range because the last line is not empty
+			next := strings.HasPrefix(lines[i+1], " ") // i+1 is in range because the last line is not empty
 			if verbatim && next {
 				p.line("")
 			} else if !verbatim && !next {
@@ -144,7 +145,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of a node. It leaves out the flags of the nodes above.
+// flags describes the flags of a node. It does not repeat the flags of the nodes above.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {
@@ -180,8 +181,8 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain is like escape, but for a whole line. It protects a period at the beginning, which would
-// start a request.
+// plain does the same as escape, but for a whole line. It also protects a period at the
+// beginning, which would start a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

@@ -28,8 +28,8 @@ const (
 	maxDepth = 16
 	// maxPath is the maximum length of a dotted key in bytes.
 	maxPath = 512
-	// maxMarks is the maximum number of characters that begin or separate values. The decoder
-	// takes up to 240 bytes of memory for each.
+	// maxMarks is the maximum number of characters that begin or separate values. For each of
+	// them the decoder takes up to 240 bytes of memory.
 	maxMarks = 1 << 15
 )
 
@@ -97,7 +97,7 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// The check must come before the decoder, which takes quadratic time in the number of keys.
+	// This check must come before the decoder, whose time is quadratic in the number of keys.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
@@ -184,7 +184,7 @@ func (d *Document) Err() error {
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
 	// If the key is missing, the loop finds the place of the nearest table that should contain
-	// it.
+	// the key.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column
@@ -209,7 +209,9 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	lines := lineStarts(src) // offsets of the lines, because the parser would search each line from the start of the file
+	// Offsets of the lines, because the parser would count lines from the start of the file for
+	// each key.
+	lines := lineStarts(src)
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)
 		line := sort.SearchInts(lines, offset+1)

@@ -45,7 +45,7 @@ func (t *Table) Require(key, remedy string) {
 }
 
 // get returns the value of key, converted by the function as. If the conversion fails, it
-// reports that the value must be what want describes.
+// reports that the value must be a want.
 func get[T any](t *Table, key, want string, as func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]

@@ -71,7 +71,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // drains the channel, so that the goroutine of Check ends
+		for problem := range tx.Check() { // the loop reads all problems, so that the goroutine of Check ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -90,7 +90,9 @@ type checker struct {
 const (
 	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	bucketSize  = 16 // size of a bucket's header: its root page, or 0 if the page is stored after the header
+	// Size of a bucket's header, which begins with its root page; the root page is 0 if the page
+	// is stored after the header.
+	bucketSize = 16
 
 	branchPage, leafPage = 1, 2
 )

@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// The test checks that Open refuses a damaged file and releases its lock. Open must not check a
-// file that another program has locked.
+// The test checks that Open refuses a damaged file and releases its lock. If another program has
+// locked the file, Open must not check it.
 func TestDamagedFileIsNotOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func() (*bbolt.DB, error) {
@@ -24,7 +24,7 @@ func TestDamagedFileIsNotOpened(t *testing.T) {
 	db, err := open()
 	check(t, err)
 	if _, err := open(); !errors.Is(err, bolterrors.ErrTimeout) {
-		t.Errorf("opened twice: %v", err)
+		t.Errorf("opening the file a second time: %v", err)
 	}
 	good, err := os.ReadFile(path)
 	check(t, err)

@@ -4,8 +4,8 @@
 // system's page cache. When a sync fails, Linux marks the pages that were not written as clean.
 // The file still shows them, no later sync writes them, and a power failure loses them (Rebello
 // et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A program could
-// then report a transaction as done that is lost later, and later transactions that build on it
-// would be damaged.
+// then report that a transaction is done, although a power failure would lose it and damage the
+// later transactions that build on it.
 //
 // The package therefore writes the same bytes of the file again and syncs them before the
 // contents are used. It does so when the file is opened and after a failed commit.
@@ -73,8 +73,8 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	return db, nil
 }
 
-// damage adds ErrDamaged to an error of bbolt.Open, unless the operating system or a lock is the
-// cause.
+// damage adds ErrDamaged to an error of bbolt.Open, unless the error comes from the operating
+// system or from a lock.
 func damage(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) || errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, ErrDamaged) {
 		return err
@@ -102,7 +102,8 @@ func (l Layer) Settle(db *bbolt.DB) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // the transaction has changed no page
+	// There is nothing to roll back, because the transaction has changed no page.
+	defer func() { _ = tx.Rollback() }()
 	f, err := l.open(db.Path())
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ type recorder struct {
 	t       *testing.T
 	before  []byte
 	written []int // number of writes, by page
-	synced  []int // for each sync, the first page written since the previous sync
+	synced  []int // for each sync, the first page that was written since the sync before it
 	steps   int
 	fails   int // number of the operation that fails, from 1; 0 if none fails
 }
@@ -63,7 +63,8 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle with a recorder whose operation number fails fails.
+// settled fills a database and calls Settle with a recorder. The recorder's operation with the
+// number fails returns an error.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}
@@ -97,7 +98,7 @@ func settled(t *testing.T, fails int) (*recorder, error) {
 }
 
 // The test checks that Settle writes every page once and unchanged. The meta pages, which point
-// to all others, must come last.
+// to all other pages, must come last.
 func TestSettleRewritesFile(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 )
 
-// Files creates, renames and removes files. Programs use [System]. Tests use other
+// Files creates, extends, renames and removes files. Programs use [System], and tests use other
 // implementations to inject faults.
 type Files interface {
 	Create(path string) (NewFile, error)
+	// Append opens a file to write at its end.
+	Append(path string) (NewFile, error)
 	Rename(from, to string) error
 	Remove(path string) error
 	// SyncDir makes the file names in a directory durable.
@@ -32,14 +34,19 @@ func (System) Create(path string) (NewFile, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
+// Append opens an existing file to write at its end.
+func (System) Append(path string) (NewFile, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+}
+
 // Rename moves a file to another path, and replaces a file there.
 func (System) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It does nothing if this user may not read the directory. Another
-// user has then created the directory earlier.
+// SyncDir syncs a directory. It does nothing if this user may not read the directory, because
+// another user then created the directory and its name is already durable.
 func (System) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -73,6 +80,9 @@ func (l Layer) Finish(f NewFile, from, to string) error {
 
 // Create makes a new file that only its owner can access.
 func (l Layer) Create(path string) (NewFile, error) { return l.files().Create(path) }
+
+// Append opens an existing file to write at its end.
+func (l Layer) Append(path string) (NewFile, error) { return l.files().Append(path) }
 
 // Remove removes a file.
 func (l Layer) Remove(path string) error { return l.files().Remove(path) }

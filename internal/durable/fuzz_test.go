@@ -26,7 +26,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for range 2 { // the second pass frees pages
+	for range 2 { // in the second pass, pages are freed
 		err := db.Update(func(tx *bbolt.Tx) error {
 			many, err := tx.CreateBucketIfNotExists([]byte("many"))
 			if err != nil {
@@ -62,7 +62,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		changed := bytes.Clone(good)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // makes a new file, because the old one may still be mapped
+		check(t, os.Remove(path)) // a new file is made, because the old one may still be mapped
 		check(t, os.WriteFile(path, changed, 0o600))
 		var db *bbolt.DB
 		var err error

@@ -1,6 +1,6 @@
-// Package guard recovers from panics in computations on private records. Such a panic would end
-// the program, which everybody who waits for its answer would notice. This would reveal
-// information about a record without a privacy cost.
+// Package guard recovers from panics in computations on private records. A panic would end the
+// program, and everybody who waits for an answer of the program would notice its end. This would
+// reveal information about a record without a privacy cost.
 package guard
 
 import (
@@ -44,8 +44,8 @@ func Run(f func()) (err error) {
 // Batch computes and uses the contributions of a batch of records. It calls compute and then use
 // for all records together. If compute panics, Batch calls both for each record alone, and does
 // not use the records for which compute panics again. Such a record contributes nothing,
-// independently of the other records. The function compute must not change the sums to which use
-// adds. Batch returns the first error of use.
+// whatever the other records are. The function compute must not change the sums to which the
+// function use adds. Batch returns the first error of use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

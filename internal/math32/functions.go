@@ -17,13 +17,14 @@ func Exp(dst, x []float32) {
 }
 
 // Bernoulli sets element i of dst to 1 with probability chances[i]/255, and otherwise to 0. The
-// probability is exact to within 2⁻¹⁶. Each element uses 16 bits of words. Each word serves four
-// elements, lowest bits first.
+// probability is exact to within 2⁻¹⁶. Each element uses 16 bits of the slice words, so a word
+// is enough for four elements. The lowest bits come first.
 func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		if u < uint32(v)*257+uint32(v>>7) { // true for all u if v = 255, and for none if v = 0
+		// The limit makes this true for all u if v = 255, and for none if v = 0.
+		if u < uint32(v)*257+uint32(v>>7) {
 			dst[j] = 1
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test with vector instructions, if the CPU has them, and again without.
+// withoutLanes runs a test with vector instructions, if the CPU has them, and then without.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -27,8 +27,8 @@ func random(rng *rand.Rand, n int) []float32 {
 }
 
 // The test compares products of matrices with float64 arithmetic, up to the rounding of the
-// terms. Sizes are near multiples of the tile size. If w is zero beyond the matrix, so must be
-// the corresponding elements of the product.
+// terms. Sizes are near multiples of the tile size. If the padding of w is zero, the
+// corresponding elements of the product must be zero too.
 func TestMultiply(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -63,7 +63,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// The test checks that the product for a row has the same bits at any position of the row.
+// The test checks that the product for a row has the same bits in any position of the row.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -163,7 +163,9 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				for i := range 208 { // more records than are summed; the others must have no effect
+				// There are more records than are added; the additional records must have no
+				// effect.
+				for i := range 208 {
 					a, b := random(rng, inputs), random(rng, outputs)
 					if form != "random" {
 						for j := range a {
@@ -172,14 +174,17 @@ func TestSumError(t *testing.T) {
 						for j := range b {
 							b[j] = 1
 							if form == "growing" && i > 0 {
-								b[j] = 0x1p-24 + 0x1p-30 // rounds up to 2⁻²³ when it is added to 1
+								// This number rounds up to 2⁻²³ when it is added to 1.
+								b[j] = 0x1p-24 + 0x1p-30
 							}
 						}
 					}
 					norm := math.Sqrt(SumSquares(a) * SumSquares(b))
 					factor := float32(1 / norm * (1 - 0x1p-20))
 					if form == "growing" {
-						factor = 1. / 32 // because the norm of the vectors is √(inputs·outputs) = 21.9
+						// The norm of the vectors is √(inputs·outputs) = 21.9, which the factor
+						// makes smaller than 1.
+						factor = 1. / 32
 					}
 					o.Put(i, a, b, factor)
 					if i < records {
@@ -202,7 +207,8 @@ func TestSumError(t *testing.T) {
 				if off = math.Sqrt(off); !(off <= SumError(records)) {
 					t.Errorf("%s, %d records: off by %g, promised %g", form, records, off, SumError(records))
 				}
-				// All but one of these vectors are almost zero. The bound does not use this.
+				// In a sum of the form "growing" all vectors but one are almost zero, which the
+				// bound does not use.
 				if form == "growing" && records == 208 && off < SumError(208)/208/2 {
 					t.Errorf("the hostile sum is off by %g only, of %g: it shows nothing", off, SumError(records))
 				}

@@ -21,8 +21,8 @@ func (p Panels) At(row, column int) int {
 	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
 }
 
-// termsAtOnce is the number of terms that are added to each tile before the next terms. So many
-// rows of a panel fit into the first-level cache.
+// termsAtOnce is the number of terms that Multiply adds to all tiles before it goes on to the
+// next terms. The rows of a panel for so many terms fit into the first-level cache.
 const termsAtOnce = 400
 
 // Multiply writes x·w to dst. Rows of x have terms elements and begin xStride apart. Rows of dst

@@ -9,11 +9,13 @@ import "fmt"
 // product of matrices.
 type Outer struct {
 	Inputs, Outputs int
-	most            int       // maximum number of records
-	a, b            []float32 // inputs in tiles and outputs in panels, allocated for most records
+	most            int // maximum number of records
+	// Inputs in tiles and outputs in panels, with room for the maximum number of records.
+	a, b []float32
 }
 
-// NewOuter returns an empty sum for vectors of the given lengths and for at most most records.
+// NewOuter returns an empty sum for vectors of the given lengths. The argument most is the
+// maximum number of records.
 func NewOuter(inputs, outputs, most int) *Outer {
 	return &Outer{
 		Inputs: inputs, Outputs: outputs, most: most,
@@ -37,7 +39,7 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 		at += stride
 	}
 	if len(inputs) > 0 {
-		copy(o.a[at:at+TileRows], inputs) // the remaining elements stay zero
+		copy(o.a[at:at+TileRows], inputs) // elements after the inputs stay zero
 	}
 	stride = o.most * TileColumns
 	at = place * TileColumns

@@ -2,7 +2,7 @@ package math32
 
 import "math"
 
-// Size of the tiles in which a product of matrices is computed.
+// These constants are the size of the tiles in which a product of matrices is computed.
 const (
 	TileRows    = 6
 	TileColumns = 16
@@ -34,7 +34,7 @@ func SumError(n int) float64 {
 	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
 }
 
-// tilePlain is like tile, without vector instructions.
+// tilePlain does the same as tile, without vector instructions.
 func tilePlain(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	var sum [TileRows][TileColumns]float32
 	for i := range k {

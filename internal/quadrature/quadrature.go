@@ -14,11 +14,11 @@ type Rule struct {
 	Weights []float64
 }
 
-// Maximum numbers of points in the rules that [New] returns.
+// These are the maximum numbers of points in the rules that [New] returns.
 const (
 	mostNodes   = 256 // maximum number of points of a product rule
 	mostAlone   = 32  // maximum number of points in one dimension
-	mostOfAxis  = 12  // points along each axis of a product rule
+	mostOfAxis  = 12  // maximum number of points along each axis of a product rule
 	quasiRandom = 512
 )
 
@@ -34,6 +34,26 @@ func New(dim int) *Rule {
 	if dim == 1 {
 		n = mostAlone
 	}
+	return product(dim, n)
+}
+
+// These are the numbers of points in the rules that [Rough] returns.
+const (
+	roughOfAxis = 5
+	roughRandom = 32
+)
+
+// Rough returns a rule of few points. It is as accurate as [New] for functions that are nearly
+// quadratic within a few standard deviations.
+func Rough(dim int) *Rule {
+	if dim > 2 {
+		return QuasiRandom(dim, roughRandom)
+	}
+	return product(dim, roughOfAxis)
+}
+
+// product returns the product of Gauss–Hermite rules of n points along each axis.
+func product(dim, n int) *Rule {
 	x, w := make([]float64, n), make([]float64, n)
 	quad.Hermite{}.FixedLocations(x, w, math.Inf(-1), math.Inf(1))
 	r := &Rule{Weights: []float64{1}}
@@ -52,8 +72,9 @@ func New(dim int) *Rule {
 }
 
 // QuasiRandom returns n points of equal weight, in pairs z, −z. The points are a Kronecker
-// sequence, transformed by the normal quantile function and scaled so that every coordinate has
-// variance one (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
+// sequence that is transformed by the normal quantile function and scaled so that every
+// coordinate has variance one (Roberts, "The unreasonable effectiveness of quasirandom
+// sequences", 2018).
 func QuasiRandom(dim, n int) *Rule {
 	// root converges to the positive root of x^(dim+1) = x + 1.
 	root := 2.0

@@ -37,3 +37,19 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// Rough returns rules of few points. Their weights add up to 1, and their first and second
+// moments are those of a standard normal vector.
+func TestRough(t *testing.T) {
+	for dim := 1; dim <= 9; dim++ {
+		r := Rough(dim)
+		var total, square float64
+		for n, w := range r.Weights {
+			total += w
+			square += w * r.Points[n*dim] * r.Points[n*dim]
+		}
+		if len(r.Weights) > 32 || math.Abs(total-1) > 1e-12 || math.Abs(square-1) > 1e-10 {
+			t.Errorf("%d dimensions: %d points, weights add up to %g, squares to %g", dim, len(r.Weights), total, square)
+		}
+	}
+}

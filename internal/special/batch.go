@@ -20,7 +20,7 @@ func ExpAll(dst, x []float64) {
 		}
 		shifted := float64(v*(64*math.Log2E)) + roundBits
 		n := shifted - roundBits
-		k := int64(math.Float64bits(shifted)) // its low bits are n, the rounded exponent
+		k := int64(math.Float64bits(shifted)) // the low bits of k are n, the rounded exponent
 		r := v - float64(n*ln2High) - float64(n*ln2Low)
 		p := r * (1 + float64(r*(1./2+float64(r*(1./6+float64(r*(1./24+float64(r*(1./120)))))))))
 		t := exp2Table[k&63]
@@ -33,7 +33,8 @@ const (
 	// Adding roundBits to a number of size at most 2⁵¹ puts the nearest whole number into the
 	// low bits.
 	roundBits = 3 << 51
-	// ln 2/64 in two parts. The product of the first part with a number of 17 bits is exact.
+	// These constants are the two parts of ln 2/64. The product of the first part with a number
+	// of 17 bits is exact.
 	ln2High = 0x1.62e42fefap-7
 	ln2Low  = 0x1.cf79abc9e3b3ap-46
 )
@@ -111,7 +112,7 @@ var powersLess1 = func() (t [64]float64) {
 func TanhAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {
-		v := min(2*math.Abs(u), 44) // the result is 1 for |u| above 22
+		v := min(2*math.Abs(u), 44) // for |u| above 22 the result is 1 to the last bit
 		shifted := v*(64*math.Log2E) + roundBits
 		n := shifted - roundBits
 		k := int64(math.Float64bits(shifted))
@@ -156,7 +157,7 @@ func SoftplusAll(soft, prob, x []float64) {
 	Log1pAll(soft, prob)
 	for i, u := range x {
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
-		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // adds max(u, 0), where u is the element
+		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // adds max(u, 0)
 		prob[i] = invLogitOf(prob[i], u)
 	}
 }

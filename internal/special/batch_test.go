@@ -110,7 +110,7 @@ func TestInvLogitAll(t *testing.T) {
 	InvLogitAll(got, x)
 	for i := range x {
 		if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
-			t.Errorf("inv_logit(%g) is %g alone, %g beside softplus", x[i], got[i], want[i])
+			t.Errorf("InvLogitAll(%g) is %g, but SoftplusAll returns the probability %g", x[i], got[i], want[i])
 		}
 	}
 }

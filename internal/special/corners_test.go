@@ -82,8 +82,8 @@ func normalRatio(x float64) float64 {
 	return math.Exp(-x*x/2-HalfLogTwoPi) / (math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// polygamma returns a derivative of log Γ. The result is the argument zero at 0, the argument
-// infinity at +Inf, series(x) for other positive x, and NaN otherwise.
+// polygamma returns a derivative of log Γ at x. It returns zero at 0, infinity at +Inf,
+// series(x) at other positive x, and NaN elsewhere.
 func polygamma(x, zero, infinity float64, series func(x float64) float64) float64 {
 	switch {
 	case x == 0:

@@ -16,7 +16,7 @@ func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
 	integral := func(x float64) (sum float64) {
 		var lost float64
-		// Outside the range of integration the integrand is below e^−45 of its maximum.
+		// Outside the range of integration the integrand is below e^−45 times its maximum.
 		mode := max(x, 0)
 		reach := mode + min(math.Sqrt(90), 45/math.Max(-x, .1))
 		for k := range panels {
@@ -49,7 +49,7 @@ func TestNormalRatioAgainstQuadrature(t *testing.T) {
 		worst = max(worst, gap/bound)
 	}
 	if !(worst <= 1) {
-		t.Errorf("off by %.3g of what is promised", worst)
+		t.Errorf("the error is %.3g times the documented bound", worst)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestNormalRatioEverywhere(t *testing.T) {
 		}
 		NormalRatioAll(one, x[i:i+1])
 		if one[0] != ratio[i] {
-			t.Errorf("at %g: other bits alone than among others", u)
+			t.Errorf("at %g the result has other bits than in a longer slice", u)
 		}
 	}
 	NormalRatioAll(one, []float64{math.NaN()})

@@ -16,7 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Sizes of the problem, a logistic regression on generated records with Poisson sampling.
+// These are the sizes of the problem, a logistic regression on generated records with Poisson
+// sampling.
 const (
 	records = 10_000
 	dim     = 14

@@ -40,8 +40,8 @@ type GPU struct {
 	// once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// Rates of copies in bytes per second. Within is a copy in the GPU's memory, where each byte
-	// counts twice. To and From are copies to and from the GPU.
+	// These are rates of copies in bytes per second. Within is the rate of a copy in the GPU's
+	// memory, where each byte counts twice. To and From are rates of copies to and from the GPU.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
@@ -95,9 +95,10 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// A measurement starts with fewSteps steps. The number grows until a call takes the time fill or
-// has mostSteps steps. Such calls are repeated until there are tries calls or the time enough is
-// spent. The fastest call gives the result, because other programs have slowed it least.
+// A measurement starts with calls of fewSteps steps. The number of steps grows until a call
+// takes the time fill or has mostSteps steps. Calls of this length are repeated until there were
+// tries of them or the time enough is spent. The fastest call gives the result, because other
+// programs have slowed it least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000

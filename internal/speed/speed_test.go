@@ -16,7 +16,7 @@ func TestRate(t *testing.T) {
 	r, err := Rate(func(steps int) error {
 		calls = append(calls, steps)
 		began := time.Now()
-		for time.Since(began) < time.Duration(steps)*50*time.Microsecond { // at least 50 µs per step
+		for time.Since(began) < time.Duration(steps)*50*time.Microsecond { // makes a step take at least 50 µs
 		}
 		return nil
 	})

@@ -11,8 +11,8 @@ import (
 )
 
 // shift converts natural parameters, in place, from coordinates around a centre c to coordinates
-// around c − by. If by equals c, the result is around the origin. entries has the row and column
-// of each element of the precision.
+// around c − by. If by equals c, the new coordinates are around the origin. The argument entries
+// has the row and column of each element of the precision.
 func shift(natural, by []float64, entries [][2]int) {
 	d := len(by)
 	for k, at := range entries {
@@ -24,11 +24,11 @@ func shift(natural, by []float64, entries [][2]int) {
 	}
 }
 
-// A cavity is a [solver.Approximation] with its workspace: a new cavity can be set without
-// allocating memory.
+// A cavity is a [solver.Approximation] with its workspace, so that a new cavity can be set
+// without allocating memory.
 type cavity struct {
 	solver.Approximation
-	symmetric blas64.Symmetric // uses the same memory as Covariance
+	symmetric blas64.Symmetric // view of Covariance as a symmetric matrix, in the same memory
 	entries   [][2]int
 }
 

@@ -13,29 +13,33 @@ import (
 // Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after clusters 0 to
 // j−1. So u = 0 means equal weights.
 //
-// Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
-// μ_kv, s_kv²)]. Given k, coordinates are independent. The likelihood of stick j is its share if
-// k = j, and one minus its share if k > j. The likelihood of a mean and a log sd is the density
-// of one variable of the record. So each moment of the tilted distribution is a mixture, over k,
-// of integrals over one log sd or one stick, which a Gauss–Hermite rule approximates.
+// Under a diagonal cavity a record belongs to cluster k with probability r_k ∝ E[w_k]·Π_v
+// E[N(x_v | μ_kv, s_kv²)]. Given k, coordinates are independent. The likelihood of stick j is
+// its share if k = j, and one minus its share if k > j. The likelihood of a mean and a log sd is
+// the density of one variable of the record. So each moment of the tilted distribution is a
+// mixture, over k, of integrals over one log sd or one stick, which a Gauss–Hermite rule
+// approximates.
 type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	share               float64   // power to which this client raises the ratio of the two priors of the weights
+	// Power to which this client raises the ratio of the uniform and the normal prior of the
+	// weights.
+	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
 	sticks  []stick
 	weights []float64 // expected log weight of each cluster
-	chance  []float64 // probability that the record is of each cluster
-	beyond  []float64 // probability that the record's cluster comes after each stick
+	chance  []float64 // probability of each cluster, given the record
+	beyond  []float64 // probability that the record belongs to a cluster after each stick
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
 // number of variables. Precisions are multiplied by weight. The weights of the clusters have a
-// uniform prior, but the prior in q has normal sticks with mean 0 and sd stickSD. So the client
-// multiplies its likelihood by the ratio of the uniform and the normal prior, to the power
-// share. If the shares of all clients add up to 1, the posterior has the uniform prior.
+// uniform prior, but q cannot express it: the prior in q has normal sticks with mean 0 and sd
+// stickSD. So the client multiplies its likelihood by the ratio of the uniform and the normal
+// prior, raised to the power share. If the shares of all clients add up to 1, the posterior has
+// the uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
@@ -112,8 +116,8 @@ func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign computes the probability that the record is of each cluster, and the probability that
-// its cluster comes after each stick.
+// assign computes the probability of each cluster given the record, and the probability that the
+// record belongs to a cluster after each stick.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {

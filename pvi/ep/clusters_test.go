@@ -103,8 +103,8 @@ func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, va
 	return mean, variance
 }
 
-// The cavity times a record's site has the moments of the tilted distribution. The test finds
-// these by brute force over all five coordinates.
+// The cavity times a record's site has the moments of the tilted distribution. The test computes
+// these moments by brute force over all five coordinates.
 func TestClusterSitesMatchMoments(t *testing.T) {
 	for _, x := range []float64{-1.6, 0.2} {
 		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})
@@ -122,8 +122,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// If the cavity is narrow, the precisions times means of a record's site are the gradient of its
-// log likelihood. The test has three clusters and two variables.
+// If the cavity is narrow, the elements of a record's site that are precisions times means form
+// the gradient of its log likelihood. The test has three clusters and two variables.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -148,9 +148,9 @@ func TestClusterSitesAreGradients(t *testing.T) {
 	}
 }
 
-// SEP finds the weights, means and sds of overlapping clusters. The test checks that the mean of
-// q is the mode of the posterior, and that the precisions of q are the curvatures of the
-// posterior's log density in each coordinate.
+// SEP finds the weights, means and sds of overlapping clusters. The test compares the mean of q
+// with the mode of the posterior, and the precisions of q with the curvatures of the posterior's
+// log density in each coordinate.
 func TestClustersAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000
@@ -178,7 +178,9 @@ func TestClustersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	posterior := func(theta []float64) float64 {
-		share := special.InvLogit(theta[0]) // density of the weight, which is uniform, times the Jacobian of the stick
+		// The log prior of the stick is the log of the weight's density, which is uniform, times
+		// the Jacobian of the map from stick to weight.
+		share := special.InvLogit(theta[0])
 		log := math.Log(share) + math.Log(1-share)
 		for i, m := range prior.Mean[1:] {
 			log -= (theta[1+i] - m) * (theta[1+i] - m) / (2 * prior.Variance[1+i])

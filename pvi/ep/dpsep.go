@@ -33,15 +33,15 @@ type DPSEP struct {
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // fetches records in advance; nil if the Tilted is not a Fetcher
+	fetch   Fetcher // tells the Tilted to fetch records in advance; nil if the Tilted is not a Fetcher
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 
 	outer []float64 // natural parameters of the prior times the other clients' factors
 	noisy []int64
 	total []float64
-	sites []float64           // sites of the records that are computed together
-	query dpmech.SampledQuery // kept here so that a step allocates no memory
+	sites []float64           // buffer for the sites of a group of records, which are computed together
+	query dpmech.SampledQuery // allocated once, so that a step allocates no memory
 }
 
 // NewDPSEP returns a solver for the records of t. Each call of Propose takes the given number of
@@ -53,8 +53,9 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 		return nil, err
 	case m.Dim() != t.Size():
 		return nil, fmt.Errorf("dp-sep: the mechanism is for vectors of %d numbers, want %d", m.Dim(), t.Size())
-	case m.Records() != t.Records():
-		return nil, errors.New("dp-sep: the mechanism is for another number of records") // The error omits the number, which is private.
+	case m.Rows() != t.Records():
+		// The error does not name the number of records, which is private.
+		return nil, errors.New("dp-sep: the mechanism is for another number of records")
 	case steps < 1 || m.Steps()%steps != 0:
 		return nil, fmt.Errorf("dp-sep: %d steps in all are not a whole number of visits of %d steps", m.Steps(), steps)
 	case steps%m.Epoch() != 0:

@@ -75,7 +75,8 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 		`{`, `{"Taken":5}`, `{"Taken":-1}`, `{"Taken":0}`,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":"AAAA"` + moved,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `,"Velocity":` + two + `}`,
-		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved, // a state in the middle of an epoch
+		// A state in the middle of an epoch.
+		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 		`{"Taken":6,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 	} {
 		if err := s.Restore([]byte(state)); err == nil {
@@ -90,8 +91,8 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events that Propose returns compose to the cost of all steps together. The reference is
-// the accountant's formula for the sampling.
+// The events that Propose returns compose to the cost of all steps together, which the
+// accountant's formula for the sampling gives.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -130,7 +131,7 @@ func TestDPSEPEventsAddUp(t *testing.T) {
 			t.Errorf("%T: ε = %.8g from the events, %.8g from the sampling", c.sampling, got, want)
 		}
 		if own := epsilon(s.mechanism.Event()); math.Abs(own/got-1) > 1e-4 {
-			t.Errorf("%T: ε = %.8g from the events, the mechanism says %.8g", c.sampling, got, own)
+			t.Errorf("%T: ε = %.8g from the events, want %.8g as from the mechanism", c.sampling, got, own)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -17,9 +18,9 @@ func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms has the mechanisms of earlier tests, because computing the cost of random
+// mechanisms keeps the mechanisms that tests have built, because computing the cost of random
 // allocation is slow.
-var mechanisms = map[dpmech.SampledConfig]*dpmech.SampledSum{}
+var mechanisms = map[string]*dpmech.SampledSum{}
 
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
 	t.Helper()
@@ -29,10 +30,11 @@ func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledCo
 	}
 	tilted := NewRegression(r, family, o.Power, 0.5)
 	c.Records, c.Dim = tilted.Records(), tilted.Size()
-	m, ok := mechanisms[c]
+	key := fmt.Sprintf("%+v", c)
+	m, ok := mechanisms[key]
 	if !ok {
 		m = sampled(t, c)
-		mechanisms[c] = m
+		mechanisms[key] = m
 	}
 	s, err := NewDPSEP(tilted, m, o, c.Steps/visits)
 	if err != nil {
@@ -47,8 +49,8 @@ func asked(s *DPSEP) solver.Problem {
 	return solver.Problem{Family: family, Mean: make([]float64, family.Dim()), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// probitSite returns the site of a probit record, in coordinates around the cavity's mean. The
-// reference uses finite differences of log Φ.
+// probitSite returns the site of a probit record, in coordinates around the cavity's mean. It
+// takes the derivatives from finite differences of log Φ.
 func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	d := len(x)
 	logZ := func(mean []float64) float64 {
@@ -77,7 +79,7 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	return site
 }
 
-// A step releases only the lattice sum of the clipped sites in the batch plus the noise. The
+// A step releases the lattice sum of the batch's clipped sites plus noise, and nothing else. The
 // test draws the batch from the sampling stream and the noise from the noise stream, and
 // computes the sum by other code. The factor must change by the released sum divided by the
 // sampling rate.
@@ -276,8 +278,9 @@ func checkNear(t *testing.T, name string, got, want []float64, family gaussian.F
 	}
 }
 
-// If records contribute their sites, the factor to which DPSEP converges does not depend on the
-// public number of records. If they contribute deviations, it is proportional to that number.
+// If records contribute their sites, DPSEP converges to a factor that does not depend on the
+// public number of records. If they contribute deviations, the factor is proportional to that
+// number.
 func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	const n, d = 400, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -307,7 +310,7 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 // An improper factor is repaired after the noise is added. The step has noise and a charge as
 // usual, the average includes the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
-	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is set to be many times larger than the sites.
+	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is many times larger than the sites.
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
 		for _, name := range []string{"diagonal", "full"} {
 			const steps = 40
@@ -349,7 +352,7 @@ func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 	}
 }
 
-// DPSEP accepts zero records and one record.
+// DPSEP works with zero records and with one record.
 func TestDPSEPOfFewRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -368,7 +371,8 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// The start affects only the sites of the first steps. The final factor does not depend on it.
+// The factor from which SEP starts affects only the sites of the first steps. The final factor
+// does not depend on it.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -452,8 +456,8 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// NewDPSEP returns an error for a mechanism that does not fit the solver's records, vectors or
-// steps, and for invalid options.
+// NewDPSEP returns an error if the mechanism has another number of records, length of vectors or
+// number of steps than the solver. It also returns an error for invalid options.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

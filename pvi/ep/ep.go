@@ -11,7 +11,7 @@ type Options struct {
 	Power     float64 // power of the likelihood in tilted distributions; must equal the power of the Tilted
 	Damping   float64 // share of the step from the old site to the new site, in (0, 1]
 	Passes    int     // largest number of passes over the records
-	Tolerance float64 // EP has settled if no natural parameter changes more, relatively, in a pass
+	Tolerance float64 // largest relative change of a natural parameter in a pass at which EP counts as settled
 }
 
 // EP is expectation propagation with one site for every record (Minka 2001). It writes the

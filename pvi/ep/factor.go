@@ -18,21 +18,23 @@ type tied struct {
 
 	taken int       // number of steps taken
 	since int       // number of steps since the average began
-	used  []float64 // natural parameters of the factor with which sites are computed
-	raw   []float64 // average of start and the released sums: precisions, perhaps improper; if Published, all natural parameters
+	used  []float64 // natural parameters of the factor for which sites are computed
+	// raw is the average of start and of the released sums. It has the precisions, which may be
+	// improper, or all natural parameters if Published is set.
+	raw   []float64
 	start []float64 // factor at which the average began; nil before the first step
-	rest  float64   // share of start in the average raw
+	rest  float64   // weight of start in the average raw
 	noise float64   // variance of the noise in raw, relative to the variance of the noise in a sum
 
-	around []float64 // mean of the prior times the other clients' factors
+	around []float64 // mean of the product of the prior and the other clients' factors
 	glide  glide
 
-	outer     []float64 // natural parameters of the prior times the other clients' factors
+	outer     []float64 // natural parameters of the product of the prior and the other clients' factors
 	deviation []float64 // vector that is subtracted from each record's site
 	sum       []float64
 	own       []float64 // the factor, in natural parameters around the cavity's mean
 	raised    []float64 // amount by which the floor raises each precision
-	gap       []float64 // around minus the cavity's mean
+	gap       []float64 // difference of the field around and the cavity's mean
 	zero      []float64
 }
 
@@ -49,9 +51,9 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 // ErrImproper is returned when the cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
-// begin computes around, the mean of outer. outer is the product of the prior and the other
-// clients' factors. Before the first step begin also sets f.start to the factor for which q has
-// the mean StartMean and the sds StartSD.
+// begin sets f.around to the mean of outer, the product of the prior and the other clients'
+// factors. Before the first step it also sets f.start to the factor for which q has the mean
+// StartMean and the sds StartSD.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -84,7 +86,7 @@ func (f *tied) place(outer []float64, d int) {
 		}
 	}
 	// Let Λ and h be the precision and the precision times mean of outer, and S the precision of
-	// start. Then q has the mean StartMean if start has the precision times mean (Λ +
+	// start. Then q has the mean StartMean if the precision times mean of start is (Λ +
 	// S)·StartMean − h.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
@@ -99,7 +101,7 @@ func (f *tied) place(outer []float64, d int) {
 }
 
 // prepare sets the cavity of a record: outer times the factor, without the record's share of the
-// factor. outer is the product of the prior and the other clients' factors.
+// factor. The argument outer is the product of the prior and the other clients' factors.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -129,8 +131,8 @@ func (f *tied) prepare(outer []float64) error {
 }
 
 // centre converts natural parameters between coordinates around the origin and coordinates
-// around the cavity's mean. Sign −1 converts to coordinates around the mean, and sign 1
-// converts back.
+// around the cavity's mean. With sign −1 it converts to coordinates around the mean, and with
+// sign 1 it converts back.
 func (f *tied) centre(natural []float64, sign float64) {
 	for i := range f.cavity.Mean {
 		f.cavity.Mean[i] *= sign
@@ -177,9 +179,9 @@ func (f *tied) relate(site []float64) {
 // move updates the factor with total, the sum of a batch's contributions, and overwrites total.
 // It reports whether the average of precisions is proper.
 //
-// In coordinates around the mean of the cavity, precisions times means are gradients. They take
-// a step towards the sum. Precisions are averaged separately, so that noise in the precisions
-// does not move q's mean.
+// In coordinates around the mean of the cavity, precisions times means are gradients. move takes
+// a step along the sum of the gradients. It averages the precisions separately, so that their
+// noise does not move q's mean.
 func (f *tied) move(total []float64) bool {
 	for i := range total {
 		total[i] /= f.options.Rate
@@ -228,10 +230,10 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull gives the precision that floor adds to the factor a mean: that of the prior times the
-// other clients' factors. Thus a client whose records have no information does not move q's
-// mean. If the precision matrix is full, pull does nothing, because the floor is then so high
-// that it would outweigh the records' information.
+// pull gives a mean to the precision that floor has added to the factor: the mean of the product
+// of the prior and the other clients' factors. Without pull, a client whose records have no
+// information would move q's mean. If the precision matrix is full, pull does nothing, because
+// the floor is so high that the added precision would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -252,8 +254,8 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished moves the factor towards the site of the batch's only record, and clips the
-// factor, as the DP-SEP paper does. It reports whether the factor was proper before the repair.
+// moveAsPublished moves the factor towards the site of the batch's only record and clips the
+// factor, as the DP-SEP paper does. It reports whether the factor was proper without a repair.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -271,9 +273,9 @@ func (f *tied) moveAsPublished(share float64) bool {
 	return was
 }
 
-// floor returns the least precision that the factor keeps: the sd of the noise that remains in
-// the average of precisions. For a full covariance it is √d times larger, because the noise of a
-// d×d matrix adds up along some direction.
+// floor returns the lower bound that the factor's precisions keep: the sd of the noise that
+// remains in the average of precisions. For a full covariance it is √d times larger, because the
+// noise of a d×d matrix adds up along some direction.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {
@@ -282,7 +284,8 @@ func (f *tied) floor() float64 {
 	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
-// reseat lets the Reseater, if there is one, move a stuck factor. It then restarts the average.
+// reseat calls the Reseater, if there is one, to move a stuck factor. If the factor was moved,
+// reseat restarts the average.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
 	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
@@ -306,13 +309,13 @@ func (f *tied) shorten() {
 }
 
 // leastMoved is a lower bound on the divisor by which propose removes the start from the
-// average. The divisor is the share of the average that comes from released sums and not from
-// the start. The share is about 0.6 after one pass of whole steps.
+// average. The divisor is the weight that released sums, and not the start, have in the average.
+// After one pass of whole steps it is about 0.6.
 const leastMoved = 0.6
 
 // propose writes the factor to dst. Its precision is the average of the released sums, without
-// the start, and at least the noise floor. Its precision times mean is such that q keeps its
-// mean or, if q's mean glides, has the averaged mean.
+// the start, and at least the noise floor. Its precision times mean is the one with which q
+// keeps its mean. If q's mean glides, q gets the averaged mean instead.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

@@ -7,14 +7,14 @@ import (
 	"fedpvi/internal/special"
 )
 
-// hermite is the Gauss–Hermite rule for tilted moments along one coordinate. Its 32 nodes
-// give six digits of both moments if the log density is concave.
+// hermite is the Gauss–Hermite rule for tilted moments along one coordinate. It has 32 nodes,
+// which give six digits of both moments if the log density is concave.
 var hermite = quadrature.New(1)
 
 // A spreadRule computes averages over u, the log sd of a normal outcome, for normal u. The
-// outcome is N(centre, e^2u), and its centre is also normal and independent of u. With a power,
-// the rule uses the power of the outcome's density. A spreadRule keeps its workspace and is not
-// safe for concurrent use.
+// outcome is N(centre, e^2u), and its centre is also normal and independent of u. The rule
+// raises the outcome's density to a power. A spreadRule keeps its workspace and is not safe for
+// concurrent use.
 type spreadRule struct {
 	power     float64
 	moves     []float64 // distance of each node from the mean of u
@@ -22,7 +22,7 @@ type spreadRule struct {
 	weights   []float64 // log weights of the nodes
 	spreads   []float64 // variance of the outcome, including the variance of its centre, at each node
 	logs      []float64 // log weight minus half the log of the outcome's variance, at each node
-	shares    []float64 // posterior weights of the nodes given the outcome
+	shares    []float64 // weights of the nodes given the outcome
 	uncertain float64
 }
 
@@ -54,8 +54,8 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome computes the shares of the nodes for an outcome at distance gap from the mean of its
-// centre. It returns the log density of the outcome, without its constant if the power is not 1.
+// outcome computes r.shares for an outcome whose distance from the mean of its centre is gap. It
+// returns the log density of the outcome, without its constant if the power is not 1.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {

@@ -19,15 +19,18 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 	}
 }
 
-// match writes to dst the site, in a diagonal family, of a record with covariates x. Z is the
-// normalising constant of the tilted distribution as a function of the predictor's mean: g is
-// the slope of log Z, and h is minus its curvature. Precisions are multiplied by weight.
+// match writes to dst the site, in a diagonal family, of a record with covariates x. Let log Z
+// be the log of the tilted distribution's normalising constant, as a function of the predictor's
+// mean. Then g is the slope of log Z and h is minus its curvature. Precisions are multiplied by
+// weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]
 	for j, e := range x {
 		bend := float64(float64(h*e) * e)
-		stretch := 1 / (1 - float64(variances[j]*bend)) // tilted precision divided by cavity precision: 1 + site/cavity
+		// Stretch is the precision of the tilted distribution divided by the precision of the
+		// cavity.
+		stretch := 1 / (1 - float64(variances[j]*bend))
 		shifts[j] = float64(g*e) * stretch
 		precisions[j] = float64(bend*stretch) * weight
 	}

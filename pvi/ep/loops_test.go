@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// project computes the same bits for a record alone and together with other records, in any
-// position and for any values. For ordinary values the mean, variance and site agree with the
-// formulas.
+// For each record, project computes the same bits whichever other records it is called with, in
+// any position and for any values. For ordinary values the mean, variance and site agree with
+// the formulas.
 func TestProjectAndMatch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d, n := rapid.IntRange(1, 19).Draw(rt, "d"), rapid.IntRange(1, 5).Draw(rt, "records")

@@ -8,8 +8,8 @@ import (
 
 // A Mixture is a mixture of K normal clusters that have the same weight and the same known sd. θ
 // has the means: coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the
-// probability r_k that a record is of cluster k has a closed form. The tilted distribution of a
-// mean is a mixture of two normals: the cavity, and the cavity updated with the record.
+// probability r_k that a record belongs to cluster k has a closed form. The tilted distribution
+// of a mean is a mixture of two normals: the cavity, and the cavity updated with the record.
 type Mixture struct {
 	weighted
 	clusters, variables int
@@ -17,16 +17,16 @@ type Mixture struct {
 	x                   []float64 // values of the variables, record after record
 	tied                bool
 
-	chance []float64 // probability that the record is of each cluster
+	chance []float64 // probability of each cluster, given the record
 }
 
 // NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given
 // number of variables. Precisions are multiplied by weight.
 //
-// If tied, the site of a record for a cluster is the normal likelihood to the power r_k rather
-// than the site that matches the moments. Its precision is the same in every variable, so a site
-// has only one precision for each cluster. If the cluster of each record is certain, both kinds
-// of sites are equal.
+// If tied is true, the site of a record for a cluster is the normal likelihood to the power r_k
+// rather than the site that matches the moments. Its precision is the same in every variable, so
+// a site has only one precision for each cluster. If each record's cluster is certain, both
+// kinds of sites are equal.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{

@@ -16,9 +16,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are the settings of the mixture of Vinaroz and Park (2022), section 5.1. Its records are
-// of four clusters of equal weight and sd 0.5 in four dimensions. The means of the clusters have
-// the prior N(0, 10).
+// These are the settings of the mixture of Vinaroz and Park (2022), section 5.1. Its records
+// come from four clusters of equal weight and sd 0.5 in four dimensions. The means of the
+// clusters have the prior N(0, 10).
 const (
 	paperClusters, paperVariables, paperRecords = 4, 4, 1000
 	paperSD, paperPrior                         = 0.5, 10.0
@@ -40,8 +40,8 @@ func paperData(seed uint64) (x, truth []float64) {
 }
 
 // gibbs returns the posterior mean and variance of every cluster's mean. It runs a Gibbs chain
-// over means and assignments that begins at the truth. It averages the conditional moments given
-// the assignments, because these vary less than the draws.
+// over means and assignments of records to clusters, which begins at the truth. It averages the
+// conditional moments given the assignments, because they vary less than the draws.
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -83,9 +83,9 @@ func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float6
 	return mean, variance
 }
 
-// matched compares q with the Gaussian that has the posterior's mean and variance. It returns
-// the distance between the means, averaged over clusters, and the divergence of q. Both are for
-// the best permutation of the clusters.
+// matched compares q with the posterior, which it replaces by the Gaussian with the given mean
+// and variance. It returns the distance between the means, averaged over clusters, and the KL
+// divergence. It uses the permutation of the clusters that fits best.
 func matched(q *solver.Approximation, mean, variance []float64) (distance, divergence float64) {
 	distance = math.Inf(1)
 	var try func(names []int, used int)
@@ -118,15 +118,15 @@ func matched(q *solver.Approximation, mean, variance []float64) (distance, diver
 	return distance, divergence
 }
 
-// A paperRun has the settings with which SEP or DPSEP is fitted to the mixture once.
+// A paperRun has the settings for one fit of SEP or DPSEP to the mixture.
 type paperRun struct {
 	name    string
-	public  bool    // whether the start is a public point near the clusters, and not a draw from the prior
+	public  bool    // whether the fit starts at a public point near the clusters instead of a draw from the prior
 	steps   int     // number of passes
-	epsilon float64 // ε under add-remove that the accountant proves; 0 without privacy
-	sites   bool    // whether sites match moments and are not tied
+	epsilon float64 // ε under add-remove that is proved by the accountant; 0 without privacy
+	sites   bool    // whether a site matches moments, instead of being the tied site
 
-	published float64 // noise multiplier of the steps of the paper; 0 for the steps of DPSEP
+	published float64 // noise multiplier of the paper's steps; 0 for the steps of DPSEP
 }
 
 const paperDelta = 1e-5
@@ -216,9 +216,9 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// On the paper's mixture, at a proved ε, the means of q are far nearer to the posterior's means
-// than in the paper. The paper reports distances of 4.27 and 1.62, for runs whose proved ε is
-// above 20 and 140. The test uses two starts: a public start, and a draw from the prior. With
+// At the same proved ε, the means of q are far nearer to the posterior's means than in the
+// paper. For its mixture the paper reports distances of 4.27 and 1.62, in runs whose proved ε is
+// above 20 and 140. The test starts at a public point and at a draw from the prior. With
 // FEDPVI_LONG=1 it prints a table for twenty data sets, which also has rows for the paper's
 // steps.
 func TestMixtureOfThePaper(t *testing.T) {
@@ -233,7 +233,7 @@ func TestMixtureOfThePaper(t *testing.T) {
 	const passes = 30
 	type line struct {
 		paperRun
-		most float64 // upper bound on the distance of the means
+		most float64 // upper bound on the distance between the means of q and of the posterior
 	}
 	lines := []line{
 		{paperRun{name: "SEP", public: true, steps: 60}, 2e-3},
@@ -291,8 +291,8 @@ func TestMixtureOfThePaper(t *testing.T) {
 	}
 }
 
-// Reseat splits a cluster that covers two true clusters, if another cluster has few records or
-// none. It changes nothing if the clusters have equal numbers of records, or if noise can
+// Reseat splits a cluster that covers two true clusters if another cluster has few or no
+// records. It changes nothing if the clusters have equal numbers of records, or if noise can
 // explain the difference.
 func TestReseating(t *testing.T) {
 	tilted := NewMixture(3, 1, 0.5, nil, true, 1)
@@ -333,8 +333,9 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// A record's site has the moments of the tilted distribution of a mean, which the test finds by
-// numerical integration. If the record's cluster is certain, the tied site equals that site.
+// A record's site has the moments of the tilted distribution of a cluster's mean, which the test
+// computes by numerical integration. If the record's cluster is certain, the tied site is the
+// same.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

@@ -10,12 +10,12 @@ import (
 
 // A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c, and its records.
 // Sites are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
-// units are independent normals, so the mean and variance of η are sums of integrals over one
-// unit each. The filter assumes that η is normal. Let m be the cavity's means, s its variances,
-// and Z(m, s) the expected likelihood of the record. A coordinate's tilted mean is m + s·∂log
-// Z/∂m and its tilted variance s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato
-// and Adams, "Probabilistic Backpropagation for Scalable Learning of Bayesian Neural Networks",
-// 2015, equations 5 and 6, there for rectified linear units).
+// units are independent normals, so the mean and variance of η are sums of integrals, each over
+// the input of one unit. The filter assumes that η is normal. Let m be the cavity's means, s its
+// variances, and Z(m, s) the expected likelihood of the record. A coordinate's tilted mean is m
+// + s·∂log Z/∂m and its tilted variance s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001;
+// Hernández-Lobato and Adams, "Probabilistic Backpropagation for Scalable Learning of Bayesian
+// Neural Networks", 2015, equations 5 and 6, there for rectified linear units).
 //
 // θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 type Network struct {
@@ -38,9 +38,10 @@ type networkOutcome interface {
 	// slopes returns the derivatives of log Z with respect to the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside returns the index i of a coordinate of θ on which the outcome depends directly and
-	// not through η, such as a log sd, or −1 if there is none. first and second are the moments
-	// of that coordinate around its mean, given the outcome of the last call of slopes.
+	// beside is for an outcome that depends directly on a coordinate of θ, such as its log sd,
+	// and not only through η. It returns the index i of this coordinate, and its first and
+	// second moments around its mean given the outcome of the last call of slopes. It returns i
+	// = −1 if there is no such coordinate.
 	beside() (i int, first, second float64)
 }
 
@@ -95,13 +96,14 @@ func (t *Network) Site(dst []float64, record int) {
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		variance = math.NaN() // The normal approximation of η gives no positive variance for this record.
+		// The normal approximation of η gives this record a variance that is not positive.
+		variance = math.NaN()
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// w and the methods below it return the indices in θ of weights and biases.
+// w and the next methods return the indices in θ of weights and biases.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
@@ -124,8 +126,8 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 }
 
 // backward sets moves and bends to the derivatives of log Z with respect to the mean and
-// variance of each coordinate. inMean and inVariance are the derivatives with respect to the
-// mean and variance of η.
+// variance of each coordinate. The arguments inMean and inVariance are the derivatives of log Z
+// with respect to the mean and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

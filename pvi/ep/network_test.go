@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// network returns η of a network, computed from the definition.
+// network returns the output η of a network, computed from the definition.
 func network(hidden int, x, theta []float64) float64 {
 	d := len(x)
 	eta := theta[hidden*(d+2)]
@@ -33,8 +33,8 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// If the cavity is narrow, the precisions times means of a site are the gradient of the record's
-// log likelihood, for any power.
+// If the cavity is narrow, the elements of a site that are precisions times means form the
+// gradient of the record's log likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
 	r := rand.New(rand.NewPCG(5, 6))
@@ -70,8 +70,8 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 }
 
 // The cavity times a site has the moments of the tilted distribution, up to the error of the
-// normal approximation of η. The test finds the moments by numerical integration over all
-// coordinates. The error is far smaller if the cavity's sds are small than if they are 0.5.
+// normal approximation of η. The test computes the moments by numerical integration over all
+// coordinates. With cavity sds of 0.5 the error is far larger than with small ones.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool

@@ -8,16 +8,17 @@ import (
 )
 
 // A hiddenUnit computes the mean of tanh z and of tanh² z for a normal input z, and their
-// derivatives. It uses the trapezoid rule over the real line, which converges fast for smooth
-// functions, even if tanh rises from −1 to 1 within a small part of the sd of z.
+// derivatives. It uses the trapezoid rule over the real line, because this rule converges fast
+// for smooth functions. It works even if the sd of z is so large that tanh rises from −1 to 1
+// within a small part of it.
 type hiddenUnit struct {
 	first, second unitMoment // moments of tanh z and of its square
 	nodes, values []float64
 }
 
 // A unitMoment is the expectation of a function f of the normal input z, with its derivatives
-// with respect to the mean and the variance of z: E f′ and E f″/2 (theorems of Bonnet and
-// Price).
+// with respect to the mean and the variance of z. By the theorems of Bonnet and Price, these are
+// E f′ and E f″/2.
 type unitMoment struct{ value, inMean, inVariance float64 }
 
 // The trapezoid rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds.

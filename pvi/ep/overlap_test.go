@@ -12,10 +12,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// If columns are nearly collinear, a diagonal q converges to the posterior's mean with steps
-// that are short enough for the overlap, and diverges with steps that ignore the other
-// coordinates. The outcomes are normal, so the posterior's mean is known. The mean of a diagonal
-// q agrees with it up to a relative error of one over the number of records.
+// If columns are nearly collinear, a diagonal q converges to the posterior's mean if the steps
+// are as short as Overlap makes them. It diverges with steps that ignore the other coordinates.
+// The outcomes are normal, so the posterior's mean is known. The mean of a diagonal q agrees
+// with it up to a relative error of one over the number of records.
 func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 	const d, n = 6, 200
 	random := rand.New(rand.NewPCG(4, 4))
@@ -72,6 +72,6 @@ func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 		}
 	}
 	if gap := off(1, false, 3); !(gap > 3) {
-		t.Errorf("as if alone a mean is off by only %g", gap)
+		t.Errorf("with steps that ignore other coordinates the mean is wrong by only %g", gap)
 	}
 }

@@ -26,17 +26,17 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 	return &tilt{outcome: o, response: o.Response(), power: power, nodes: hermite.Points, weights: hermite.Weights, logs: make([]float64, len(hermite.Weights))}
 }
 
-// slopes returns derivatives of log Z with respect to the mean, where Z(mean, variance) = ∫ N(η;
-// mean, variance)·p(y|η)^power dη: the first derivative g, and minus the second derivative h.
-// The tilted mean of η is mean + variance·g, and its tilted variance is variance·(1 −
-// variance·h).
+// slopes returns the first derivative g of log Z with respect to the mean, and minus the second
+// derivative, h, where Z(mean, variance) = ∫ N(η; mean, variance)·p(y|η)^power dη. The tilted
+// mean of η is mean + variance·g, and its tilted variance is variance·(1 − variance·h).
 //
 // For probit Z = Φ(mean/√(1 + variance)) (Rasmussen and Williams, "Gaussian Processes for
-// Machine Learning", 2006, equation 3.82). For a normal outcome Z is normal. Otherwise both
-// derivatives come from a Gauss–Hermite rule around the mode.
+// Machine Learning", 2006, equation 3.82). For a normal outcome Z is a normal density. Otherwise
+// both derivatives come from a Gauss–Hermite rule around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
-	case t.outcome.Family == study.Linear: // If a record has one predictor, the sd of the noise is known.
+	// A linear model has one predictor only if the sd of its noise is known.
+	case t.outcome.Family == study.Linear:
 		h = 1 / (t.outcome.NoiseSD*t.outcome.NoiseSD/t.power + variance)
 		return (y - mean) * h, h
 	case t.outcome.Family == study.Probit && t.power == 1:
@@ -62,7 +62,7 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes is slopesAll for a probit outcome, P(y = 1) = Φ(η).
+// probitSlopes does the same as slopesAll for a probit outcome, P(y = 1) = Φ(η).
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {
@@ -76,8 +76,8 @@ func probitSlopes(g, h, y, mean, variance []float64) {
 	}
 }
 
-// at returns the log likelihood at η times the power, its slope, and minus its curvature, in
-// this order.
+// at returns three values at η, each times the power: the log likelihood, its slope, and minus
+// its curvature.
 func (t *tilt) at(y, eta float64) (log, g, h float64) {
 	t.eta[0] = eta
 	log = t.power * t.response.Eval(y, t.eta[:], t.g[:], t.h[:])
@@ -108,16 +108,16 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted z, and the sd of the normal with the curvature at the
-// mode.
+// mode returns the mode of the tilted z, and the sd of the normal distribution that has the same
+// curvature at the mode.
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {
 		_, g, h := t.at(y, mean+sd*z)
 		bend := 1 + sd*sd*max(h, 0)
 		move := (sd*g - z) / bend
-		// Longer Newton steps are shortened, because the slope can change by a large factor
-		// within one sd, for example if the likelihood contains an exponential.
+		// A Newton step longer than longestMove is shortened, because the slope can change by a
+		// large factor within one sd, for example if the likelihood contains an exponential.
 		move = max(-longestMove, min(longestMove, move))
 		z += move
 		width = 1 / math.Sqrt(bend)

@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// tilts is like [tilt], for a record that depends on θ through k predictors. With η = mean + Rz,
-// where RRᵀ is the covariance of the predictors and R is lower triangular, it finds the mean and
-// covariance of z under the density proportional to N(z; 0, I)·p(y | η)^power. A tilts keeps its
-// workspace and is not safe for concurrent use.
+// tilts does the work of [tilt] for a record that depends on θ through k predictors. With η =
+// mean + Rz, where RRᵀ is the covariance of the predictors and R is lower triangular, it
+// computes the mean and covariance of z under the density proportional to N(z; 0, I)·p(y |
+// η)^power. A tilts keeps its workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
@@ -96,8 +96,8 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread computes the tilted covariance t.second from the weights in t.logs. total is the sum of
-// the weights.
+// spread computes the tilted covariance t.second from the weights in t.logs. The argument total
+// is the sum of the weights.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)
@@ -134,10 +134,10 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			rise += x * x
 		}
 		if !(rise > close*close) {
-			return rise >= 0 // a rise of NaN counts as none
+			return rise >= 0 // if rise is NaN, the density counts as not risen
 		}
 		t.back(t.try)
-		copy(t.slope, t.try) // the whole Newton step, without halving
+		copy(t.slope, t.try) // start with the whole Newton step
 		share, next := 1.0, math.Inf(-1)
 		for range halvings {
 			for a, x := range t.slope {
@@ -188,8 +188,8 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, and back overwrites it with L⁻ᵀx. L is the Cholesky root in
-// bend.
+// forth overwrites x with L⁻¹x, where L is the Cholesky root in bend. The method back overwrites
+// x with L⁻ᵀx.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

@@ -21,9 +21,11 @@ type Regression struct {
 	one    *tilt  // workspace if a record has one predictor; otherwise nil
 	many   *tilts // workspace if a record has several predictors; otherwise nil
 
-	dense bool // whether every row of the design has all coordinates
+	dense bool // whether every row of the design has an entry for every coordinate
 
-	touched float64 // sum of elements that Fetch reads; without it the compiler would remove the reads
+	// touched is a sum of elements that Fetch reads. If the elements were not used, the compiler
+	// would remove the reads.
+	touched float64
 	alone   [1]uint32
 	beside  *beside
 

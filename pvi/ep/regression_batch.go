@@ -24,8 +24,9 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// The method together writes to dst the sites of the records in a diagonal family. The number of
-// records is at most the constant together, and the rows of the design have all coordinates.
+// The method together writes the records' sites in a diagonal family to dst. The number of
+// records is at most the constant together, and every row of the design has an entry for every
+// coordinate.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

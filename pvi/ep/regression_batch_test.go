@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The method Sites gives each record the same site, whichever other records are in the batch.
+// The method Sites computes the same site for a record whichever other records are in the batch.
 func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -44,7 +44,7 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 					tilted.Site(one, int(record))
 					for j, x := range one {
 						if math.Float64bits(x) != math.Float64bits(all[i*size+j]) {
-							t.Fatalf("%s, %s, power %g: element %d of record %d is %v alone and %v among others", family, name, power, j, record, x, all[i*size+j])
+							t.Fatalf("%s, %s, power %g: element %d of record %d is %v if computed alone, and %v in a batch", family, name, power, j, record, x, all[i*size+j])
 						}
 					}
 				}
@@ -53,9 +53,9 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	}
 }
 
-// The memory of a client and of a step does not grow with the number of records. The sampler is
-// an exception, since it needs about a byte for each record. The mean batch size is the same for
-// the few and the many records of the test.
+// The memory of a client and of a step does not grow with the number of records, except the
+// sampler's memory of about one byte for each record. The mean batch size is the same for the
+// few and the many records of the test.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
 	for _, name := range []string{"diagonal", "full"} {
@@ -88,7 +88,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 		if many > few+few/8 {
 			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
 		}
-		// The two states may differ by the number of decimal digits in some of their numbers.
+		// Some numbers in the two states may have different numbers of digits.
 		if diff := large - small; slices.Max([]int{diff, -diff}) > 64 {
 			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 // slopes sets g and h to the gradient and minus the Hessian of log Z with respect to the
-// predictors' means, computed from the tilted z: R⁻ᵀE[z] and R⁻ᵀ(I − Cov[z])R⁻¹.
+// predictors' means. It computes them from the moments of the tilted z: R⁻ᵀE[z] and R⁻ᵀ(I −
+// Cov[z])R⁻¹.
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)
@@ -22,9 +23,9 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the precision times mean and the precision that the record's site has
-// for the predictors, in coordinates around their means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ −
-// I)R⁻¹.
+// natural sets g and h to the natural parameters that the record's site has as a function of the
+// predictors, in coordinates around their means: the precision times mean R⁻ᵀCov[z]⁻¹E[z], and
+// the precision R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)
@@ -56,14 +57,14 @@ func (t *Regression) natural() {
 }
 
 // unscale converts from coordinates of z to predictors: it multiplies g by R⁻ᵀ, and sets h to
-// R⁻ᵀ·inner·R⁻¹. It skips a predictor that, under the cavity, is a linear function of the
-// predictors before it.
+// R⁻ᵀ·inner·R⁻¹. It skips a predictor that is a linear function of earlier predictors under the
+// cavity.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)
 	for a := range k {
 		row := t.inner[a*k : (a+1)*k]
-		t.transposed(row) // row is now row a of inner·R⁻¹
+		t.transposed(row) // row now has row a of inner·R⁻¹
 	}
 	for a := range k {
 		for b := range k {
@@ -94,9 +95,9 @@ func (t *Regression) transposed(x []float64) {
 	}
 }
 
-// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place returns
-// the index in dst of element (i, j), j ≤ i, of the precision, or a negative number if dst lacks
-// that element.
+// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. The function
+// place returns the index in dst of element (i, j), j ≤ i, of the precision. It returns a
+// negative number if dst has no such element.
 func (t *Regression) scatter(dst []float64, record int, place func(i, j int) int) {
 	k := len(t.mean)
 	for a := range k {

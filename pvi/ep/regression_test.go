@@ -30,7 +30,9 @@ func TestTiltOfOnePredictor(t *testing.T) {
 		r := o.Response()
 		tolerance := 2e-5
 		if family == study.Poisson {
-			tolerance = 5e-4 // With a wide cavity and a count of 0, the tilted density falls steeply in the middle of the cavity.
+			// The cavity is wide, and with a count of 0 the tilted density falls steeply in the
+			// middle of the cavity.
+			tolerance = 5e-4
 		}
 		for _, power := range []float64{1, 0.4} {
 			tilted := newTilt(o, power)
@@ -60,7 +62,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 	}
 }
 
-// record returns a regression over R² with one record. rows are the record's rows of the design.
+// record returns a regression over R² with one record, whose rows of the design are given.
 func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression {
 	r := solver.NewRegression(2, o)
 	for _, row := range rows {
@@ -74,7 +76,8 @@ func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression 
 
 // tiltedMoments returns the mean and covariance of the distribution over R² whose density is
 // proportional to the cavity times the likelihood of r to the given power. It uses the trapezoid
-// rule along the axes of the cavity. root is the root of the cavity's covariance.
+// rule along the axes of the cavity. The argument root is the lower root of the cavity's
+// covariance.
 func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
 	const n, reach = 120, 9.0
 	slope := make([]float64, 2)
@@ -106,7 +109,7 @@ func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power 
 }
 
 // The cavity times a record's site has the moments of the tilted distribution, which the test
-// finds by numerical integration over the plane. It covers one and two predictors, both
+// computes by numerical integration over the plane. The cases are one and two predictors, both
 // families, and powers of the likelihood.
 func TestSitesMatchMoments(t *testing.T) {
 	type kase struct {
@@ -160,8 +163,8 @@ type naturals struct {
 	values []float64
 }
 
-// siteOf returns the natural parameters of the cavity times the site of the only record, for the
-// likelihood to the given power.
+// siteOf returns the natural parameters of the cavity times the site of the only record, with
+// the likelihood raised to the given power.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
 	family, err := gaussian.New(name, 2)
@@ -198,8 +201,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// raise with floor 0 gives the same factor as gaussian.RepairLikelihood. It does not change a
-// proper factor.
+// The method raise with floor 0 gives the same factor as gaussian.RepairLikelihood. It does not
+// change a proper factor.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -217,7 +220,9 @@ func TestProperIsTheNearestLikelihood(t *testing.T) {
 		for k, at := range family.Precision() {
 			precision.SetSym(at[0], at[1], factor[d+k])
 		}
-		var eigen mat.EigenSym // The test computes eigenvectors too: gonum 0.17 panics on matrices below 1e-122 if only eigenvalues are wanted.
+		// The test lets gonum compute eigenvectors too, because gonum 0.17 panics on matrices
+		// below 1e-122 if only eigenvalues are wanted.
+		var eigen mat.EigenSym
 		if !eigen.Factorize(precision, true) {
 			t.Fatal("no eigenvalues")
 		}

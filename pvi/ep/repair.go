@@ -8,8 +8,7 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// proper is the workspace for changing improper factors to factors that a likelihood could have.
-// Its methods do not allocate memory.
+// proper is the workspace for repairing improper factors. Its methods do not allocate memory.
 type proper struct {
 	dim     int
 	entries [][2]int
@@ -35,13 +34,14 @@ func newProper(family gaussian.Family) *proper {
 }
 
 // repair removes the factor along directions of negative precision, as
-// [gaussian.RepairLikelihood] does. It returns true if there is no such direction.
+// [gaussian.RepairLikelihood] does. It reports whether the precision was positive semidefinite
+// before.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
 // raise raises the precision to floor along every direction in which the precision is less than
-// floor. The precision times mean around centre does not change, so the mean comes closer to
-// centre. If floor is zero, the precision times mean also becomes zero along the raised
-// directions. raise reports whether the precision was positive semidefinite before.
+// floor. It does not change the precision times mean in coordinates around centre, so the mean
+// comes closer to centre. If floor is zero, it also sets the precision times mean to zero along
+// the raised directions. It reports whether the precision was positive semidefinite before.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)
@@ -75,7 +75,7 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 		fillNaN(factor)
 		return false
 	}
-	was := p.values[0] >= 0 // values[0] is the least eigenvalue.
+	was := p.values[0] >= 0 // values[0] is the smallest eigenvalue
 	clear(p.along)
 	for k, value := range p.values {
 		var h, mean float64

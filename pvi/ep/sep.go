@@ -18,11 +18,11 @@ type SEPOptions struct {
 	// Rate.
 	Rate float64
 
-	// StepSize and Recency determine the share of the way from the factor to the sum of the
-	// records' sites that one pass over the records, that is 1/Rate steps, covers. The share is
-	// at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p). The factor
-	// is thus an average of sums. The weight of sum n is proportional to n to the power Recency,
-	// so Recency 0 gives the plain average.
+	// StepSize and Recency determine the size of the steps. In one pass over the records, that
+	// is in 1/Rate steps, the factor covers a share of the way to the sum of the records' sites.
+	// This share is at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency +
+	// p). The factor is thus an average of sums. The weight of sum n is proportional to n to the
+	// power Recency, so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
 	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0
@@ -31,13 +31,13 @@ type SEPOptions struct {
 	// of the cavity, by at most the share StepSize/Overlap of the way.
 	Overlap float64
 
-	// Glide selects momentum for q's mean (see glide). It needs an Overlap above 1 and a
-	// diagonal family. The factors of the other clients must not change during the steps,
-	// because the averaged means depend on these factors.
+	// Glide gives q's mean momentum (see glide). It needs an Overlap above 1 and a diagonal
+	// family. The factors of the other clients must not change during the steps, because the
+	// averaged means depend on these factors.
 	Glide bool
 
-	// Least is a lower bound, for each coordinate, on the precision by which the gradient is
-	// divided when the mean glides. If Least is nil, the divisor is the precision of q. Least
+	// Least has, for each coordinate, a lower bound on the divisor of the gradient when the mean
+	// glides. The divisor is the precision of q if that is larger or if Least is nil. Least
 	// limits the noise in directions in which the records have little information. After steps
 	// of total length a, the mean has covered the share 1 − exp(−ha) of its way along a
 	// direction of curvature h, but the sd of the noise grows with a.
@@ -52,33 +52,33 @@ type SEPOptions struct {
 	// factor. Without Deviation a record contributes its site.
 	Deviation bool
 
-	// Improper selects what happens to a factor that no likelihood could have.
+	// Improper selects the treatment of a factor that no likelihood could have.
 	Improper study.Improper
 
-	// Raw computes contributions in coordinates around the origin. The default is
-	// coordinates around the mean of the cavity, in which contributions are smaller.
+	// Raw makes records contribute in coordinates around the origin. The default is coordinates
+	// around the mean of the cavity, in which contributions are smaller.
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper. The factor moves by StepSize/Nominal
 	// towards the site of the batch's only record, as if that site were 1/Nominal of the factor.
-	// So it moves by the share StepSize/Nominal² of the way to the sum of all sites. After the
-	// step, the share 1/Nominal of the factor is clipped to norm Clip, and the factor is the
-	// clipped share times Nominal.
+	// That is the share StepSize/Nominal² of the way to the sum of all sites. After the step,
+	// the share 1/Nominal of the factor is clipped to norm Clip, and the factor is the clipped
+	// share times Nominal.
 	Published bool
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by the
-	// rate. It determines the sd of the noise in the average of precisions, to which smaller
-	// precisions of the factor are raised. Otherwise the noise would determine the mean of q and
-	// the cavities of later sites.
+	// rate. From it follows the sd of the noise in the average of precisions. Precisions of the
+	// factor below that sd are raised to it, because otherwise their noise would determine the
+	// mean of q and the cavities of later sites.
 	PrecisionNoise float64
 
 	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a
 	// stuck factor.
 	Reseat int
 
-	// StartMean is the mean of q in the first pass, unless it is nil. Every sd of q is at most
-	// StartSD in that pass.
+	// StartMean, if not nil, is the mean of q in the first pass, in which every sd of q is at
+	// most StartSD.
 	StartMean []float64
 	StartSD   float64
 }
@@ -106,8 +106,8 @@ func (o *SEPOptions) check(d int) error {
 }
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved
-// the factor. outer is the product of the prior and the other clients' factors, noise is the sd
-// of the noise in the factor's precisions, and number differs between calls.
+// the factor. The argument outer is the product of the prior and the other clients' factors,
+// noise is the sd of the noise in the factor's precisions, and number differs between calls.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
@@ -125,12 +125,12 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving is the share of step t like share, but for precisions times means instead of
-// precisions. In a diagonal family the step of each coordinate ignores the steps of the other
-// coordinates. Let D be the diagonal of the precision H. Steps of share β by D⁻¹ converge if β <
-// 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. λ is at most ω, the number of
-// coordinates on which a record depends, because H is a sum of positive semidefinite matrices
-// that are each at most ω times their own diagonal. If q's mean glides, ω passes count as one.
+// moving returns the share of step t for precisions times means, as share does for precisions.
+// In a diagonal family the step of each coordinate ignores the steps of the other coordinates.
+// Let D be the diagonal of the precision H. Steps of share β by D⁻¹ converge if β < 2/λ, where λ
+// is the largest eigenvalue of D^−½ H D^−½. λ is at most ω, the number of coordinates on which a
+// record depends, because H is a sum of positive semidefinite matrices that are each at most ω
+// times their own diagonal. If q's mean glides, ω passes count as one.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -148,10 +148,10 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling returns the weight of the mean after step t in the update of the average of q's
-// means. With it, mean t has a weight in the average that is proportional to t (Shamir and
-// Zhang, "Stochastic Gradient Descent for Non-smooth Optimization", 2013, equation 4, with η =
-// 1).
+// settling returns the weight that the mean after step t gets when it is averaged with the
+// earlier average of q's means. With these weights, mean t has a weight in the average that is
+// proportional to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth
+// Optimization", 2013, equation 4, with η = 1).
 func (o *SEPOptions) settling(t int) float64 {
 	if !o.glides() {
 		return 1
@@ -172,7 +172,7 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 // MeanNoiseLeft returns the variance of the noise in a proposed precision times mean, around the
 // mean of q, after the given number of steps. The unit is the variance of the noise in a sum
 // divided by its rate. The variance is exact along directions in which q has the precision of
-// the posterior. MeanNoiseLeft computes it by the recursion of the steps, backwards.
+// the posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	var mean, velocity float64 // derivatives of the proposal with respect to mean and velocity after step t
 	proposed := 1.0
@@ -204,10 +204,10 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	return variance / (moved * moved)
 }
 
-// SEP writes the tied factor of all records to dst, after the given number of passes. outer has
-// the natural parameters of the product of the prior and the other clients' factors. SEP uses
-// all records in each pass and adds no noise, so it is not private. It is the reference for
-// [DPSEP].
+// SEP writes the tied factor of all records to dst, after the given number of passes. The
+// argument outer has the natural parameters of the product of the prior and the other clients'
+// factors. SEP uses all records in each pass and adds no noise, so it is not private. It is the
+// reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

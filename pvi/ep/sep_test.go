@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// outcomes returns a regression of n records over R^d. x has an intercept and d − 1 covariates
-// that are uniform on [−1, 1], or only one such covariate if d is 1.
+// outcomes returns a regression of n records over R^d. A record has an intercept and d − 1
+// covariates that are uniform on [−1, 1]. If d is 1, it has one such covariate and no intercept.
 func outcomes(t testing.TB, family study.Family, n, d int, seed uint64) *solver.Regression {
 	t.Helper()
 	r := solver.NewRegression(d, solver.Outcome{Family: family, NoiseSD: 0.5})
@@ -53,7 +53,7 @@ func unit(family gaussian.Family) []float64 {
 	return natural
 }
 
-// ways has the algorithms without noise, by name. Each writes a factor to dst.
+// ways has the algorithms without noise, by name. Each function writes a factor to dst.
 var ways = map[string]func(dst, prior []float64, tilted Tilted) error{
 	"ep": func(dst, prior []float64, tilted Tilted) error {
 		if _, settled := EP(dst, prior, tilted, Options{Power: 1, Damping: 1, Passes: 200, Tolerance: 1e-10}); !settled {
@@ -110,9 +110,10 @@ func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	}
 }
 
-// On probit regressions with one and two coefficients, the means of q agree with the posterior
-// to three digits, in units of sds. Variances agree up to the error of expectation propagation,
-// which is of the order of one over the number of records. The reference is the trapezoid rule.
+// On probit regressions with one and two coefficients, the means of q agree with the posterior's
+// means to a thousandth of an sd. Variances agree up to the error of expectation propagation,
+// which is of the order of one over the number of records. The test computes the posterior by
+// the trapezoid rule.
 func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	const n = 400
 	for _, d := range []int{1, 2} {
@@ -185,7 +186,7 @@ func TestSmallPowersAreVariational(t *testing.T) {
 	r := outcomes(t, study.Logistic, 150, d, 5)
 	family := gaussian.Full(d)
 	prior, want := unit(family), make([]float64, family.Size())
-	if err := solver.Pooled(want, prior, family, []solver.Likelihood{r}, false); err != nil {
+	if err := solver.Pooled(want, prior, family, []solver.Likelihood{r}, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	variational, err := solver.NewApproximation(family, want)

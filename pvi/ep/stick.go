@@ -18,8 +18,9 @@ type stick struct {
 	logs         []float64
 }
 
-// A tiltedStick has moments of u weighted by its cluster's share of the weight, or by one minus
-// that share: the expectation of the weighting function, and two moments of u around its mean.
+// A tiltedStick has moments of u under a density that is multiplied by the cluster's share of
+// the weight, or by one minus this share: the expectation of the multiplier, and the first two
+// moments of u around its mean.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {
@@ -52,10 +53,10 @@ func (t *tiltedStick) normalise() {
 	t.second /= t.chance
 }
 
-// prior returns two moments, around the mean, of u tilted by a power of the prior. Under a
-// uniform prior of the weights, the share s of the cluster has density n·(1 − s)^(n−1), so u has
-// density n·s·(1 − s)^n. The tilt is the ratio of that density and the normal density, to the
-// power share.
+// prior returns the first two moments of u around its mean, tilted by a power of the prior.
+// Under a uniform prior of the weights, the share s of the cluster has density n·(1 − s)^(n−1),
+// so u has density n·s·(1 − s)^n. The tilt is the ratio of that density to the normal density,
+// raised to the power share.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

@@ -11,8 +11,8 @@ import (
 // distribution (Minka, "A family of algorithms for approximate Bayesian inference", 2001).
 //
 // A site is a vector of Size numbers: for every coordinate of θ the precision times the mean, in
-// coordinates around the cavity's mean, and then precisions multiplied by a public weight. It is
-// a function of the cavity and of one record alone.
+// coordinates around the cavity's mean, and then precisions multiplied by a public weight. A
+// site is a function of one record and the cavity, and of nothing else.
 type Tilted interface {
 	// Family returns the family of the cavity.
 	Family() gaussian.Family
@@ -26,8 +26,8 @@ type Tilted interface {
 	// Set sets the cavity for later calls of Site. The Tilted keeps the pointer.
 	Set(cavity *solver.Approximation)
 
-	// Site writes the site of a record to dst. If no Gaussian factor gives the cavity the tilted
-	// moments, dst has elements that are not finite.
+	// Site writes the site of a record to dst. If no Gaussian factor has the required moments,
+	// dst gets elements that are not finite.
 	Site(dst []float64, record int)
 
 	// Expand converts a sum of sites to natural parameters around the cavity's mean.
@@ -53,13 +53,13 @@ type Batcher interface {
 // part of a prior that is not Gaussian. The site of this factor is neither clipped nor hidden by
 // noise.
 type Public interface {
-	// AddPublic adds the site of the additional factor to natural. Natural parameters are around
-	// the cavity's mean.
+	// AddPublic adds the site of the additional factor to natural. All natural parameters are in
+	// coordinates around the cavity's mean.
 	AddPublic(natural []float64)
 }
 
-// weighted implements part of [Tilted] for sites that are natural parameters of the family,
-// except that precisions are multiplied by a weight.
+// weighted implements part of [Tilted] for sites that are natural parameters of the family with
+// their precisions multiplied by a weight.
 type weighted struct {
 	family gaussian.Family
 	dim    int

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Load accepts a record on a public bound even if scaling rounds it to a value beyond the bound,
-// because a refusal would reveal private values.
+// Load accepts a record with a value on its public bound even if scaling rounds the value to a
+// number beyond the bound. An error would reveal a private value.
 func TestRecordsOnTheirBoundsAreLoaded(t *testing.T) {
 	const text = `
 study = { version = 1, name = "bounds" }
@@ -59,8 +59,8 @@ bounds = [%[1]g, %[2]g]
 	}
 }
 
-// New refuses a model with a million interactions of long names as soon as it finds the first
-// name that is too long.
+// New returns an error for a model with a million interactions of long names as soon as it finds
+// the first name that is too long.
 func TestLongNamesAreNotWrittenOut(t *testing.T) {
 	text := "study = { version = 1, name = \"long\" }\nmodel = { family = \"linear\", outcome = \"y\", terms = [\"a*b*c\"], noise_sd = 1.0 }\n" +
 		"inference = { rounds = 1, q = \"diagonal\" }\nprivacy.unit = \"none\"\n[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [0, 1]\n"

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// kernels maps the regression families that package cuda supports to the cuda names of the
-// families.
+// kernels maps the regression families that package cuda supports to their constants in package
+// cuda.
 var kernels = map[study.Family]cuda.Family{
 	study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
 	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,

@@ -10,10 +10,10 @@
 //
 //   - pvi/study/model.go: a constant, and a row in families.
 //   - pvi/solver/response.go: a type that implements Response, and a line in regressions. A
-//     Response has the log likelihood of a record with its derivatives, the same likelihood as
-//     a record program, typical sizes for defaults, and a function that draws an outcome.
-//     Package ir lists the operations and densities of programs. Other densities can be
-//     composed from these.
+//     Response computes the log likelihood of a record with its derivatives, the same likelihood
+//     as a record program, typical sizes for defaults, and a function that draws an outcome.
+//     Package ir lists the operations and densities of programs. Other densities can be composed
+//     from these.
 //   - pvi/fit/fit_test.go: a row in models. The tests of this package then check that the
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //   - docs/use/study.md: the table of families.

@@ -26,6 +26,8 @@ var models = map[string]string{
 	"grouped counts":    `{ family = "poisson", outcome = "n", terms = ["u"], groups = ["0 + v | c"] }`,
 	"negative binomial": `{ family = "negative-binomial", outcome = "n", terms = ["u", "v"], groups = ["c"] }`,
 	"plain counts":      `{ family = "negative-binomial", outcome = "n", terms = ["u", "v"] }`,
+	"centred counts":    `{ family = "negative-binomial", outcome = "n", terms = ["u", "v"], groups = ["1 + v | c"] }`,
+	"centred":           `{ family = "logistic", outcome = "y", positive = "> 0.5", terms = ["u"], groups = ["0 + v | c"] }`,
 	"softmax":           `{ family = "softmax", outcome = "c", terms = ["u", "v"] }`,
 	"mixture":           `{ family = "mixture", columns = ["u", "y"], components = 3 }`,
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
@@ -36,13 +38,16 @@ func newModel(t testing.TB, name string) *Model {
 	return modelOfCounts(t, name, 60)
 }
 
-// modelOfCounts returns a model whose column n is at most the given number.
+// modelOfCounts returns the named model with the bound on the count n set to most.
 func modelOfCounts(t testing.TB, name string, most int) *Model {
 	t.Helper()
+	options := "inference.rounds = 1\nprivacy.unit = \"none\"\n"
+	if strings.HasPrefix(name, "centred") {
+		options = "inference.solver = \"scoring\"\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\nfederation.nominal_records = 100\n"
+	}
 	st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
 study = { version = 1, name = "s" }
-inference.rounds = 1
-privacy.unit = "none"
+%s
 model = %s
 column = [
   { name = "u", type = "numeric", bounds = [-1, 1] },
@@ -50,7 +55,7 @@ column = [
   { name = "y", type = "numeric", bounds = [-2, 2] },
   { name = "n", type = "numeric", bounds = [0, %d] },
   { name = "c", type = "categorical", levels = ["p", "q", "r"] },
-]`, models[name], most)))
+]`, options, models[name], most)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +74,7 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// A regression and its record program implement the same model. The test compares their log
+// A regression and its record program describe the same model. The test compares their log
 // likelihoods, gradients and Hessians.
 func TestRegressionsAreTheirPrograms(t *testing.T) {
 	for name := range models {
@@ -138,6 +143,16 @@ func checkPrior(t *testing.T, m *Model, r *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if m.Centred() { // given its spread, a centred effect is normal
+		normal := func(x, sd float64) float64 { return -x*x/(2*sd*sd) - math.Log(sd) }
+		for _, e := range m.Effects() {
+			spread, half := m.Parameters.Prior(e.Spread), m.Parameters.At(e.Spread).HalfNormal
+			want += normal(theta[e.Spread], half) - normal(theta[e.Spread]-spread.Mean, spread.SD)
+			for i := e.First; i < e.First+e.Levels; i++ {
+				want += normal(theta[i], math.Abs(theta[e.Spread])) - normal(theta[i], m.Parameters.Prior(i).SD)
+			}
+		}
+	}
 	close(t, "log prior", []float64{m.Program().LogPrior(theta, nil)}, []float64{want}, 1e-10)
 }
 
@@ -154,8 +169,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The parameters of a regression and of its record program have the same order and the same
-// names, except for text that the program adds to a name.
+// The parameters of a regression and of its record program have the same order. They also have
+// the same names, except for text that the program adds to a name.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -169,8 +184,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expected log likelihood of a program agrees with that of the regression, up to the error
-// of the program's quasi-random points.
+// The expected log likelihood of a program agrees with the one of the regression, up to the
+// error of the program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -204,9 +219,9 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// If a prior is not Gaussian, all clients together count it exactly once. The test checks that
-// the clients' likelihoods and the Gaussian base add up to the log posterior, and that the
-// Hessian is the derivative of the gradient.
+// If a prior is not Gaussian, the likelihoods of all clients together include its log ratio to
+// the base exactly once. The test checks that the clients' likelihoods and the Gaussian base add
+// up to the log posterior, and that the Hessian is the derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -265,7 +280,7 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// NaturalPrior and CheckPrior return the same numbers and errors as Prior.
+// For each coordinate, NaturalPrior and CheckPrior return the same numbers and errors as Prior.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -303,8 +318,8 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// The digest of a study's program does not change between versions of this package. The test has
-// the first bytes of some digests, for version 1 of the canonical form. The programs have no
+// The digest of a study's program stays the same in all versions of this package. The test has
+// the first bytes of some digests, for version 1 of the canonical form. Its programs contain no
 // logarithms, because the last bit of a logarithm differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{

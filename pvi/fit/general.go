@@ -14,11 +14,12 @@ import (
 )
 
 // stickSD is the sd of the Gaussian base of a coordinate whose prior is not normal. The base is
-// the Gaussian that q has as its prior.
+// the prior of that coordinate in q.
 const stickSD = 1.5
 
 // takeParameters sets the parameters of a model that is not a regression to the coordinates of
-// its program. The base of a coordinate is its prior if that is normal with constant arguments.
+// its program. The base of a coordinate is its prior if the prior is normal with constant
+// arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	for k, prior := range p.Priors {
@@ -40,8 +41,8 @@ func (m *Model) takeParameters() {
 	}
 }
 
-// normalPrior returns the means and sds of a normal prior of an unconstrained parameter. ok is
-// false for other priors, and if the arguments are not constants.
+// normalPrior returns the means and sds of a normal prior of an unconstrained parameter. It
+// returns ok = false for other priors, and if the arguments are not constants.
 func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
 		return nil, nil, false
@@ -51,7 +52,8 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 }
 
 // keptProgram is the largest dimension of θ for which a regression keeps its record program in
-// memory. The program stores a name for every coordinate, and a coordinator does not use it.
+// memory. The program stores a name for every coordinate, and a coordinator never needs the
+// program.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.
@@ -150,7 +152,7 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 			program.Predict(means, theta, table)
 		}
 		for i, log := range logs {
-			// This is a running log-sum-exp. The sum is relative to the largest term so far.
+			// This loop computes a log-sum-exp relative to the largest term so far.
 			if log > out[i].LogDensity {
 				totals[i] *= math.Exp(out[i].LogDensity - log)
 				out[i].LogDensity = log

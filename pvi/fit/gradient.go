@@ -17,7 +17,7 @@ func (m *Model) TypicalGradient() float64 {
 	}
 	squares := m.Study.TypicalSquares()
 	for _, g := range m.Study.Model.Groups {
-		squares += 2 * float64(len(g.Effects())) // one for the effect and one for its log sd
+		squares += 2 * float64(len(g.Effects())) // each effect has a gradient for itself and for its log sd
 	}
 	if m.layout.scale >= 0 {
 		squares++
@@ -33,13 +33,14 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		p.Scale = m.Study.Prior.Scale.Median // median of the prior of the scale, even if the noise is known
+		// Median of the scale's prior, which is used even if the noise is known.
+		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature
 }
 
 // RecordBound returns a plausible upper bound on the elements of a record's natural parameters.
-// The protocol chooses the lattice of messages from it.
+// The range of the lattice of messages is computed from it.
 func (m *Model) RecordBound() float64 {
 	squares, _ := m.Study.RegressorBounds()
 	for _, g := range m.Study.Model.Groups {
@@ -62,8 +63,8 @@ func (m *Model) public() solver.Public {
 	return p
 }
 
-// typical returns typical sizes of the derivatives of a record's log likelihood. For a model
-// that is not a regression it uses those of a normal or a binary outcome.
+// typical returns typical sizes of the derivatives of a record's log likelihood. A model that is
+// not a regression gets the typical sizes of a normal or a binary outcome.
 func (m *Model) typical(p solver.Public) solver.Typical {
 	o := m.Outcome()
 	if m.General() {

@@ -8,9 +8,9 @@ import (
 )
 
 // InformationBound returns a public bound on the Frobenius norm of a record's information
-// matrix. It is the bound on the curvature in the predictors, times the bound on the squared
-// norm of the regressors. InformationBound returns an error with the reason if there is no
-// bound.
+// matrix. It multiplies the bound on the curvature with respect to the predictors by the bound
+// on the squared norm of the regressors. InformationBound returns an error with the reason if
+// there is no bound.
 func (m *Model) InformationBound() (float64, error) {
 	if m.General() {
 		return 0, errors.New("the curvature of a model that is not a regression has no public bound")

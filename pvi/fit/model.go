@@ -14,10 +14,11 @@ type Model struct {
 	Study      *study.Study
 	Parameters Parameters
 
-	layout  layout
-	linear  *model.Linear
-	program *model.Model // nil if it would need much memory; then the method Program builds it at each call
-	beyond  bool         // whether a prior is not Gaussian
+	layout layout
+	linear *model.Linear
+	// Nil if the program would need much memory; the method Program then builds it at each call.
+	program *model.Model
+	beyond  bool // whether some parameter has a prior that is not Gaussian
 }
 
 // General reports whether the model is not a regression, so that only its record program exists.
@@ -26,7 +27,7 @@ func (m *Model) General() bool {
 	return f == study.Mixture || f == study.NeuralNetwork
 }
 
-// Linear returns the model in closed form, or nil if it is not conjugate.
+// Linear returns the conjugate linear model of the study, or nil if the model is not conjugate.
 func (m *Model) Linear() *model.Linear { return m.linear }
 
 // Width returns the number of regressors of a record.
@@ -59,6 +60,9 @@ func (m *Model) regression(s *shard.Shard) *solver.Regression {
 func (m *Model) Outcome() solver.Outcome {
 	st := m.Study
 	o := solver.Outcome{Family: st.Model.Family, DegreesOfFreedom: st.Model.DegreesOfFreedom, NoiseSD: m.NoiseSD(), Classes: m.layout.classes + 1}
+	if m.Centred() {
+		return o
+	}
 	for _, w := range m.layout.groups {
 		o.Effects += len(w.spread)
 	}
@@ -67,12 +71,16 @@ func (m *Model) Outcome() solver.Outcome {
 
 // addRecord adds record i of s to b. A record has one predictor for each class, one for the
 // scale if the model learns it, and for each effect of each group term one for the log sd and
-// one for the standardised effect, in this order.
+// one for the standardised effect, in this order. Centred effects are part of the first
+// predictor.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {
 		for j, value := range x {
 			b.Load(class*m.layout.coefficients+j, value)
+		}
+		if m.Centred() {
+			m.eachEffect(s, i, func(_, at int, value float64) { b.Load(at, value) })
 		}
 		b.EndPredictor()
 	}
@@ -80,26 +88,39 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 		b.Load(m.layout.scale, 1)
 		b.EndPredictor()
 	}
-	levels, slopes := s.Groups(i)
-	for g, w := range m.layout.groups {
-		for e := range w.spread {
-			factor := 1.0
-			if w.slopes[e] >= 0 {
-				factor = slopes[w.slopes[e]]
-			}
-			b.Load(w.spread[e], 1)
+	if !m.Centred() {
+		m.eachEffect(s, i, func(spread, at int, value float64) {
+			b.Load(spread, 1)
 			b.EndPredictor()
-			b.Load(w.first[e]+int(levels[g]), factor)
+			b.Load(at, value)
 			b.EndPredictor()
-		}
+		})
 	}
 	b.EndRecord(y)
 }
 
+// eachEffect calls do for each effect on record i, with the index of the log sd, the index of the
+// coordinate of the record's group, and the regressor of the effect.
+func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
+	levels, slopes := s.Groups(i)
+	for g, w := range m.layout.groups {
+		for e, spread := range w.spread {
+			value := 1.0
+			if w.slopes[e] >= 0 {
+				value = slopes[w.slopes[e]]
+			}
+			do(spread, w.first[e]+int(levels[g]), value)
+		}
+	}
+}
+
 // Back returns the parameter's value at the given value of its coordinate.
 func (p Parameter) Back(coordinate float64) float64 {
-	if p.Log {
+	switch {
+	case p.Log:
 		return math.Exp(coordinate)
+	case p.HalfNormal > 0:
+		return max(0, coordinate)
 	}
 	return coordinate
 }

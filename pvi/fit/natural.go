@@ -17,9 +17,9 @@ import (
 // transforms of the columns, and to the raw outcome. A coordinate that is the logarithm of a
 // parameter remains a logarithm.
 //
-// In two cases the predictor that is computed from raw values differs from the model's: if
-// model.max_norm shortens the record's regressors, and if a value is beyond bounds that a
-// standardisation found.
+// A predictor computed from raw values with these coefficients equals the model's predictor
+// except in two cases: if model.max_norm shortens the record's regressors, and if a value is
+// beyond the bounds that a standardisation found.
 type Units []Row
 
 // A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
@@ -28,10 +28,11 @@ type Row struct {
 	Weights []float64 `json:"weights"`
 	Shift   float64   `json:"shift"`
 	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
+	Spread  bool      `json:"-"` // whether the parameter is an sd, which is not negative, and the coordinate may be
 
 	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if it
-	// has none. Ratio names the ratio of odds or rates that exp(parameter) is, or is "" if it is
-	// none.
+	// has none. If exp(parameter) is a ratio of odds or of rates, Ratio is the name of that
+	// ratio, and otherwise "".
 	Unit  string `json:"-"`
 	Ratio string `json:"-"`
 }
@@ -55,7 +56,7 @@ const Normal95 = 1.959963984540054
 func (m *Model) Units() Units {
 	rows := make(Units, m.Dim())
 	for i, p := range m.Parameters.All() {
-		rows[i] = Row{From: []int{i}, Weights: []float64{1}, Log: p.Log}
+		rows[i] = Row{From: []int{i}, Weights: []float64{1}, Log: p.Log, Spread: p.HalfNormal > 0}
 	}
 	switch m.Study.Model.Family {
 	case study.NeuralNetwork:
@@ -102,7 +103,7 @@ func (m *Model) clusterUnits(rows Units) {
 //
 //	Π (x_k − z_k)/u_k = Π 1/u_k · Σ_S Π_{k∉S} x_k · Π_{k∈S} −z_k.
 //
-// If the model lacks a term of lower order, the coefficient remains that of the scaled product.
+// If the model lacks a term of lower order, the row keeps the coefficient of the scaled product.
 // Without an intercept, a measured outcome is counted from the zero of its scale.
 func (m *Model) coefficientUnits(rows Units) {
 	st := m.Study
@@ -182,12 +183,13 @@ func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }
 
-// spreadUnits sets the rows of the learned scale of the outcome and of the groups' log sds. A
-// group's slope multiplies the distance of its column from the zero of the model's scale, so the
-// reported sd of the group's intercepts is the sd at this zero.
+// spreadUnits sets the rows of the learned scale of the outcome, of the groups' log sds and of
+// their effects. A group's slope multiplies the distance of its column from the zero of the
+// model's scale, so the reported intercepts of groups, and their sd, are for a column value at
+// this zero.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
-	unit, _ := m.predictorUnit()
+	unit, ratio := m.predictorUnit()
 	shift := math.Log(st.OutcomeUnit())
 	if at := m.layout.scale; at >= 0 && st.Model.Kind() == study.Measured {
 		rows[at].Shift, rows[at].Unit = shift, unit
@@ -212,16 +214,29 @@ func (m *Model) spreadUnits(rows Units) {
 			rows[w.spread[0]].Unit += " at " + strings.Join(where, ", ")
 		}
 		c, _ := st.Column(st.Model.Groups[g].By)
-		for _, first := range w.first {
+		if m.Centred() {
+			for _, at := range w.spread {
+				rows[at].Weights[0], rows[at].Shift = math.Exp(rows[at].Shift), 0
+			}
+		}
+		for e, first := range w.first {
+			spread := rows[w.spread[e]]
 			for k := range c.Levels {
-				rows[first+k].Unit = "sds"
+				row := &rows[first+k]
+				if row.Unit = "sds"; !m.Centred() {
+					continue
+				}
+				row.Weights[0], row.Unit = spread.Weights[0], spread.Unit
+				if ratio != "" {
+					row.Ratio = ratio + strings.TrimPrefix(spread.Unit, unit)
+				}
 			}
 		}
 	}
 }
 
-// predictorUnit returns the unit of the predictor, and the name of the ratio that the
-// exponential of a difference of predictors is, or "" if there is no such ratio.
+// predictorUnit returns the unit of the predictor. If the exponential of a difference of
+// predictors is a ratio, it also returns the name of that ratio, and otherwise "".
 func (m *Model) predictorUnit() (unit, ratio string) {
 	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
 		c, _ := m.Study.Column(m.Study.Model.Outcome)
@@ -255,7 +270,7 @@ func (u Units) Identity() bool {
 	return true
 }
 
-// Ratios reports whether, for some parameter, its exponential is a ratio of odds or rates.
+// Ratios reports whether the exponential of some parameter is a ratio of odds or rates.
 func (u Units) Ratios() bool {
 	return slices.ContainsFunc(u, func(row Row) bool { return row.Ratio != "" })
 }
@@ -292,6 +307,20 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
+// parameter returns a parameter that depends on its coordinate as the row's does.
+func (r *Row) parameter() (p Parameter) {
+	if p.Log = r.Log; r.Spread {
+		p.HalfNormal = 1
+	}
+	return p
+}
+
+// Back returns the parameter's value at the given value of the coordinate in natural units.
+func (r *Row) Back(coordinate float64) float64 {
+	p := r.parameter()
+	return p.Back(coordinate)
+}
+
 // Marginals returns the posterior of every parameter in natural units, given the mean and the
 // covariance of θ.
 func (u Units) Marginals(mean []float64, cov mat.Symmetric) []Natural {
@@ -299,7 +328,7 @@ func (u Units) Marginals(mean []float64, cov mat.Symmetric) []Natural {
 	u.Map(at, mean)
 	for i, row := range u {
 		m, sd := at[i], math.Sqrt(u.covariance(i, i, cov))
-		p := Parameter{Log: row.Log}
+		p := row.parameter()
 		out[i] = Natural{m, sd, p.Back(m - Normal95*sd), p.Back(m + Normal95*sd), row.Unit, row.Ratio}
 		if row.Log {
 			out[i].Mean = math.Exp(m + sd*sd/2)

@@ -53,8 +53,8 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// A record has the same predictor if it is computed from raw columns with coefficients in
-// natural units and if it is computed from scaled columns with θ.
+// A record has the same predictor in both units: computed from raw columns with coefficients in
+// natural units, and from scaled columns with θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")
@@ -171,7 +171,7 @@ column = [ %s
 	})
 }
 
-// sizeOf returns an upper bound on the absolute terms in a sum of products of x with the
+// sizeOf returns an upper bound on the sum of the absolute values of products of x with the
 // coefficients.
 func sizeOf(x []float64) (size float64) {
 	for _, v := range x {
@@ -180,8 +180,8 @@ func sizeOf(x []float64) (size float64) {
 	return size
 }
 
-// checkMoments compares Units.Covariance with AΣAᵀ, where the columns of A are the images of
-// unit vectors, and the variances of Marginals with that covariance.
+// checkMoments compares Units.Covariance with AΣAᵀ, where the columns of A are the results of
+// Map for unit vectors. It compares the variances of Marginals with the diagonal of that matrix.
 func checkMoments(t *rapid.T, units Units) {
 	d := len(units)
 	zero, shift, image, one := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -264,6 +264,40 @@ column = [
 		}
 		if got := strings.Join(names, "; "); got != c.want {
 			t.Errorf("%s\n%s\nwant\n%s", c.model, got, c.want)
+		}
+	}
+}
+
+// In natural units, the effects of groups change the predictor in the same way as on the model's
+// scale, where a slope multiplies the distance from the middle of its column.
+func TestEffectsInNaturalUnits(t *testing.T) {
+	for _, name := range []string{"centred counts", "centred"} {
+		m := newModel(t, name)
+		theta := make([]float64, m.Dim())
+		for i := range theta {
+			theta[i] = math.Sin(float64(i + 1))
+		}
+		rows, natural := m.Units(), make([]float64, m.Dim())
+		rows.Map(natural, theta)
+		for _, v := range []float64{0, 3, 10} {
+			var raw, scaled float64
+			for _, e := range m.Effects() {
+				at := e.First + 1
+				if e.Slope < 0 {
+					raw, scaled = raw+natural[at], scaled+theta[at]
+					continue
+				}
+				raw, scaled = raw+(v-5)*natural[at], scaled+(v-5)/5*theta[at]
+				if got := rows[at].Unit; !strings.HasSuffix(got, " per v") {
+					t.Errorf("%s: a slope has the unit %q", name, got)
+				}
+				if rows[at].Ratio == "" {
+					t.Errorf("%s: the exponential of an effect has no name", name)
+				}
+			}
+			if math.Abs(raw-scaled) > 1e-12 {
+				t.Errorf("%s: the effects at v = %g add %g, want %g", name, v, raw, scaled)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"math"
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
@@ -21,8 +22,8 @@ type layout struct {
 // A way has the indices in θ of the parameters of a group term.
 type way struct {
 	spread []int // index of the log sd of each effect
-	first  []int // index of the first level's standardised effect, for each effect; the other levels follow
-	slopes []int // index of each effect's column among a record's slopes; −1 for the intercept
+	first  []int // index of the first level's effect, for each effect; the other levels follow
+	slopes []int // for each effect, the index of its column among a record's slopes, or −1 for the intercept
 }
 
 // New returns the model of a study.
@@ -45,8 +46,13 @@ func New(st *study.Study) (*Model, error) {
 		return m, nil
 	}
 	m.addCoefficients()
+	if m.Centred() {
+		m.addGroups()
+	}
 	m.addScale()
-	m.addGroups()
+	if !m.Centred() {
+		m.addGroups()
+	}
 	program, err := m.build()
 	if err != nil {
 		return nil, err
@@ -66,8 +72,8 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients, up to the first name that is too long
-// for a program. Package model refuses that name, so the remaining names, possibly millions, are
-// never built.
+// for a program. Package model returns an error for that name, so the names after it, possibly
+// millions, are never built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -99,7 +105,8 @@ func (m *Model) addCoefficients() {
 }
 
 // priors returns a function that returns the prior of coefficient k, where the coefficients of
-// one class follow those of the class before it. names has the names for one class.
+// one class follow those of the class before it. The argument names has the coefficients' names
+// for one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -119,8 +126,8 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf separates the name of a class from the name of a coefficient in the log odds of that
-// class.
+// oddsOf stands between the name of a class and the name of a coefficient in the log odds of
+// that class.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -138,19 +145,87 @@ func (m *Model) addGroups() {
 			} else {
 				w.slopes = append(w.slopes, -1)
 			}
-			w.spread = append(w.spread, m.Parameters.add(Parameter{
-				Name: "sd(" + what + ")", Log: true, Prior: st.Prior.Scale.Normal(),
-				About: fmt.Sprintf("spread of the %s between levels of %s", effectName(effect), g.By),
-			}))
+			spread := Parameter{Name: "sd(" + what + ")", About: fmt.Sprintf("spread of the %s between levels of %s", effectName(effect), g.By)}
+			if m.Centred() {
+				spread.HalfNormal = st.Prior.Spread
+				spread.Prior = study.Normal{Mean: st.Prior.Spread * math.Sqrt(2/math.Pi), SD: st.Prior.Spread * math.Sqrt(1-2/math.Pi)}
+			} else {
+				spread.Log, spread.Prior = true, st.Prior.Scale.Normal()
+			}
+			w.spread = append(w.spread, m.Parameters.add(spread))
+			prior := m.effectPrior()
 			w.first = append(w.first, m.Parameters.addAll(len(c.Levels), func(k int) Parameter {
-				return Parameter{
-					Name: fmt.Sprintf("z(%s)[%s]", what, c.Levels[k]), Prior: study.Normal{SD: 1},
-					About: fmt.Sprintf("how far the %s of %s is from the mean over levels, in units of their spread", effectName(effect), c.Levels[k]),
+				about := fmt.Sprintf("how far the %s of %s is from the mean over levels", effectName(effect), c.Levels[k])
+				if m.Centred() {
+					return Parameter{Name: fmt.Sprintf("effect(%s)[%s]", what, c.Levels[k]), Prior: prior, Spread: "sd(" + what + ")", About: about}
 				}
-			}, func(int) study.Normal { return study.Normal{SD: 1} }))
+				return Parameter{Name: fmt.Sprintf("z(%s)[%s]", what, c.Levels[k]), Prior: prior, About: about + ", in units of their spread"}
+			}, func(int) study.Normal { return prior }))
 		}
 		m.layout.groups = append(m.layout.groups, w)
 	}
+}
+
+// Centred reports whether the coordinates of groups are the effects themselves. If it returns
+// false, they are the effects in units of the effects' spread. The solver Scoring needs the
+// effects themselves, because a record's likelihood then does not depend on their spread, which
+// the server learns from released sums.
+//
+// In a centred model the coordinate of the scale comes after the coordinates of the groups.
+func (m *Model) Centred() bool {
+	return m.Study.Inference.Solver == study.Scoring && len(m.Study.Model.Groups) > 0
+}
+
+// effectPrior returns the prior of a group's coordinate. A centred effect is normal only for a
+// given spread, so effectPrior then returns the normal distribution with the mean and the
+// variance of the effect.
+func (m *Model) effectPrior() study.Normal {
+	if !m.Centred() {
+		return study.Normal{SD: 1}
+	}
+	return study.Normal{SD: m.Study.Prior.Spread}
+}
+
+// An Effect is a term of the predictor, such as an intercept or a slope, that varies between the
+// levels of one column.
+type Effect struct {
+	Term   int // index of the group term
+	Spread int // index in θ of the effect's sd between levels, or of the log of this sd
+	First  int // index in θ of the first level's effect; the other levels follow
+	Levels int // number of levels
+	Slope  int // index of the effect's column among a record's slopes; −1 for the intercept
+	Column int // index of this column among the study's; −1 for the intercept
+}
+
+// Effects returns the effects that vary between groups, term by term.
+func (m *Model) Effects() (effects []Effect) {
+	for g, w := range m.layout.groups {
+		term := m.Study.Model.Groups[g]
+		c, _ := m.Study.Column(term.By)
+		for e, name := range term.Effects() {
+			column := -1
+			if name != study.Intercept {
+				column = m.Study.ColumnIndex(name)
+			}
+			effects = append(effects, Effect{g, w.spread[e], w.first[e], len(c.Levels), w.slopes[e], column})
+		}
+	}
+	return effects
+}
+
+// Spread returns the index in θ of the sd of a centred effect, for the effect's coordinate
+// i. It returns ok = false if coordinate i is no centred effect. The prior of such a coordinate
+// does not depend on θ.
+func (m *Model) Spread(i int) (spread int, ok bool) {
+	if !m.Centred() {
+		return 0, false
+	}
+	for _, e := range m.Effects() {
+		if i >= e.First && i < e.First+e.Levels {
+			return e.Spread, true
+		}
+	}
+	return 0, false
 }
 
 func effectName(effect string) string {

@@ -15,12 +15,21 @@ type Parameter struct {
 	Name  string
 	Log   bool         // whether the coordinate is the logarithm of the parameter
 	Prior study.Normal // prior of the coordinate
-	About string       // description in words; if Beyond, description of the prior's distribution
+	About string       // description of the parameter in words; if Beyond is set, description of its prior
 
 	// Beyond is true if the prior is not normal. Prior is then only the base, which is the
 	// normal distribution that q has as its prior. Each client multiplies its likelihood by a
 	// share of the ratio of the prior and the base.
 	Beyond bool
+
+	// Spread is the name of the prior's sd if the coordinate is the effect of a group, and
+	// otherwise "". For an effect, Prior is the normal distribution with the mean and the
+	// variance of the effect.
+	Spread string
+
+	// HalfNormal is positive if the prior is that of the absolute value of a normal number with
+	// this sd. Prior is then the normal distribution with the same mean and variance.
+	HalfNormal float64
 }
 
 // OwnPrior returns the prior of the parameter itself, if its coordinate is its logarithm.
@@ -34,8 +43,8 @@ type Parameters struct{ blocks []block }
 
 // A block is a range of consecutive coordinates whose parameters are built by the same function.
 type block struct {
-	first, behind int                      // index of the first coordinate; index after the last coordinate
-	parameter     func(k int) Parameter    // returns the parameter at first + k
+	first, behind int                      // index of the block's first coordinate; index after its last
+	parameter     func(k int) Parameter    // returns parameter first + k
 	prior         func(k int) study.Normal // returns the prior of parameter first + k
 }
 
@@ -81,8 +90,8 @@ func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters and returns the index of the first. The functions build parameter k
-// of the n, counted from 0, and its prior on request.
+// addAll adds n parameters and returns the index of the first. The given functions return, on
+// request, parameter k of the n, counted from 0, and its prior.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

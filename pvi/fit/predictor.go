@@ -31,14 +31,11 @@ func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 			eta[class] += value * coefficients[j]
 		}
 	}
-	levels, slopes := s.Groups(i)
-	for g, w := range m.layout.groups {
-		for e, spread := range w.spread {
-			effect := math.Exp(theta[spread]) * theta[w.first[e]+int(levels[g])]
-			if w.slopes[e] >= 0 {
-				effect *= slopes[w.slopes[e]]
-			}
-			eta[0] += effect
+	m.eachEffect(s, i, func(spread, at int, value float64) {
+		effect := theta[at] * value
+		if !m.Centred() {
+			effect *= math.Exp(theta[spread])
 		}
-	}
+		eta[0] += effect
+	})
 }

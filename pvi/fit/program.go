@@ -24,7 +24,7 @@ func (m *Model) build() (*model.Model, error) {
 
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // the norm of a record bounds each of its regressors
+	bound := rounded * math.Sqrt(squares) // the norm of a record, which bounds each of its regressors
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
@@ -39,11 +39,15 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares parameter i of θ and returns it on its own scale, even if the coordinate is a
+// scalar declares parameter i of θ and returns the parameter itself, even if its coordinate is a
 // logarithm.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
+	if p.HalfNormal > 0 {
+		spread := b.Apply(ir.Abs, b.Scalar(name, model.Free, b.Normal(model.Normal{SD: p.HalfNormal})))
+		return b.Apply(ir.Max, spread, b.Number(leastSpread)) // a scale must be positive
+	}
 	if p.Log {
 		name = "log " + name
 	}
@@ -54,6 +58,9 @@ func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	return e
 }
 
+// leastSpread is the smallest spread of effects in a record program.
+const leastSpread = 1e-100
+
 func (m *Model) regressionProgram() (*model.Model, error) {
 	st := m.Study
 	b := model.NewBuilder(string(st.Model.Family) + " regression")
@@ -61,11 +68,14 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	x := m.regressors(b)
 	eta := m.location(b, x)
 	var scale model.Expr
-	if m.layout.scale >= 0 {
+	if m.layout.scale >= 0 && !m.Centred() {
 		scale = m.scalar(b, m.layout.scale)
 	}
 	for g, w := range m.layout.groups {
 		eta = b.Add(eta, m.varying(b, st.Model.Groups[g], w))
+	}
+	if m.layout.scale >= 0 && m.Centred() {
+		scale = m.scalar(b, m.layout.scale)
 	}
 	if sd := m.NoiseSD(); sd > 0 {
 		scale = b.Number(sd)
@@ -103,10 +113,14 @@ func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	var sum model.Expr
 	for e, effect := range g.Effects() {
 		spread := m.scalar(b, w.spread[e])
-		first := w.first[e]
-		z := b.Vector(m.Parameters.At(w.spread[e]).Name+" units", c.Levels, model.Free,
-			b.Normal(model.Normal{Mean: m.Parameters.Prior(first).Mean, SD: m.Parameters.Prior(first).SD}))
-		term := b.Gather(b.Mul(spread, z), index)
+		name := m.Parameters.At(w.spread[e]).Name
+		var term model.Expr
+		if m.Centred() {
+			term = b.Gather(b.Vector(name+" effects", c.Levels, model.Free, b.Of(ir.Normal, b.Number(0), spread)), index)
+		} else {
+			z := b.Vector(name+" units", c.Levels, model.Free, b.Normal(model.Normal{SD: 1}))
+			term = b.Gather(b.Mul(spread, z), index)
+		}
 		if effect != study.Intercept {
 			slope, _ := m.Study.Column(effect)
 			low, high := m.Study.Scale(slope, slope.Low), m.Study.Scale(slope, slope.High)
@@ -141,11 +155,11 @@ func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
 	return b.Apply(ir.Stack, logits...)
 }
 
-// mixture builds a Gaussian mixture. The prior means of the components are points on the
-// diagonal of the box of the public bounds, or the points that the study gives. They differ, so
-// that the components are identified. The log density of record n is
+// mixture builds a Gaussian mixture. The prior means of the components are the points that the
+// study gives, or else points on the diagonal of the box of the public bounds. They differ from
+// each other, so that the components are identified. The log density of record n is
 //
-//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
+// \tℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //
 // If the study gives one known sd for all components, the weights are equal.
 func (m *Model) mixture() (*model.Model, error) {

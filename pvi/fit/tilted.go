@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns the computation of sites for a shard's records, for expectation propagation in
-// the given family. The study has the given number of clients.
+// Tilted returns an [ep.Tilted] that computes the sites of a shard's records for expectation
+// propagation in the given family. The study has the given number of clients.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
@@ -41,7 +41,7 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns the θ at which the parameters named in at have the given values and the other
+// Start returns the θ at which each parameter in the map has its given value and the other
 // parameters have their prior means.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
@@ -54,15 +54,16 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	}
 	for name := range at {
 		if !slices.Contains(m.Names(), name) {
-			return nil, fmt.Errorf("inference.start_at names %q, which is none of the model's parameters: %s", name, strings.Join(m.Names(), ", "))
+			return nil, fmt.Errorf("inference.start_at names %q, which is not a parameter of the model: write some of %s", name, strings.Join(m.Names(), ", "))
 		}
 	}
 	return mean, nil
 }
 
 // Touched returns an upper bound on the number of coordinates of θ on which one record depends.
-// It is less than the dimension of θ because a record has only one level of a categorical
-// column. For a mixture the bound is 1, because each cluster is counted separately.
+// It is smaller than the dimension of θ if there are categorical columns, because a record has
+// only one level of each. For a mixture the bound is 1, because each cluster is counted
+// separately.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {
 	case study.Mixture:

@@ -20,8 +20,9 @@ type one struct{ handed int }
 func (s *one) AddRecord([]int32, []float64) error { s.handed++; return nil }
 
 // No solver panics on a record within the public bounds, at any point: it computes numbers,
-// which need not be finite. A panic would tell the others about the record. mean and spread are
-// the mean and the sd of all coordinates of the cavity or of q, in units of the prior.
+// which need not be finite. A panic would reveal something about the record. The fuzzed numbers
+// mean and spread are the mean and the sd of all coordinates of the cavity or of q, in units of
+// the prior.
 func FuzzRecord(f *testing.F) {
 	names := slices.Sorted(maps.Keys(models))
 	for k := range names {
@@ -81,7 +82,7 @@ func FuzzRecord(f *testing.F) {
 				m.Regression(s).AddExpected(solver.NewExpected(family), q)
 			}
 			if m.General() && family.Name() == "full" {
-				continue // this model has no sites
+				continue // expectation propagation does not support this model
 			}
 			tilted := m.Tilted(s, family, 1)
 			tilted.Set(q)

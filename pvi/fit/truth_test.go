@@ -33,7 +33,7 @@ func fitNatural(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, 
 	t.Helper()
 	l, prior := likelihoodAndPrior(t, m, s, family)
 	natural := make([]float64, family.Size())
-	if err := solver.Pooled(natural, prior, family, []solver.Likelihood{l}, point); err != nil {
+	if err := solver.Pooled(natural, prior, family, []solver.Likelihood{l}, point, nil); err != nil {
 		t.Fatal(err)
 	}
 	return natural
@@ -64,9 +64,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// A Gaussian fitted to 120 records has nearly the moments of the posterior. The test finds these
-// moments by a long random-walk Metropolis chain. A chain of 25,000 such steps is itself wrong
-// by about 0.04 sd.
+// A Gaussian fitted to 120 records has nearly the mean and sds of the posterior, which the test
+// computes by a long random-walk Metropolis chain. A chain of 25,000 such steps has itself an
+// error of about 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -96,7 +96,7 @@ func TestFitsAgainstMetropolis(t *testing.T) {
 	}
 }
 
-// sensible returns n records with outcomes that depend weakly on the column u.
+// sensible returns n records with moderate values, whose outcomes depend weakly on the column u.
 func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	records := new(shard.Records)
 	for range n {
@@ -112,8 +112,8 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis returns the mean and sd of each coordinate of a long chain. The jumps have the
-// distribution of draw around start, times a constant.
+// metropolis returns the mean and sd of each coordinate of a long chain. A jump is a
+// constant times the difference of a draw and start.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)
@@ -200,9 +200,9 @@ func TestSVINearsTheFit(t *testing.T) {
 }
 
 // The posterior is proper even if the maximum-likelihood estimate is infinite or does not exist.
-// The cases are an outcome with one class only, classes that a line separates, a constant
-// column, no event, and counts at their bound. (If the records make a learned noise zero, or if
-// groups differ in every column, the fit may return an error.)
+// The cases are an outcome that is always the same class, classes that a line separates, a
+// constant column, no event, and counts at their bound. (If the records make a learned noise
+// zero, or if groups differ in every column, the fit may return an error.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },
@@ -242,7 +242,7 @@ func TestOverflowIsAnError(t *testing.T) {
 	}
 	family := gaussian.Full(m.Dim())
 	l, prior := likelihoodAndPrior(t, m, shard.Design(m.Study, records), family)
-	err := solver.Pooled(make([]float64, family.Size()), prior, family, []solver.Likelihood{l}, false)
+	err := solver.Pooled(make([]float64, family.Size()), prior, family, []solver.Likelihood{l}, false, nil)
 	if !errors.Is(err, solver.ErrDiverged) || !strings.Contains(err.Error(), "overflow") {
 		t.Errorf("a mean of exp(300·300): %v", err)
 	}

@@ -11,8 +11,8 @@ import (
 // positive definite, or an element is not finite.
 var ErrImproper = errors.New("not a proper Gaussian")
 
-// A Family is the set of Gaussians over R^d whose precision is full, or of those whose precision
-// is diagonal. It defines the meaning of a vector of natural parameters.
+// A Family is a set of Gaussians over R^d: either all of them, or those with a diagonal
+// precision. It defines the meaning of a vector of natural parameters.
 type Family interface {
 	// Name returns "diagonal" or "full".
 	Name() string

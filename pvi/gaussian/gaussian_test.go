@@ -58,6 +58,31 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*(1+math.Abs(want))
 }
 
+// FullMoments returns the moments of the full family.
+func TestFullMoments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := gaussian.Full(rapid.IntRange(1, 6).Draw(t, "d"))
+		mean, cov := random(t, f)
+		gotMean, got, err := gaussian.FullMoments(f.Dim(), natural(t, f, mean, cov))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range mean {
+			if !near(gotMean[i], mean[i], 1e-8) {
+				t.Fatalf("mean %v, want %v", gotMean, mean)
+			}
+			for j := range mean {
+				if !near(got.At(i, j), cov.At(i, j), 1e-8) {
+					t.Fatalf("covariance (%d, %d) is %g, want %g", i, j, got.At(i, j), cov.At(i, j))
+				}
+			}
+		}
+	})
+	if _, _, err := gaussian.FullMoments(1, []float64{0, -1}); !errors.Is(err, gaussian.ErrImproper) {
+		t.Errorf("a negative precision: %v", err)
+	}
+}
+
 func TestMomentsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -374,8 +399,8 @@ func rotation(t *rapid.T, d int) *mat.Dense {
 	return q
 }
 
-// compose returns the factor whose precision has the given eigenvectors q and eigenvalues. along
-// is the precision times mean along each eigenvector.
+// compose returns the factor whose precision has the given eigenvectors q and eigenvalues. The
+// elements of along are the precision times mean along each eigenvector.
 func compose(q *mat.Dense, values, along []float64) []float64 {
 	d := len(values)
 	factor := make([]float64, gaussian.Full(d).Size())
@@ -417,6 +442,6 @@ func TestRepairLikelihood(t *testing.T) {
 	})
 	zero := []float64{5, 0}
 	if err := gaussian.RepairLikelihood(1, zero); err != nil || zero[0] != 0 {
-		t.Errorf("a factor without precision is repaired to %v, %v; want nothing said", zero, err)
+		t.Errorf("a factor without precision is repaired to %v (error %v), want zeros", zero, err)
 	}
 }

@@ -12,8 +12,8 @@ const (
 	// multiples of 2^-CentreBits.
 	CentreBits = 16
 
-	// CentreLimit limits the absolute values of a centre's elements to 2^CentreLimit. On a
-	// standardised scale a larger mean can only be noise.
+	// The absolute values of a centre's elements are at most 2^CentreLimit. On a standardised
+	// scale a larger mean can only be due to noise.
 	CentreLimit = 8
 
 	// MaxCentre is the largest absolute value of a centre's element, in units of 2^-CentreBits.
@@ -50,7 +50,7 @@ func (c *Coordinates) CentreSize() int {
 }
 
 // CheckCentre returns an error if the centre has a wrong length or an element beyond
-// [MaxCentre]. All other centres are valid. A wrong centre does not affect privacy, because the
+// [MaxCentre]. It accepts all other centres, because a wrong centre does not affect privacy: the
 // centre is public and only sets the coordinates in which a change is clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {

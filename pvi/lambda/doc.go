@@ -1,5 +1,5 @@
 // Package lambda does arithmetic on λ and on the clients' factors, whose sum is λ. λ is the
-// natural parameters of the posterior minus those of the prior.
+// difference between the natural parameters of the posterior and of the prior.
 //
 // An element of λ is an integer of 128 bits ([Wide]) times a power of two that the protocol
 // chooses. Sums of integers are exact, so every machine computes the same λ for any order of

@@ -6,7 +6,7 @@ import "fedpvi/pvi/phase"
 // changed.
 type Plan struct {
 	Round phase.Digest // digest of the protocol and, if λ is equal on all machines, of the final λ
-	Point []float64    // θ̃, the mean of the final q, at which clients compute gradient and curvature
+	Point []float64    // θ̃, the mean of the final q, at which clients compute the gradient and the curvature
 }
 
 // A Release is a client's noisy gradient and curvature, in lattice steps. The observers that the
@@ -18,8 +18,8 @@ type Release struct {
 	Curvature []int64 // sum of the records' information matrices, packed
 }
 
-// An Outcome ends the last round. Its verdict is [phase.Accepted] or [phase.Void]. The clients'
-// privacy budget is spent in both cases.
+// An Outcome ends the last round. Its verdict is [phase.Accepted] or [phase.Void]. Both cost the
+// clients privacy.
 type Outcome struct {
 	Round        phase.Digest     `json:"-"`
 	Verdict      phase.Verdict    `json:"verdict"`

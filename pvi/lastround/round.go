@@ -22,11 +22,13 @@ import (
 // # The release
 //
 //   - the sum over records of gradients, each clipped to the norm C of the descent;
-//   - the sum over records of information matrices w·x xᵀ, packed so that the L2 norm is
-//     the Frobenius norm. The norm is at most sup w times the public bound on ‖x‖², and
-//     each matrix is clipped to this product.
+//   - the sum over records of information matrices w·x xᵀ, packed so that the L2 norm is the
+//     Frobenius norm. The norm is at most sup w times the public bound on ‖x‖², and each matrix
+//     is clipped to this product.
 //
-// A record that is added or removed changes each sum by at most its clip. Both sums are released
+// A record that is added or removed changes each sum by at most its clip, and a person with k
+// rows by at most k clips (see [dpmech.Config]). The clip C of the descent is then for the sum
+// over a person's rows, and the gradient of one row is clipped to C/√k. Both sums are released
 // with Gaussian noise. They are computed at a point that is a function of earlier releases, so
 // their privacy cost composes with the cost of the rounds.
 type Round struct {
@@ -52,8 +54,9 @@ type Setting struct {
 	Clip  float64
 }
 
-// These are default shares of the budget for rounds, gradient and curvature. largeShares are
-// used if ε is above largeEpsilon, where the noise in the curvature matters less.
+// These are default shares of the budget for rounds, gradient and curvature. If ε is above
+// largeEpsilon, the default is largeShares, because the noise in the curvature then matters
+// less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -73,10 +76,10 @@ func sharesOfBudget(st *study.Study) [3]float64 {
 	return defaultShares
 }
 
-// New derives the last round of a study whose steps have the given noise multiplier σ. The noise
-// of the last round is such that rounds, gradient and curvature cost their shares of the budget.
-// For this, steps over batches with sampling rate q count as steps over all records with
-// multiplier σ/q.
+// New derives the last round of a study whose steps have the given noise multiplier σ. New
+// chooses the noise of the last round so that rounds, gradient and curvature cost their shares
+// of the budget. For this choice, steps over batches with sampling rate q count as steps over
+// all records with multiplier σ/q.
 func New(s Setting, multiplier float64) (*Round, error) {
 	bound, err := s.Model.InformationBound()
 	if err != nil {
@@ -84,26 +87,36 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	}
 	r := &Round{Shares: sharesOfBudget(s.Study), roster: s.Roster, model: s.Model}
 	unit := multiplier * math.Sqrt(r.Shares[0]) / (s.Rate * math.Sqrt(float64(s.Steps)))
+	rows := float64(s.Study.Privacy.Rows())
 	cfg := dpmech.Config{
-		Dim: s.Model.Dim(), Clip: s.Clip, NoiseMultiplier: unit / math.Sqrt(r.Shares[1]),
+		Dim: s.Model.Dim(), Clip: s.Clip / math.Sqrt(rows), NoiseMultiplier: rows * unit / math.Sqrt(r.Shares[1]),
 		Shares: s.NoiseShares, Terms: s.Study.Federation.MaxRecords, Releases: len(s.Roster.Clients),
 		Adjacency: s.Study.Privacy.Adjacency,
+		PerUnit:   s.Study.Privacy.Rows() * s.Study.Holders(len(s.Roster.Clients)),
 	}
 	if r.Gradient, err = dpmech.NewGaussianSum(cfg); err != nil {
 		return nil, fmt.Errorf("the gradient of the last round: %w", err)
 	}
-	cfg.Dim, cfg.Clip, cfg.NoiseMultiplier = onestep.Size(s.Model.Dim()), bound, unit/math.Sqrt(r.Shares[2])
+	cfg.Dim, cfg.Clip, cfg.NoiseMultiplier = onestep.Size(s.Model.Dim()), bound, rows*unit/math.Sqrt(r.Shares[2])
 	if r.Curvature, err = dpmech.NewGaussianSum(cfg); err != nil {
 		return nil, fmt.Errorf("the curvature of the last round: %w", err)
 	}
 	return r, nil
 }
 
-// EventFor returns the cost of the last round under an adjacency. The observer cannot subtract
-// the given number of noise shares.
+// EventFor returns the cost of the last round under an adjacency. The argument shares is the
+// number of noise shares that the observer cannot subtract.
 func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
+
+// Limit returns the largest absolute value of an element of one release.
+func (r *Round) Limit() int64 {
+	return max(r.Gradient.MaxTotal(), r.Curvature.MaxTotal()) / int64(len(r.roster.Clients))
+}
+
+// Size returns the number of elements of a release: the gradient and the curvature.
+func (r *Round) Size() int { return r.Gradient.Dim() + r.Curvature.Dim() }
 
 func (r *Round) check(gradient, curvature []int64, answers int) error {
 	for _, part := range []struct {
@@ -135,8 +148,8 @@ type Start struct {
 	Exact bool
 }
 
-// digest returns the identity of the last round. It depends on λ only if s.Exact is true,
-// because otherwise λ may differ between machines.
+// digest returns the digest that identifies the last round. It depends on λ only if s.Exact is
+// true, because otherwise λ may differ between machines.
 func (s *Start) digest() phase.Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")

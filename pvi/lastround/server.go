@@ -29,7 +29,7 @@ func NewServer(r *Round, at Start) *Server {
 	}
 }
 
-// Next returns the plan the first time, and false after that.
+// Next returns the round's only plan and true at the first call, and false at later calls.
 func (s *Server) Next() (Plan, bool) {
 	if s.planned {
 		return Plan{}, false
@@ -98,7 +98,7 @@ func (s *Server) Waiting() []phase.ClientID {
 	return phase.Missing(s.round.roster.Clients, s.answered)
 }
 
-// Point returns θ̃, the mean of the final q. It is not a copy.
+// Point returns θ̃, the mean of the final q. The slice is not a copy.
 func (s *Server) Point() []float64 { return s.point }
 
 // Outcomes returns the number of outcomes, 0 or 1.
@@ -109,8 +109,9 @@ func (s *Server) Outcomes() int {
 	return 0
 }
 
-// Replay ends the round with the sums of o, an outcome from a transcript, and returns the
-// outcome that the server computes. If it differs from o, the transcript is wrong.
+// Replay ends the round with the sums of o, which is an outcome from a transcript. It returns
+// the outcome that the server computes from these sums. If the result differs from o, the
+// transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")

@@ -23,12 +23,12 @@ type Site struct {
 	digest   phase.Digest
 	point    []float64
 	exact    bool // whether all machines compute the same bits of the point
-	missed   int  // number of the study's releases in the rounds that the client did not make
+	missed   int  // number of releases of the rounds that the client did not make
 	answered bool
 }
 
-// NewSite returns the site of a client with its records, at the start of a last round. missed is
-// the number of the study's releases in the rounds that the client did not make.
+// NewSite returns the site of a client with its records, at the start of a last round. The
+// argument missed is the number of releases of the rounds that the client did not make.
 func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
 	return &Site{
 		round: r, id: id, records: r.model.Regression(records),
@@ -40,9 +40,10 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 func (s *Site) ID() phase.ClientID { return s.id }
 
 // Releases returns the number of releases that the client must be charged for because of the
-// last round: none before the answer, and then one plus the releases that the client missed in
-// the rounds. Missed releases count because costs are computed for a client's first releases,
-// and the last round's release, which costs most, comes after all of them.
+// last round. It is 0 before the answer. After the answer it is one plus the number of releases
+// that the client missed in the rounds. Missed releases count because costs are computed for a
+// client's first releases, and the last round's release, which costs most, comes after all
+// releases of the rounds.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -50,8 +51,8 @@ func (s *Site) Releases() int {
 	return 0
 }
 
-// Propose answers the plan with noise from src. The answer is charged, and the noise of a sum is
-// drawn, before the records are read. For a plan that the site must not answer the error is
+// Propose answers the plan with noise from src. It charges the answer and draws the noise of a
+// sum before it reads the records. If the site must not answer the plan, the error is
 // [phase.Refused], and nothing is computed. After any other error r has no numbers, and the
 // answer is charged.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
@@ -72,7 +73,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error that Propose would return for the plan, without answering it, or nil.
+// Check returns the error that Propose would return for the plan, or nil. It does not answer the
+// plan.
 func (s *Site) Check(plan *Plan) error {
 	switch {
 	case plan.Round != s.digest:
@@ -108,7 +110,8 @@ func (s *Site) knows(point []float64) bool {
 // released returns the noisy sum of the records' vectors. The function each computes the vector
 // of every record at the given θ and passes it to add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
-	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // exact is the sum without noise, which never leaves the client
+	// Exact is the sum without noise, which never leaves this function.
+	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim())
 	err := m.Release(noisy, exact, src, func(add func([]float64) error) error { return each(s.point, add) })
 	if err != nil {
 		return nil, fmt.Errorf("client %s: last round: %w", s.id, err)
@@ -117,12 +120,12 @@ func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(the
 }
 
 // tolerance is the largest allowed difference between the points of two machines if the points
-// are computed in floating-point arithmetic, in units of the mean and the prior's sd. After a
-// thousand steps the rounding difference is about 2^-45.
+// are computed in floating-point arithmetic. The unit is the absolute value of the mean plus the
+// prior's sd. After a thousand steps the rounding difference is about 2^-45.
 const tolerance = 0x1p-24
 
-// Foretell returns the plan that the server must send. It follows from the outcomes of the
-// rounds.
+// Foretell returns the plan that the server must send. The site computes it from the outcomes of
+// the rounds.
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
 // Settle checks the outcome of the last round. It does not change the site. If the outcome

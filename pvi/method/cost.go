@@ -6,11 +6,37 @@ import (
 )
 
 // A View is an observer of a study, for whom a privacy cost is stated. Shares is the number of
-// noise shares of a sum that the observer does not have, and so cannot subtract.
+// noise shares in a sum that the observer does not know and therefore cannot subtract.
 type View struct {
-	Name   string // name: "coalition", "outside", "coordinator" or "anyone"
+	Name   string // one of the names below, such as Coalition
 	Who    string // description of the observer in words
 	Shares int
+}
+
+// These are the names of observers.
+const (
+	Coalition        = "coalition"         // as many colluding clients as the study assumes
+	Participant      = "participant"       // one other client
+	Outsider         = "outside"           // somebody who adds no noise
+	LargestCoalition = "largest-coalition" // the coordinator with more clients than the study assumes to collude
+	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
+	Anyone           = "anyone"            // every reader of single messages, if these may be read
+)
+
+// Trusted reports whether the study trusts this observer. The privacy target is for the other
+// observers only.
+func (v View) Trusted() bool { return v.Name == Coordinator || v.Name == LargestCoalition }
+
+// Strongest returns the cost for the strongest observer without trust. It compares the costs
+// under the adjacency of the first cost. costs must not be empty.
+func Strongest(costs []Cost) Cost {
+	strongest := costs[0]
+	for _, c := range costs {
+		if !c.View.Trusted() && c.Adjacency == costs[0].Adjacency && c.Epsilon > strongest.Epsilon {
+			strongest = c
+		}
+	}
+	return strongest
 }
 
 // A Cost is the privacy loss of a client's releases for one observer and one adjacency.
@@ -23,8 +49,8 @@ type Cost struct {
 	Method    string // name of the numerical method that computed ε
 }
 
-// These are the settings for which a study may follow a publication although the publication's
-// privacy claim does not hold.
+// These are the names of settings that run a published method exactly as it was published,
+// although the privacy claim of the publication does not hold.
 const (
 	PublishedFactors  = "factors"  // factors that contain the client's own noise, although only sums over clients hide it; see [study.Published]
 	PublishedSampling = "sampling" // batches of a fixed size, accounted as Poisson batches; see [study.PublishedSampling]
@@ -41,8 +67,8 @@ type Unsound interface {
 	// Claim returns the cost that the publication claims. Event returns the proved cost.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns the number of noise shares for which it is proved that they hide a release
-	// from an observer. shares is the number of noise shares that the observer cannot subtract.
+	// Proved returns the number of noise shares that is proved to hide a release from an
+	// observer, who cannot subtract the given number of noise shares.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.
@@ -52,7 +78,7 @@ type Unsound interface {
 // Estimates has the numbers from which [Unsound].Truth computes the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
-	Lower           float64 // lower bound on ε for the releases whose upper bound is Proved.Epsilon
+	Lower           float64 // lower bound on ε for the releases for which Proved has the upper bound
 	Scale           float64 // μ of the scale phase; 0 if there is none
 	Releases        int
 }

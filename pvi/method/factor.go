@@ -14,7 +14,7 @@ import (
 // A Factor is a client's factor λ_m, together with the change that the client proposed in its
 // last answer.
 type Factor struct {
-	Proposed []int64 // change proposed in the last answer; the method decides whether it includes the noise
+	Proposed []int64 // change proposed in the last answer; whether it includes the noise depends on the method
 
 	setting  *Setting
 	exponent int
@@ -31,8 +31,8 @@ func (s *Setting) NewFactor(exponent int) *Factor {
 	return f
 }
 
-// NewTiedFactor returns a tied factor even if the study's factors are not tied. The client does
-// not store a tied factor.
+// NewTiedFactor returns a tied factor even if the study's factors are not tied. A client need
+// not store a tied factor, because it is a share of λ.
 func (s *Setting) NewTiedFactor(exponent int) *Factor {
 	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 }
@@ -112,8 +112,8 @@ func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64,
 	return r.change(err)
 }
 
-// ProposeAlways is like Propose for a solver that releases nothing. If the solver diverges or
-// panics, the change is NaNs ([solver.ProposeAlways]).
+// ProposeAlways does the same as Propose for a solver that releases nothing. If the solver
+// diverges or panics, the change has NaNs ([solver.ProposeAlways]).
 func (r *Refiner) ProposeAlways(t *Task, src *dpmech.Stream) ([]float64, error) {
 	return r.change(solver.ProposeAlways(r.Solver, r.target, r.problem(t), src))
 }
@@ -147,7 +147,7 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error for a saved state that has parts.
+// CheckNoParts returns an error if a saved state has parts.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")
@@ -155,10 +155,10 @@ func CheckNoParts(m *Memory) error {
 	return nil
 }
 
-// CheckSpent returns an error for a state with impossible release counts, because a client with
-// wrong counts would release again, or would be charged for fewer releases than it made. changes
-// and statistics are the largest possible counts. If atLeastOne is true, the counts cannot both
-// be zero.
+// CheckSpent returns an error if the numbers of releases in a saved state are impossible. A
+// client with wrong numbers would release again, or would be charged for fewer releases than it
+// made. The arguments changes and statistics are the largest possible numbers. If atLeastOne is
+// true, the numbers cannot both be zero.
 func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	if s.Changes < 0 || s.Changes > changes || s.Statistics < 0 || s.Statistics > statistics {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", s.Changes, s.Statistics)
@@ -176,8 +176,7 @@ func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
 }
 
 // CheckRefined returns an error if the factor has a wrong length or the state has parts. It
-// joins this error with the error rest, in which the caller passes the result of its other
-// checks.
+// joins this error with rest, which is the result of the caller's other checks.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }

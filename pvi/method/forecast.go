@@ -17,8 +17,8 @@ type Forecast struct {
 	Doubtful bool `json:"doubtful"`
 }
 
-// NewForecast returns the forecast of one round. Its Noise is the noise of the round's sum, and
-// its Largest is the clip of one release.
+// NewForecast returns a forecast whose Noise is the noise of one round's sum and whose Largest
+// is the clip of one release.
 func (s *Setting) NewForecast(n Noise) Forecast {
 	round := n.SD * math.Sqrt(float64(s.Clients))
 	return Forecast{Noise: round, Round: round, Largest: n.Clip}
@@ -29,7 +29,7 @@ func (s *Setting) NewForecast(n Noise) Forecast {
 // noise of earlier rounds, and round t removes the share α_t of that noise, so that the sd tends
 // to √(α/(2−α)) for a constant α and is 1/√T for α = 1/t and T rounds. The formula also holds
 // for a client that averages over parts, because the client stores the noisy sum that it sent.
-// With other exact factors the noise is never removed, and its sd grows to α√T.
+// Other exact factors never lose the noise, and its sd grows to α√T.
 func Settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {

@@ -15,19 +15,20 @@ type Method interface {
 	// Messages returns the size, lattice and range of the numbers that clients send.
 	Messages() Messages
 
-	// Releases returns the number of a client's releases in the rounds that cost privacy.
-	// ReleasesAfter returns the number of those that the client has made after it has answered
-	// the given number of rounds.
+	// Releases returns the number of releases of a client in all rounds that cost privacy.
+	// ReleasesAfter returns how many of them the client has made after it has answered the given
+	// number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
-	// Event returns the cost of a client's first releases under an adjacency. shares is the
-	// number of noise shares of an opened sum that the observer cannot subtract. The study must
-	// have a privacy guarantee.
+	// Event returns the cost of a client's first releases under an adjacency. The argument
+	// shares is the number of noise shares of an opened sum that the observer cannot subtract.
+	// The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of the releases from+1 to to. A ledger uses it to charge each
-	// release when it is made. The increments of a study compose to its Event.
+	// Increment returns the cost of the releases after release number from, up to release number
+	// to. A ledger charges this cost when the releases are made. The increments of a study
+	// compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
@@ -40,8 +41,8 @@ type Method interface {
 	// Forecast compares the noise with the signal. The study must have a privacy guarantee.
 	Forecast() Forecast
 
-	// CheckShard returns an error for records that this method cannot use. It does not check
-	// the study's limits on records, which hold for every method.
+	// CheckShard returns an error for records that this method cannot use. It does not check the
+	// limits on records that the study sets for every method.
 	CheckShard(*shard.Shard) error
 
 	// NewClient returns the client's half of the method for the given records, before its first
@@ -62,9 +63,9 @@ type Method interface {
 type Client interface {
 	// Release writes the numbers that answer a task to dst, with noise from src. It draws the
 	// noise before it reads the records, and counts the release in Spent. It reports whether it
-	// drew noise for this task, in which case the client must not answer the task again. The
-	// count and the result drawn are right even if Release returns an error. After an error dst
-	// must not be sent.
+	// drew noise for this task. If it did, the client must not answer the task again. The count
+	// and the result drawn are also right if Release returns an error. After an error dst must
+	// not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
 	// Follow moves the client's factor after the outcome of the last task. The caller calls it
@@ -83,9 +84,9 @@ type Client interface {
 	// releases or because the study has no privacy guarantee.
 	Reuses() bool
 
-	// Save writes the client's state to m. Check returns an error for a state that cannot occur
-	// after the client answered plan number answered. Restore sets a new client to a state for
-	// which Check returned nil.
+	// Save writes the client's state to m. Check returns an error for a state that a client
+	// cannot have after it has answered the plan with the number answered. Restore sets a new
+	// client to a state for which Check returned nil.
 	Save(m *Memory)
 	Check(m *Memory, answered int) error
 	Restore(m *Memory) error
@@ -113,7 +114,7 @@ type Spent struct {
 // Memory is the saved state of a [Client].
 type Memory struct {
 	Factor   []lambda.Wide
-	Proposed []int64 // change in the last answer; the method decides whether it includes the noise
+	Proposed []int64 // change proposed in the last answer; the method decides whether it includes the noise
 	Spent    Spent
 	Solver   []byte
 	Parts    json.RawMessage
@@ -122,20 +123,21 @@ type Memory struct {
 // A Walk is the half of a method that computes λ from opened sums. The server and every client
 // have a Walk of their own.
 type Walk interface {
-	// Step returns the Move to the λ after plan number n. sum is the opened sum of the given
-	// number of answers, in coordinates around centre. The damping is alpha·2^-DampingBits. Step
-	// returns nil if the result is not finite or does not fit on the lattice.
+	// Step returns the Move to the λ after plan number n. The argument sum is the opened sum of
+	// the given number of answers, in coordinates around centre. The damping is
+	// alpha·2^-DampingBits. Step returns nil if the result is not finite or does not fit on the
+	// lattice.
 	Step(n, answers int, alpha int64, sum, centre []int64) Move
 
-	// Begin returns candidate moves from zero to the λ before the first outcome. End returns
+	// Begin returns candidate moves from λ = 0 to the λ before the first outcome. End returns
 	// candidate moves from the λ after the last outcome to the final λ. The caller commits the
-	// first candidate that leads to a proper distribution.
+	// first candidate after which q is a proper distribution.
 	Begin() []Move
 	End() []Move
 
 	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
-	// returns candidate moves to a saved λ and state. ended is true if the last outcome has been
-	// applied.
+	// returns candidate moves to a saved λ and state. The argument ended is true if the last
+	// outcome has been applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }
@@ -143,7 +145,7 @@ type Walk interface {
 // A Move is a change of λ that can be undone.
 type Move interface {
 	// To returns λ after the move, given λ before the move. It may overwrite its argument. Back
-	// undoes To.
+	// returns λ before the move, given λ after it.
 	To(before []lambda.Wide) []lambda.Wide
 	Back(after []lambda.Wide) []lambda.Wide
 
@@ -152,9 +154,9 @@ type Move interface {
 }
 
 // Tolerance is the largest allowed difference between the λ of two machines if λ is computed in
-// floating-point arithmetic. The unit is the precision for an element of the precision, and the
-// absolute value plus the root of the precision for an element of the precision times the mean.
-// After a thousand steps the rounding difference is about 2^-45.
+// floating-point arithmetic. For an element of the precision the unit is the precision itself.
+// For an element of the precision times the mean it is the absolute value plus the root of the
+// precision. After a thousand steps the rounding difference is about 2^-45.
 const Tolerance = 0x1p-24
 
 // A Refining method has a solver that computes the clients' factors.
@@ -164,8 +166,8 @@ type Refining interface {
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the client's half of the method, with the factor computed by s. s
-	// is the method's own solver, or a solver that wraps it.
+	// NewSolverClient returns the client's half of the method, with the factor computed by s.
+	// The solver must be the method's own, or wrap it.
 	NewSolverClient(s solver.Solver) Client
 }
 
@@ -177,13 +179,14 @@ type Single interface {
 	Mechanism() *dpmech.GaussianSum
 }
 
-// A Signalled method computes the posterior from sums over clients. One public number determines
-// how wide its intervals are.
+// A Signalled method computes the posterior from sums over clients. The width of its intervals
+// depends mainly on one public number, its signal.
 type Signalled interface {
 	Method
 
-	// Signal returns S = Mμ/√d for M clients and d coordinates. μ is the parameter of the
-	// Gaussian release that costs as much as all releases of a client, if M clients add noise.
+	// Signal returns S = Mμ/√d for M clients and d coordinates. Here μ is the parameter of a
+	// Gaussian release that costs as much as all releases of a client, when all M clients add
+	// noise.
 	Signal() float64
 }
 
@@ -191,9 +194,9 @@ type Signalled interface {
 type Foreseeing interface {
 	Method
 
-	// Foresee returns, for each coordinate of θ, how much a study would narrow the prior: the
-	// posterior's sd divided by the prior's, as a median over the given number of simulated
-	// studies. It returns an error if the numbers overflow.
+	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of
+	// the prior. It is the median over the given number of simulated studies. Foresee returns an
+	// error if the numbers overflow.
 	Foresee(federations int) ([]float64, error)
 }
 
@@ -201,15 +204,15 @@ type Foreseeing interface {
 type Remarking interface {
 	Walk
 
-	// Remarks returns remarks about the posterior, computed from the opened sums; nil before the
-	// first outcome.
+	// Remarks returns remarks about the posterior that are computed from the opened sums. It
+	// returns nil before the first outcome.
 	Remarks() *Remarks
 }
 
-// Remarks say how far a posterior can be relied on.
+// Remarks describe a posterior and its limits in words.
 type Remarks struct {
 	Sentences []string
-	Arrived   bool // whether the rounds ended where their sums say that the posterior is
+	Arrived   bool // whether the rounds reached the posterior, judged by the opened sums; if not, intervals may miss
 }
 
 // A Stepped method takes steps over random batches of a client's records. Every step releases a
@@ -220,7 +223,7 @@ type Stepped interface {
 	// Steps describes the private steps of clients.
 	Steps() *Steps
 
-	// Sampled returns the mechanism of every step. It is for the number of records for which the
+	// Sampled returns the mechanism of every step, for the number of records for which the
 	// method computes its cost. For a client with another number of records the batches differ,
 	// but the clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
@@ -233,8 +236,8 @@ type Stepped interface {
 	// gradients, over all steps and their draws of θ.
 	AveragedNoise() float64
 
-	// ClosedFormNoise returns τ, the sd of the average over the last steps of the noise of all
-	// clients on their sums of clipped gradients. Clients propose the average of q over the same
+	// ClosedFormNoise returns τ, the sd of the noise of all clients on their sums of clipped
+	// gradients, averaged over the last steps. Clients propose the average of q over the same
 	// steps.
 	ClosedFormNoise() float64
 }
@@ -276,8 +279,8 @@ type Device interface {
 type DeviceClient interface {
 	Client
 
-	// OnDevice makes the client take its steps on a device. records must be the records from
-	// which the client was made. The privacy cost does not change. After an error the client is
+	// OnDevice makes the client take its steps on a device. The records must be those from which
+	// the client was made. The privacy cost does not change. After an error the client is
 	// unchanged.
 	OnDevice(records *shard.Shard, a solver.Accelerator) error
 }
@@ -303,6 +306,6 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft is a method whose noise multiplier is not yet known. It returns the method for a noise
-// multiplier.
+// A Draft is a method whose noise multiplier is not yet known. The function returns the method
+// for a given noise multiplier.
 type Draft func(multiplier float64) (Method, error)

@@ -19,9 +19,9 @@ const (
 	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits is the room that a message has for large changes: 2^headroomBits times the
-	// largest factor that the records could need. Changes can be that large before the factors
-	// converge.
+	// headroomBits is the room that a message has for large changes: a change can be
+	// 2^headroomBits times the largest factor that the records could need. Changes can be that
+	// large before the factors have converged.
 	headroomBits = 6
 
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has
@@ -42,6 +42,7 @@ type Setting struct {
 	Coordinates *lambda.Coordinates
 	Clients     int          // number of clients in the roster
 	MinClients  int          // U_min, the smallest number of answers for which the coordinator opens a sum
+	Colluders   int          // t, the number of clients that may combine their knowledge to attack other clients
 	Digest      phase.Digest // identity of the protocol, which every message carries
 
 	prior []float64 // natural parameters of the prior; nil if the prior is long
@@ -50,7 +51,7 @@ type Setting struct {
 // NewSetting returns the setting of a study for a roster. The study must state the scale of each
 // of its columns.
 func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Setting, error) {
-	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Digest: digest}
+	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Colluders: roster.Colluders, Digest: digest}
 	var err error
 	if s.Model, err = fit.New(st); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Set
 	return s, err
 }
 
-// Prior returns the natural parameters of the prior. It is not a copy.
+// Prior returns the natural parameters of the prior. The slice is not a copy.
 func (s *Setting) Prior() []float64 {
 	if s.prior != nil {
 		return s.prior
@@ -95,9 +96,25 @@ func (s *Setting) PriorAt(i int) float64 {
 // the observer that the study's privacy target refers to.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
-		return s.MinClients - s.Study.Federation.Colluders
+		return s.MinClients - s.Colluders
 	}
 	return 1
+}
+
+// Holders returns the largest number of clients with records of the same person whose releases
+// are opened in one sum. See [study.Study.Holders].
+func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
+
+// PerUnit returns the largest number of records in a sum that belong to one protected unit. It
+// is 1, or the largest number of rows of a person at all of its [Setting.Holders].
+func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
+
+// TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
+// This is the norm of a sum of k vectors of norm 1 in independent directions, which is the
+// typical case. The clip of private steps applies to such a sum. TypicalRows returns 1 if the
+// privacy unit is not the person.
+func (s *Setting) TypicalRows() float64 {
+	return math.Sqrt(float64(s.Study.Privacy.Rows()))
 }
 
 // Plans returns the number of plans in all rounds: one for each round of a synchronous schedule,
@@ -112,8 +129,8 @@ func (s *Setting) Plans() int {
 
 // ChangeClip returns the clip C of a change of natural parameters. If the study gives no clip, C
 // is half of the precision that the nominal number of records, each of unit length, adds to a
-// coefficient. If clients divide their records into parts, C is the clip of one part, computed
-// from the number of records of one part.
+// coefficient. If clients divide their records into parts, C is the clip of one part, and the
+// formula uses the number of records of one part.
 func (s *Setting) ChangeClip() float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -133,8 +150,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns the solver of. If the study splits the prior among clients, it returns a
-// wrapper of this solver that uses the client's share of the prior.
+// SplitPrior returns its argument, or, if the study splits the prior among clients, a solver
+// that wraps it and uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -142,7 +159,8 @@ func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	return of
 }
 
-// NewSolver returns the solver that the study names, without noise, for a client's records.
+// NewSolver returns the solver that the study names for a client's records. The solver adds no
+// noise.
 func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	in := s.Study.Inference
 	if in.Solver == study.Conjugate {
@@ -187,8 +205,8 @@ func (s *Setting) FactorMessages(noise float64) (Messages, error) {
 	return s.changes(lattice, 1<<phase.MessageBits/int64(s.Clients), 1<<phase.MessageBits)
 }
 
-// changes describes the messages of changes of λ whose sums over clients are at most total
-// lattice steps. It returns an error if λ could overflow.
+// changes describes messages that are changes of λ. The sum of such messages over clients is at
+// most total lattice steps. It returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Limit: limit, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))
@@ -202,7 +220,8 @@ func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (M
 	return m, nil
 }
 
-// Round returns the round of plan number n. Rounds and plans count from 1. Round(0) is 0.
+// Round returns the number of the round to which plan number n belongs. Rounds and plans count
+// from 1. Round(0) is 0.
 func (s *Setting) Round(n int) int {
 	if s.Study.Inference.Schedule == study.Synchronous || n == 0 {
 		return n

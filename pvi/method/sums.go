@@ -13,10 +13,10 @@ import (
 )
 
 // Sums is the base of methods that make one release in each round. Each release is hidden by its
-// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. If a round has
-// clip w and noise multiplier σ/w, its noise is the same for every w, and it costs w² times as
-// much as a round of clip 1. Costs are squared parameters μ² of Gaussian releases. Sums computes
-// the cost of all rounds.
+// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. Sums computes
+// the cost of all rounds. If a round has clip w and noise multiplier σ/w, its noise is the same
+// for every w, and it costs w² times as much as a round with clip 1. The unit of cost is μ², for
+// the parameter μ of a Gaussian release.
 type Sums struct {
 	*Setting
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
@@ -26,8 +26,8 @@ type Sums struct {
 
 var errDifferent = errors.New("the rounds have different noise")
 
-// NewSums returns the base of a method with a mechanism for each round. configs must have the
-// same noise, Clip·NoiseMultiplier, in every round, up to rounding.
+// NewSums returns the base of a method with a mechanism for each round. All configs must have
+// the same noise, Clip·NoiseMultiplier, in every round, up to rounding.
 func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) {
 	b := &Sums{Setting: s, messages: Messages{Exponent: exponent}}
 	var noise float64
@@ -39,7 +39,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
 			return nil, errDifferent
 		}
-		// A product that rounding made smaller than a power of two would have another lattice.
+		// If rounding makes the product smaller than a power of two, the lattice is another one.
+		// So the multiplier is raised until the product is at least noise.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}
@@ -58,8 +59,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		}
 	}
 	b.dearest = slices.Clone(b.mechanisms)
-	// Noise is rounded up, so rounds with equal clips may have noise that differs by one lattice
-	// step.
+	// Noise is rounded up to a lattice step, so rounds with equal clips may have noise that
+	// differs by one step.
 	mu := func(m *dpmech.GaussianSum) float64 {
 		e := m.Event().(accountant.DiscreteGaussian)
 		return e.Sensitivity / e.Sigma
@@ -98,7 +99,7 @@ func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (
 
 // Increment implements [Method]. It charges release number k the cost of the k-th most expensive
 // round, whatever round the release was in, and for as many elements as the longest round has.
-// So no set of releases costs more than it is charged.
+// So no set of releases costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

@@ -11,11 +11,11 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Builder builds a record program. Its methods return expressions, which can be nested without
+// A Builder builds a record program. Its methods return expressions, which can be nested without
 // checks: a builder keeps the first mistake, and [Builder.Build] returns it as an error.
 //
-// A builder derives the [ir.Phase] of an expression from its arguments. It is one of three: the
-// expression is computed once, once in a step, or for every record.
+// A builder derives the [ir.Phase] of an expression from the phases of its arguments. The phase
+// says how often an expression is computed: once, once in a step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
@@ -23,7 +23,7 @@ type Builder struct {
 	err     error
 }
 
-// Expr is an expression of a program that a Builder builds.
+// An Expr is an expression of the program that a Builder builds.
 type Expr struct{ node int }
 
 // NewBuilder starts a program for the named family of models.
@@ -43,8 +43,8 @@ func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column that has several real numbers in each row. entries has the names of
-// these numbers.
+// Reals declares a column that has several real numbers in each row. The argument entries has
+// the names of these numbers.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -115,7 +115,7 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	return b.node(ir.Node{Op: ir.Param, Ref: k}, ir.Shared)
 }
 
-// Positive is the constraint of a parameter that is a scale.
+// Positive constrains a parameter to positive values, such as a standard deviation.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
 // Free is the constraint of a parameter with any real values.
@@ -130,7 +130,8 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies and returns the program. likelihood is the log density of a record.
+// Build verifies the program and returns its model. The argument likelihood is the log density
+// of a record.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err

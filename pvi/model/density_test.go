@@ -26,13 +26,13 @@ var (
 // A row is one record: the values of each column by the column's name.
 type row map[string][]float64
 
-// A truth is a program with a second, independent implementation of its log density: plain Go
-// with package math, which takes the constrained parameters by name.
+// A truth is a program with a second, independent implementation of its log density. This is
+// plain Go with package math, and takes the constrained parameters by name.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest count over which probabilities are summed; 0 for real outcomes, −1 for
-	// models whose outcome is not one number.
+	// top is the largest count whose probability is added to the total of 1. It is 0 for real
+	// outcomes, and −1 for models whose outcome is not one number.
 	top int
 }
 
@@ -253,8 +253,8 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// For one-dimensional outcomes, densities add up to 1, and predictions are the means and
-// probabilities that follow from the densities.
+// For one-dimensional outcomes, the densities of all outcomes add up to 1. The predictions are
+// the means and probabilities computed from the densities.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -284,7 +284,8 @@ func TestOutcomesAreNormalised(t *testing.T) {
 						t.Errorf("class %d has probability %g, predicted %g", i, p, prediction[i])
 					}
 				}
-				// The tails of the t distribution outside the grid have probability 1e-9.
+				// The total omits the tails of the t distribution outside the grid, which have
+				// probability 1e-9.
 				if math.Abs(total-1) > 1e-8 {
 					t.Errorf("densities add up to %.10g", total)
 				}

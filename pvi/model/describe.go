@@ -40,8 +40,8 @@ func (d Description) String() string {
 	return b.String()
 }
 
-// Describe returns the description of the model: its parameters with priors, the log
-// density of one record, and the columns that are read.
+// Describe returns the description of the model: its parameters with priors, the log density of
+// one record, and the columns that the model reads.
 func (m *Model) Describe() Description {
 	p := m.verified.Program()
 	w := words{p: p}
@@ -197,8 +197,8 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the text for one element of a column or parameter: the name of the entry, if
-// entries have names.
+// element returns the text for one element of a column or parameter, with the name of the entry
+// if entries have names.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {
@@ -213,7 +213,7 @@ func (w *words) element(n *ir.Node) string {
 	return fmt.Sprintf("%s[%d]", w.expr(n.Args[0]), n.Ref+1)
 }
 
-// table prints a constant vector or matrix, shortened.
+// table returns the text of a constant vector or matrix, shortened if it is long.
 func (w *words) table(n *ir.Node) string {
 	const most = 6
 	parts := make([]string, 0, most+1)

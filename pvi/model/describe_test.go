@@ -60,7 +60,7 @@ read of a row
 	}
 }
 
-// A description is short even for an expression whose full text doubles in length at each node.
+// A description is short even if the full text of an expression doubles in length at each node.
 func TestDescriptionIsBounded(t *testing.T) {
 	b := model.NewBuilder("doubling")
 	y := b.Real("y", -1, 1)
@@ -89,11 +89,12 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Build returns the first mistake as its error, even if other expressions were built after the
-// mistake.
+// Build returns the first mistake as its error, even if the builder made other expressions after
+// the mistake.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
-	// normal builds y ~ N(x·beta, sigma) with the prior N(0, sd²) of beta.
+	// normal returns a function that builds the model y ~ N(x·beta, sigma) with the prior N(0,
+	// sd²) of beta.
 	normal := func(outcome string, features []string, sd, sigma float64) func() (*model.Model, error) {
 		return func() (*model.Model, error) {
 			b := model.NewBuilder("regression")

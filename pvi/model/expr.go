@@ -61,8 +61,8 @@ func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bia
 
 // Gather returns table[index]. If the table is the result of elementwise operations, Gather
 // gathers the arguments of these operations, and applies the operations to the gathered
-// elements. The record then depends on parameters directly, so the norm of its gradient is exact
-// and cheap to compute.
+// elements. A record then reads its parameters directly, so that the norm of its gradient can be
+// computed exactly and fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -85,7 +85,7 @@ func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
 
-// scalar reports whether the builder knows that the value of node i is a single number.
+// scalar reports whether node i is known to be a single number.
 func (b *Builder) scalar(i int) bool {
 	switch n := b.program.Nodes[i]; {
 	case n.Op == ir.Const:
@@ -120,7 +120,7 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node that, for every record, reads the parameters in args[table].
+// bridge adds a node in which every record reads parameters from args[table].
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

@@ -46,7 +46,7 @@ func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error)
 // Dim returns d, the number of coefficients.
 func (m *Linear) Dim() int { return len(m.names) }
 
-// Names returns the coefficients' names. It is not a copy.
+// Names returns the coefficients' names. The slice is not a copy.
 func (m *Linear) Names() []string { return m.names }
 
 // NoiseVariance returns s².

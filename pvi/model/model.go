@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form that a model reads. Its rows are within the public bounds, and
-// all values that depend on one row alone are already computed. See [Model.Load].
+// Table is a shard in the form that a model reads. All of its values are within the public
+// bounds. It also has the values of expressions that depend on one row alone. See [Model.Load].
 type Table = tape.Table
 
 // Shared evaluates the prior and all expressions that do not depend on records, such as
@@ -22,8 +22,8 @@ type Model struct {
 	verified *ir.Verified
 	dim      int
 
-	// names and constrained compute the names for Names and ConstrainedNames at each call,
-	// because the names take much memory and few callers need them.
+	// names and constrained return the lists of Names and ConstrainedNames. They compute the
+	// lists at each call, because the lists take much memory and few callers need them.
 	names, constrained func() []string
 }
 
@@ -43,9 +43,9 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// eachName returns the names of the elements of all parameters. There are all names in total.
-// elements returns the number of elements of a parameter, and name returns the name of one
-// element.
+// eachName returns the names of the elements of all parameters, with all names in total. The
+// function elements returns the number of elements of a parameter, and name returns the name of
+// one element.
 func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, all)
 	for _, q := range m.verified.Program().Parameters {
@@ -68,8 +68,9 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName returns the name of unconstrained coordinate e of parameter q: the name of the
-// parameter's element, with the transformation from the parameter to the coordinate.
+// freeName returns the name of unconstrained coordinate e of parameter q. It is the name of the
+// parameter's element inside the name of the transformation from the parameter to the
+// coordinate.
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {
@@ -103,11 +104,11 @@ func (m *Model) Digest() [sha256.Size]byte { return m.verified.Program().Digest(
 // Dim returns d, the number of unconstrained coordinates.
 func (m *Model) Dim() int { return m.dim }
 
-// Names returns the names of the unconstrained coordinates. It is not a copy.
+// Names returns the names of the unconstrained coordinates. The slice is not a copy.
 func (m *Model) Names() []string { return m.names() }
 
-// ConstrainedNames returns the names of the parameters' elements on their own
-// scale. It is not a copy.
+// ConstrainedNames returns the names of the parameters' elements on their own scale. The slice
+// is not a copy.
 func (m *Model) ConstrainedNames() []string { return m.constrained() }
 
 // FreeName returns the name of unconstrained coordinate e, counted from 0, of a parameter of the

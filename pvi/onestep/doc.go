@@ -1,12 +1,13 @@
 // Package onestep computes the covariance of a posterior that was found under privacy noise. The
-// covariance includes two uncertainties: that given the records, and that due to the noise.
+// covariance includes two uncertainties: the one that remains given the records, and the one due
+// to the noise.
 //
 // An [Evidence] is a noisy gradient and a noisy curvature of the log likelihood at one public
 // point θ̃, and the prior. Its one-step estimate (Le Cam, "On the asymptotic theory of
 // estimation and testing hypotheses", 1956) is a Newton step from the point. Its covariance
 // includes the noise in the gradient and in the curvature. Let Ĥ be the noisy curvature, P the
 // prior's precision, ĝ the noisy gradient plus the prior's gradient, τ the sd of the gradient's
-// noise and τ_H that of the curvature's noise. The estimate m and its covariance V are
+// noise and τ_H the sd of the curvature's noise. The estimate m and its covariance V are
 //
 //	m = θ̃ + A ĝ,  A = (Ĥ + P)⁻¹
 //	V = mean_k[ (I − AH_k) V₁ (I − AH_k)ᵀ + A (H_k + τ²I) A ].

@@ -17,7 +17,8 @@ type Evidence struct {
 
 	GradientSD  float64 // τ, sd of the noise in every element of Gradient
 	CurvatureSD float64 // τ_H, sd of the noise in every element of Curvature
-	PointSD     float64 // τ₁, sd of the noise in every element of the gradient sums from which Point was found
+	// τ₁, sd of the noise in every element of the gradient sums from which Point was computed.
+	PointSD float64
 
 	PriorMean, PriorPrecision []float64 // means and precisions of independent normal priors
 }

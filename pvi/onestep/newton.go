@@ -35,8 +35,8 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes the Newton step for a curvature, and the inverse of the curvature plus the prior's
-// precision. Eigenvalues of the curvature below n.least are raised.
+// at computes n.full, the curvature plus the prior's precision, its inverse, and the Newton
+// step. It first raises eigenvalues of the curvature below n.least.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
@@ -47,7 +47,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 		n.eigen.VectorsTo(&n.vectors)
 		for k, value := range n.values {
 			if value >= n.least {
-				break // eigenvalues are in increasing order
+				break // eigenvalues are in increasing order, so the others are large enough
 			}
 			n.full.SymRankOne(n.full, n.least-value, n.vectors.ColView(k))
 		}
@@ -56,10 +56,10 @@ func (n *newton) at(curvature *mat.SymDense) error {
 		n.full.SetSym(i, i, n.full.At(i, i)+p)
 	}
 	if !n.chol.Factorize(n.full) {
-		return errors.New("one-step: the curvature leaves no proper posterior")
+		return errors.New("one-step: the curvature plus the prior's precision is not positive definite")
 	}
 	if err := n.chol.InverseTo(n.inverse); err != nil {
-		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd keeps it from that")
+		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd avoids this")
 	}
 	return n.chol.SolveVecTo(n.step, n.gradient)
 }

@@ -42,7 +42,7 @@ func TestPackedNormIsFrobenius(t *testing.T) {
 	})
 }
 
-// AddOuter of two different vectors adds the symmetric part of their outer product.
+// For two different vectors, AddOuter adds the symmetric part of their outer product.
 func TestAddOuterIsSymmetric(t *testing.T) {
 	packed := make([]float64, Size(3))
 	AddOuter(packed, 2, []int32{0, 2}, []float64{3, 5}, []int32{1, 2}, []float64{7, 11})
@@ -115,8 +115,8 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 }
 
 // naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A, with the symbols of the
-// package comment. The curvatures must be positive definite and larger than their noise. V is
-// computed from Ĥ(Ĥ + τ₁²)⁻¹Ĥ without eigenvalues.
+// package comment. The curvatures must be positive definite and larger than their noise. The
+// function computes V from Ĥ(Ĥ + τ₁²)⁻¹Ĥ, without eigenvalues.
 func naiveSpread(e *Evidence, a, released, curvature [][]float64) []float64 {
 	d := len(curvature)
 	shifted, full := matrix(d), matrix(d)
@@ -240,7 +240,7 @@ func inverse(m [][]float64) (inv [][]float64) {
 }
 
 // Eigenvalues no larger than the noise are raised to √2 times the sd of the noise, before the
-// prior's precision is added. The test checks that the step has the resulting length.
+// prior's precision is added. The test checks the length of the step that results.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
 		Point: []float64{0, 0}, Gradient: []float64{7, 5}, PriorMean: []float64{0, 0}, PriorPrecision: []float64{1, 1},
@@ -258,16 +258,17 @@ func TestSmallEigenvaluesAreRaised(t *testing.T) {
 }
 
 // In a direction in which noise hides the curvature, the variance from Posterior agrees with the
-// mean square error of a simulated linear model. The simulation finds the point from noisy
-// gradients, and draws the curvature around the true one. A variance that ignores the error of
-// the point would be less than half of the actual error.
+// mean square error of a simulated linear model. The simulation computes the point from noisy
+// gradients, and draws the released curvature around the true one. A variance that ignores the
+// error of the point would be less than half of the actual error.
 func TestHiddenDirectionsAreWide(t *testing.T) {
 	const runs, truth, gradientSD, curvatureSD, pointSD = 4000, 40, 30, 60, 50
 	r := rand.New(rand.NewPCG(8, 8))
 	var squares, claimed, without float64
 	for k := range runs {
 		theta := r.NormFloat64()
-		chance := math.Sqrt(truth) * r.NormFloat64() // sampling error, which is the same in both gradients
+		// Sampling error, which both the point and the gradient contain.
+		chance := math.Sqrt(truth) * r.NormFloat64()
 		point := (truth*theta + chance + pointSD*r.NormFloat64()) * truth / (truth + pointSD*pointSD) / (1 + truth*truth/(truth+pointSD*pointSD))
 		e := &Evidence{
 			Point: []float64{point}, Gradient: []float64{truth*(theta-point) + chance + gradientSD*r.NormFloat64()},
@@ -284,7 +285,7 @@ func TestHiddenDirectionsAreWide(t *testing.T) {
 		without += (1/full + gradientSD*gradientSD/(full*full)) / runs
 	}
 	if claimed < 0.8*squares || claimed > 1.6*squares {
-		t.Errorf("mean square error %g, the variance says %g", squares, claimed)
+		t.Errorf("mean square error is %g, but the mean variance is %g", squares, claimed)
 	}
 	if without > 0.5*squares {
 		t.Errorf("mean square error %g, and %g without the error of the point", squares, without)
@@ -321,11 +322,11 @@ func TestNormals(t *testing.T) {
 			p *= x / 2
 		}
 		if i > 0 && x == z[i-1] {
-			t.Fatal("a number came twice")
+			t.Fatal("the same number was drawn twice")
 		}
 	}
 	for k, want := range []float64{1, 0, 1, 0, 3} {
-		// variances of the first four powers of a standard normal number: 1, 2, 15, 96
+		// variances of the powers 0 to 4 of a standard normal number
 		se := math.Sqrt([]float64{0, 1, 2, 15, 96}[k] / n)
 		if math.Abs(moments[k]-want) > 5*se+1e-9 {
 			t.Errorf("moment %d is %g, want %g", k, moments[k], want)

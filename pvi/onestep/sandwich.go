@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich computes the covariance of the error after a Newton step with a fixed inverse A, if
-// the true curvature plus the prior's precision is H. Let e be the error of the point, and s the
-// privacy noise plus the sampling error in the gradient. The error after the step is (I − AH)e +
-// As. In directions in which noise hides the curvature, the step removes only a part of e, or
-// overshoots.
+// A sandwich computes the covariance of the error after a Newton step. The step uses a fixed
+// matrix A, and H is the true curvature plus the prior's precision. Let e be the error of the
+// point, and s the privacy noise plus the sampling error in the gradient. The error after the
+// step is (I − AH)e + As. In directions in which noise hides the curvature, the step removes
+// only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A, the inverse that the step uses
@@ -19,7 +19,7 @@ type sandwich struct {
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H, to which the variance of the gradient's noise is added later
+	bread            *mat.SymDense // H; the method add later adds the variance of the gradient's noise to it
 	left, half, both *mat.Dense
 }
 
@@ -34,10 +34,10 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 	return s, s.locate(curvature)
 }
 
-// locate computes the covariance of the point's error. The point was found from gradients with
-// noise of sd τ₁. So in a direction with curvature h the point is known with precision h²/(h +
-// τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own noise is
-// replaced by this sd.
+// locate computes the covariance of the point's error. The point was computed from gradients
+// with noise of sd τ₁. So in a direction with curvature h the point is known with precision
+// h²/(h + τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own
+// noise is replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err
@@ -52,10 +52,10 @@ func (s *sandwich) locate(curvature *mat.SymDense) error {
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(s.point) {
-		return errors.New("one-step: the curvature leaves no proper posterior")
+		return errors.New("one-step: the curvature plus the prior's precision is not positive definite")
 	}
 	if err := chol.InverseTo(s.point); err != nil {
-		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd keeps it from that")
+		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd avoids this")
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 type ClientID string
 
 // A Digest identifies the settings of a phase on which server and sites have agreed. Every
-// message and state contains it, so a message from the same study with other clients, whose
-// noise shares would differ, is refused.
+// message and state contains it. A machine therefore refuses a message from the same study with
+// other clients, whose noise shares would differ.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -34,6 +34,5 @@ func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits is the number of bits of the largest sum of messages to which clients add no
-// noise.
+// MessageBits is the number of bits of the largest sum of messages without noise.
 const MessageBits = 60

@@ -12,8 +12,9 @@ import (
 
 // A Roster is the list of clients that take part in a study. It is immutable.
 type Roster struct {
-	Clients []ClientID // sorted by name
-	Fewest  int        // U_min, the smallest number of answers for which a sum is opened
+	Clients   []ClientID // sorted by name
+	Fewest    int        // U_min, the smallest number of answers for which a sum is opened
+	Colluders int        // t, the number of clients that may combine their knowledge; below Fewest
 }
 
 // NewRoster returns the roster of a study. The clients may be in any order. It returns an error
@@ -34,21 +35,46 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	if len(r.Clients) < r.Fewest || len(r.Clients) == 0 {
 		return r, fmt.Errorf("the roster has %d clients, fewer than federation.min_clients = %d: enrol more, or lower it, which raises every client's noise share", len(r.Clients), max(1, r.Fewest))
 	}
-	if colluders := st.Federation.Colluders; colluders >= r.Fewest {
-		return r, fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", colluders, colluders, r.Fewest)
+	if r.Colluders = st.Federation.Colluders; r.Colluders == study.OneOther {
+		r.Colluders = min(1, r.Fewest-1)
+	}
+	if r.Colluders >= r.Fewest {
+		return r, fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", r.Colluders, r.Colluders, r.Fewest)
+	}
+	if st.Federation.Aggregation == study.Secure {
+		if err := r.checkSecure(r.Colluders); err != nil {
+			return r, err
+		}
 	}
 	return r, r.checkDelta(st)
 }
 
-// checkDelta returns an error if δ is so large that a mechanism could publish one randomly
-// chosen record or client outright.
+// checkSecure returns an error if secure aggregation among these clients could not hide their
+// messages from the coordinator together with the given number of colluders, or with one client
+// if the number is 0.
+func (r Roster) checkSecure(colluders int) error {
+	m := len(r.Clients)
+	// Smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders + 2.
+	least := max(colluders+2, (m+2+max(1, colluders))/2)
+	switch {
+	case least > m:
+		return fmt.Errorf(`federation.aggregation = %q among %d clients does not hide one client's messages from %d colluders: enrol at least %d clients, or lower federation.colluders`, study.Secure, m, colluders, max(2, colluders+2))
+	case r.Fewest < least:
+		return fmt.Errorf(`federation.aggregation = %q among %d clients with sums of %d would not hide one client's messages from the coordinator with %d others: write federation.min_clients = %d or more, so that at most %d may be missing from a round`,
+			study.Secure, m, r.Fewest, max(1, colluders), least, m-least)
+	}
+	return nil
+}
+
+// checkDelta returns an error if a mechanism that publishes one randomly chosen record or client
+// would have at most the study's δ.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"
 	switch privacy.Unit {
 	case study.None:
 		return nil
-	case study.Record:
+	case study.Record, study.Person:
 		if nominal := st.Federation.NominalRecords; nominal > 0 {
 			count, who = count*nominal, fmt.Sprintf("records (%d clients with federation.nominal_records = %d)", len(r.Clients), nominal)
 		}
@@ -60,8 +86,8 @@ func (r Roster) checkDelta(st *study.Study) error {
 	return nil
 }
 
-// Digest returns the identity of a study for the roster. scale has the columns' bounds from the
-// scale phase, or nil.
+// Digest returns the identity of a study for the roster. The argument scale has the bounds of
+// the columns that the scale phase found, or is nil.
 func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/protocol/v1")
@@ -70,7 +96,8 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 		fmt.Fprintf(h, "%d:%s", len(id), id) // The length makes the encoding of the roster unique.
 	}
 	for _, b := range scale {
-		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High) // %x is exact, so different scales have different bytes.
+		// %x prints a float exactly, so different scales have different digests.
+		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High)
 	}
 	return Digest(h.Sum(nil))
 }

@@ -12,12 +12,12 @@ import (
 // StateVersion is the version of the JSON encoding of the states of servers and sites.
 const StateVersion = 1
 
-// StateFields is an upper bound on the number of elements of a state, except the elements of its
-// lists whose length depends on the study. A digest counts as 32 elements.
+// StateFields is an upper bound on the number of elements of a state, not counting the lists
+// whose length depends on the study. A digest counts as 32 elements.
 const StateFields = 256
 
 // NamesElements returns an upper bound on the number of commas in the JSON of a list of client
-// names.
+// names, including the commas within names.
 func NamesElements(names []ClientID) (n int) {
 	for _, id := range names {
 		n += 1 + strings.Count(string(id), ",")
@@ -25,10 +25,10 @@ func NamesElements(names []ClientID) (n int) {
 	return n
 }
 
-// DecodeState decodes the JSON of a state. It returns an error for a state with more than the
+// DecodeState decodes the JSON of a state. It returns an error if the state has more than the
 // given number of elements, because a list of one-digit numbers takes several times as much
-// memory as its JSON. It counts commas, which are at most as many as elements and commas in
-// names.
+// memory as its JSON. It counts commas instead of elements. A state of n elements has at most n
+// commas, besides the commas in names.
 func DecodeState(state []byte, into any, elements int) error {
 	if n := bytes.Count(state, []byte(",")); n > elements {
 		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
@@ -45,7 +45,8 @@ func DecodeState(state []byte, into any, elements int) error {
 }
 
 // CheckState returns an error if the version or the digest of a state differs from the
-// machine's. machine says what the digest identifies: a protocol, a scaling or a last round.
+// machine's. In the error, machine names the kind of digest: that of a protocol, a scaling or a
+// last round.
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)
@@ -56,7 +57,8 @@ func CheckState(version int, machine string, digest, want Digest) error {
 	return nil
 }
 
-// Within returns an error that names n if n is not between low and high.
+// Within returns an error unless n is between low and high. The error calls the number by the
+// given name.
 func Within(name string, n, low, high int) error {
 	if n < low || n > high {
 		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)

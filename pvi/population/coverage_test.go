@@ -9,14 +9,18 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A cell has averages and medians over replications of a federation.
+// A cell has averages and medians over simulated studies with the same settings.
 type cell struct {
-	quantiles, moments float64 // share of 90 % intervals that contain the truth: from quantiles of the mixture, and as mean ± 1.645 sd
-	pooled             float64 // mean probability of the 90 % intervals under the pooled posterior
-	width              float64 // median over replications of the geometric mean of interval width over ideal width
-	divergence         float64 // median KL divergence from q to the pooled posterior
-	between            float64 // median over replications of the root mean square sd of θ between clients
-	alike              float64 // share of replications in which the 5 % quantile of that sd is 0
+	// Share of 90 % intervals that contain the truth, for intervals between quantiles of the
+	// mixture, and for intervals of mean ± 1.645 sd.
+	quantiles, moments float64
+	pooled             float64 // mean probability under the pooled posterior of the 90 % intervals
+	// Median over studies of the geometric mean of an interval's width divided by the ideal
+	// width.
+	width      float64
+	divergence float64 // median over studies of the KL divergence from q to the pooled posterior
+	between    float64 // median over studies of the estimated root mean square sd of θ between clients
+	alike      float64 // share of studies in which the 5 % quantile of the sd of θ between clients is 0
 }
 
 func (f federation) replicate(t *testing.T, replications int, seed uint64) cell {
@@ -54,10 +58,10 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 	return c
 }
 
-// quantile returns the number that coordinate i exceeds with probability 1 − p.
+// quantile returns the quantile of coordinate i with probability p.
 func (m *Mixture) quantile(i int, p float64) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
-	const wide = 40 // number of sds at which the normal tail is 0 in double precision
+	const wide = 40 // number of sds beyond which the normal tail is 0 in double precision
 	for k, x := range m.means {
 		sd := math.Sqrt(m.covariances[k].At(i, i))
 		low, high = math.Min(low, x[i]-wide*sd), math.Max(high, x[i]+wide*sd)
@@ -83,8 +87,8 @@ func (m *Mixture) below(i int, x float64) (p float64) {
 	return p / float64(len(m.means))
 }
 
-// truth returns θ of the population. If clients of a nonlinear model differ, it is the fit of very
-// many such clients, which is not the mean of their θ.
+// truth returns the true θ of the population. If clients of a nonlinear model differ, this is
+// the fit to a very large number of such clients, which is not the mean of their θ.
 func (f federation) truth(seed uint64) []float64 {
 	if f.family == "linear" || f.differ == 0 {
 		return f.theta
@@ -100,19 +104,18 @@ func median(x []float64) float64 {
 	return stat.Quantile(.5, stat.Empirical, x, nil)
 }
 
-// linear returns the federation with the settings of linear models that the tests of coverage
-// use.
+// linear returns f with the settings that the tests of coverage use for linear models.
 func linear(f federation) federation {
 	f.records, f.priorSD, f.family = 40, 3, "linear"
 	return f
 }
 
 // The 90 % intervals contain the truth in about 90 % of cases and are not too wide. The bounds
-// allow for about two standard errors of a coverage of .91 to .92 over 200 intervals.
+// are two standard errors, for 200 intervals, from the coverage of .91 to .92 that was measured.
 func TestCoverage(t *testing.T) {
 	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, 100, 1)
 	if c.quantiles < .86 || c.quantiles > .97 {
-		t.Errorf("90 %% intervals hold the truth in %.3f of cases, want .86 to .97", c.quantiles)
+		t.Errorf("90 %% intervals contain the truth in %.3f of cases, want .86 to .97", c.quantiles)
 	}
 	if c.width > 1.3 {
 		t.Errorf("intervals are %.2f times as wide as the ideal ones, want at most 1.3", c.width)
@@ -128,22 +131,22 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 	c := linear(federation{d: 3, clients: 100, epsilon: 4, differ: .5}).replicate(t, 40, 2)
 	if c.quantiles < .83 {
-		t.Errorf("90 %% intervals hold the mean of the population in %.3f of cases", c.quantiles)
+		t.Errorf("90 %% intervals contain the mean of the population in %.3f of cases", c.quantiles)
 	}
 	if c.between < .4 || c.between > .7 {
 		t.Errorf("the sd between clients is .5, and is found as %.3f", c.between)
 	}
 	c = linear(federation{d: 3, clients: 100, epsilon: 4, missing: .3}).replicate(t, 40, 3)
 	if c.quantiles < .87 {
-		t.Errorf("90 %% intervals hold the truth in %.3f of cases if 30 %% of the clients are missing in every round", c.quantiles)
+		t.Errorf("90 %% intervals contain the truth in %.3f of cases if 30 %% of the clients are missing in every round", c.quantiles)
 	}
 	c = linear(federation{d: 3, clients: 100, epsilon: 4, missing: .3, pooled: true}).replicate(t, 20, 4)
 	if c.pooled < .87 {
-		t.Errorf("90 %% intervals hold %.3f of the draws of the pooled posterior if 30 %% of the clients are missing in every round", c.pooled)
+		t.Errorf("90 %% intervals contain %.3f of the draws of the pooled posterior if 30 %% of the clients are missing in every round", c.pooled)
 	}
 }
 
-// Without noise, and with a clip above every client's gradient, q is the pooled posterior.
+// Without noise, and with a clip above every client's gradient, q equals the pooled posterior.
 func TestWithoutNoise(t *testing.T) {
 	f := linear(federation{d: 3, clients: 50, pooled: true})
 	f.draw(5)

@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawCurvature returns n draws of a client's mean curvature W from its posterior given the
-// rounds. obs has the rounds' gradients, corrected by [rules.effective].
+// drawCurvature returns n draws of a client's mean curvature W from the posterior of W given the
+// rounds. The argument obs has the rounds' gradients, corrected by [rules.effective].
 //
-// The prior of W is aI plus a deviation. a is normal around W₀·typical. The deviation is
-// isotropic in Frobenius norm, and its relative sd is one of curvatureSDs, weighted by the
+// The prior of W is aI plus a deviation. The factor a is normal around W₀·typical. The deviation
+// is isotropic in Frobenius norm, and its relative sd is one of curvatureSDs, weighted by the
 // evidence. The likelihood has the released curvatures and the gradients g_t = h − Wθ_t + noise.
-// h is integrated out under a flat prior, so only contrasts between rounds matter. The posterior
-// is Gaussian in vec W, given the relative sd.
+// The unknown h is integrated out under a flat prior, so only contrasts between rounds matter.
+// For a given relative sd, the posterior is Gaussian in vec W.
 func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n int) ([]*mat.SymDense, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	precision, linear := r.curvatureLikelihood(rounds, obs)

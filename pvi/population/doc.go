@@ -23,7 +23,7 @@
 //	[√a₁ u/C; √a₂ vec D/K; √a₃ vec uuᵀ/C²; √a₄ ‖D‖²/K²; √a₅ s]
 //
 // where vec lists the lower triangle with elements off the diagonal times √2, so that the norm
-// of vec is the Frobenius norm. The shares a sum to 1.
+// of vec is the Frobenius norm. The shares a₁ to a₅ add up to 1.
 //
 // # Sensitivity
 //
@@ -49,5 +49,6 @@
 // # Errors that q does not include
 //
 // A clip below the norm of typical gradients moves the mode of a skewed model. The covariance
-// does not include this bias. The first clip treats the prior as isotropic.
+// does not include this bias. The clip of the first round is computed as if the prior were
+// isotropic.
 package population

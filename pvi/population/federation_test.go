@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A federation has synthetic clients. Its numbers are in public units.
+// A federation is a set of synthetic clients with a true θ. All numbers are in public units.
 type federation struct {
 	d, clients, records int
 	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
 	family              string  // "linear", "logistic" or "Poisson"
 	unequal             bool    // whether half of the clients have a tenth of the records of the others
 	pooled              bool
-	epsilon             float64 // ε at δ = 1e-5; 0 for hardly any noise
+	epsilon             float64 // ε at δ = 1e-5; 0 for negligible noise
 	missing             float64 // share of clients that do not answer in a round
 	rounds              int
 
@@ -26,7 +26,7 @@ type federation struct {
 	y     [][]float64
 	rng   *rand.Rand
 
-	// These are the gradient at 0 and the information of each client in a linear model.
+	// These are each client's gradient at 0 and its information, in a linear model.
 	zero        [][]float64
 	information []*mat.SymDense
 }
@@ -93,7 +93,8 @@ func (f *federation) normals(sd float64) []float64 {
 func (f *federation) outcome(eta float64) float64 {
 	switch f.family {
 	case "logistic":
-		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) { // with 2η as log odds, a record has unit information at 0
+		// The log odds are 2η, with which a record has unit information at 0.
+		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) {
 			return 1
 		}
 		return 0
@@ -164,7 +165,7 @@ func (f *federation) mu() float64 {
 
 func phi(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// run runs all rounds and returns the last state.
+// run plays all rounds and returns the last state.
 func (f *federation) run(t testing.TB, seed uint64) *State {
 	s, ok := New(f.setting(seed))
 	if !ok {
@@ -227,10 +228,10 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns the covariance of a posterior for comparison. It is that of the records plus one
-// release of the gradient at the truth, with the whole budget and a clip at the root mean square
-// norm. For linear models whose clients differ, it is that of the random-effects model with
-// known spread.
+// ideal returns the covariance of a posterior for comparison. This posterior knows the records
+// and one release of the gradient at the truth, with the whole budget and a clip at the root
+// mean square norm. For linear models whose clients differ, it is the posterior of the
+// random-effects model with known spread.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sum of any numbers either is refused or leads to a query of finite numbers, at which no client
-// has a vector longer than 1.
+// If a sum of arbitrary numbers is not refused, it leads to a query of finite numbers, for which
+// no client's vector is longer than 1.
 func TestHostileSums(t *testing.T) {
 	refused := 0
 	for seed := range uint64(30) {

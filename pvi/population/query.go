@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// shares are the shares a of the blocks of a vector in the budget of a round.
+// shares has the shares a₁ to a₅ of the blocks of a client's vector in the budget of a round.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
 // Size returns the length of a client's vector in a round, for d coordinates.
@@ -64,7 +64,7 @@ func (q *Query) write(dst, gradient []float64, information *mat.SymDense) {
 
 	deviation := plus(w, -1, q.Curvature)
 	ratio := norm(deviation) / q.CurvatureClip
-	bounded := math.Min(ratio, 1) // keeps NaN
+	bounded := math.Min(ratio, 1) // math.Min returns NaN if ratio is NaN
 	b.size[0] = math.Sqrt(shares.size) * bounded * bounded
 	pack(b.curvature, deviation)
 	floats.Scale(math.Sqrt(shares.curvature)/(q.CurvatureClip*math.Max(ratio, 1)), b.curvature)
@@ -79,7 +79,7 @@ func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64
 	if math.IsInf(q.Kappa, 1) {
 		return g.RawVector().Data, information
 	}
-	// κI + Λ = κ(I + Λ/κ), so F = (I + Λ/κ)⁻¹.
+	// F = (I + Λ/κ)⁻¹, because κI + Λ = κ(I + Λ/κ).
 	var root mat.Cholesky
 	f := mat.NewSymDense(d, nil)
 	if !finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||

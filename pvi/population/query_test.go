@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// randomQuery returns a query, and a function that draws gradients and informations. Their sizes
-// range from far below to far above the query's clips.
+// randomQuery returns a query, and a function that draws pairs of a gradient and an information.
+// Their sizes range from far below to far above the query's clips.
 func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 	d := 1 + rng.IntN(4)
 	size := func() float64 { return math.Exp(6 * rng.NormFloat64()) }
@@ -60,8 +60,8 @@ func TestVectorsHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// The bound on the distance of two clients' vectors is 1.91. A random search finds vectors of
-// almost the largest possible distance for opposite gradients and opposite deviations of
+// The bound on the distance between two clients' vectors is 1.91. A random search finds vectors
+// at almost the largest possible distance, with opposite gradients and opposite deviations of
 // curvature.
 func TestDistanceIsReached(t *testing.T) {
 	most := math.Sqrt(4*shares.gradient + 4*shares.curvature + 2*shares.outer + shares.size + shares.slope)
@@ -97,7 +97,7 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	} {
 		for _, kappa := range []float64{3, math.Inf(1)} {
 			if q.Kappa = kappa; name == "information not positive" && math.IsInf(kappa, 1) {
-				continue // With infinite κ the information is clipped without a check.
+				continue // with an infinite κ, Vector does not check the information
 			}
 			v := []float64{9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 			q.Vector(v, client.gradient, mat.NewSymDense(d, client.information))
@@ -109,7 +109,8 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 }
 
 // g and W are the gradient and the curvature in θ of a Gaussian likelihood in which the client's
-// effect N(0, 1/κ) is integrated out: y ~ N(θ + b, 1/Λ), b ~ N(0, 1/κ), so y ~ N(θ, 1/Λ + 1/κ).
+// own effect b is integrated out. With y ~ N(θ + b, 1/Λ) and b ~ N(0, 1/κ), the likelihood is y
+// ~ N(θ, 1/Λ + 1/κ).
 func TestShrinkIntegratesAnEffectOut(t *testing.T) {
 	const kappa, precision, residual = 3., 5., 2.
 	q := &Query{Kappa: kappa}

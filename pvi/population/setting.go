@@ -19,11 +19,12 @@ type Setting struct {
 	Noise     float64       // sd of the noise that one client adds to each element of a sum
 
 	// Pooled makes q approximate the posterior of all clients' records in one place. The model
-	// then has no differences between clients.
+	// then assumes that clients do not differ.
 	Pooled bool
 
-	// Skewed is true if gradients of records may be skewed. The late clip is then at least twice
-	// their root mean square, because a smaller clip near the mode moves the mode.
+	// Skewed is true if the distribution of records' gradients may be skewed. The late clip is
+	// then at least twice the root mean square norm of gradients, because a smaller clip moves
+	// the mode of a skewed model.
 	Skewed bool
 
 	Digest [32]byte // digest of the protocol, from which random numbers are computed
@@ -42,7 +43,7 @@ const (
 	slopeSD    = .15 // prior sd of the slope of the clip
 	leastSlope = .3  // smallest slope of the clip, in units of its prior mean
 
-	likeClip   = 1.3 // largest ratio of clips for which two rounds count as alike
+	likeClip   = 1.3 // largest ratio of the clips of two rounds that count as rounds with like clips
 	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
 	farthest   = 4.  // largest distance of θ_t from the prior mean in each coordinate, in prior sds
 	deviations = .9  // curvature clip, in units of the root mean square norm of deviations
@@ -53,7 +54,7 @@ const (
 // spread from their means.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
-// rules are a setting and the numbers that are computed from it.
+// rules are the numbers that are computed from a setting, together with the setting.
 type rules struct {
 	*Setting
 	dim     int
@@ -65,7 +66,7 @@ type rules struct {
 	covariance *mat.SymDense // prior covariance
 
 	// early and late are the clips in units of the root mean square norm of gradients. If two is
-	// true, late is used from the middle of the rounds on. Otherwise the two are equal.
+	// true, rounds from the middle on use late. Otherwise the clips are equal.
 	early, late float64
 	two         bool
 }
@@ -87,14 +88,16 @@ func newRules(s *Setting) (*rules, bool) {
 }
 
 // chooseClips chooses the clips from the ratio of signal to noise. The noise is proportional to
-// the clip, and a clip below 1 root mean square norm clips most clients.
+// the clip, but a clip below the root mean square norm clips most clients.
 func (r *rules) chooseClips() {
 	var squares float64
 	for _, w := range r.Weights {
 		squares += w * w
 	}
 	clients, d := float64(r.Clients), float64(r.dim)
-	mu := math.Sqrt(squares/clients) / r.Noise // of the Gaussian release to which a client's vectors in all rounds are equivalent
+	// Parameter μ of one Gaussian release that is equivalent to a client's vectors in all
+	// rounds.
+	mu := math.Sqrt(squares/clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
 	r.late = math.Min(.35*mu*math.Sqrt(clients/d), math.Sqrt(.15*mu*math.Sqrt(shares.outer)*clients/math.Sqrt(d)))
@@ -146,7 +149,7 @@ func (s *source) fill(dst []float64) {
 	s.rest = s.rest[copy(dst, s.rest):]
 }
 
-// choose returns a random index. weights has the probability of each index, and they sum to 1.
+// choose returns a random index. The argument weights has the probability of each index.
 func (s *source) choose(weights []float64) int {
 	left := math.Erfc(-s.next()/math.Sqrt2) / 2
 	for i, w := range weights {
@@ -158,8 +161,8 @@ func (s *source) choose(weights []float64) int {
 }
 
 // guessedSlope returns the mean slope of clipped vectors with independent standard normal
-// coordinates, at a clip of c root mean square norms. If x is chi-distributed with d degrees of
-// freedom, the mean is P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x > c√d].
+// coordinates, at a clip of c root mean square norms. If x has the chi distribution with d
+// degrees of freedom, the mean slope is P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x > c√d].
 func guessedSlope(c float64, d int) float64 {
 	half, at := float64(d)/2, c*c*float64(d)/2
 	slope := mathext.GammaIncReg(half, at)
@@ -173,7 +176,8 @@ func guessedSlope(c float64, d int) float64 {
 
 func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
 
-// proportions returns weights that sum to 1, given their logarithms. It overwrites logs.
+// proportions returns weights that add up to 1, given their logarithms up to a constant. It
+// overwrites logs.
 func proportions(logs []float64) []float64 {
 	most := math.Inf(-1)
 	for _, x := range logs {

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawSpread returns n draws of the covariance of clients' gradients. released is this
-// covariance plus isotropic noise of the given sd. alike is the covariance if clients do not
-// differ, which follows from the records.
+// drawSpread returns n draws of the covariance of clients' gradients. The argument released is
+// this covariance plus isotropic noise of the given sd. The argument alike is the covariance
+// that clients would have if they did not differ, computed from their records' curvature.
 //
 // The model is a multiple of alike plus a deviation that is isotropic in Frobenius norm. The
 // relative sd of the deviation is one of spreadSDs, weighted by the evidence.

@@ -9,16 +9,18 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A State has the results of the rounds so far. It is immutable.
+// A State is the posterior after the rounds so far, with the estimates on which it depends. It
+// is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
 	late   bool // whether the query has the late clip
 
-	posterior *Mixture        // q in public units
-	between   []*mat.SymDense // draws of the covariance of θ between clients; eigenvalues may be negative
-	slope     Estimate
+	posterior *Mixture // q in public units
+	// Draws of the covariance of θ between clients, which may have negative eigenvalues.
+	between []*mat.SymDense
+	slope   Estimate
 }
 
 // An Estimate is the mean and sd of an estimated number.
@@ -37,19 +39,21 @@ func New(s *Setting) (*State, bool) {
 	}, true
 }
 
-// Query returns the query of the next round. It is not a copy.
+// Query returns the query of the next round. The query is not a copy.
 func (s *State) Query() *Query { return s.query }
 
 // Posterior returns q in public units.
 func (s *State) Posterior() *Mixture { return s.posterior }
 
-// Signal returns S = Mμ/√d for M clients and d coordinates, where a client's vectors in all rounds
-// are equivalent to one Gaussian release with parameter μ in the noise of M clients. Intervals are
-// near the ideal ones above 30, wide between 5 and 15, and hardly narrower than the prior's below 5.
+// Signal returns S = Mμ/√d for M clients and d coordinates, where μ is the parameter of one
+// Gaussian release, with the noise of M clients, that is equivalent to a client's vectors in all
+// rounds. If S is above 30, intervals are nearly as narrow as the records allow. Between 5 and
+// 15 they are wide, and below 5 they are hardly narrower than the prior's.
 func (s *State) Signal() float64 { return s.rules.signal }
 
-// Slope returns the mean slope of the clip in rounds with a clip like the last one's. It is 1 if no
-// gradient is clipped, and about the share of clients whose gradient is not clipped.
+// Slope returns the mean slope of the clip in the last round and in earlier rounds with a like
+// clip. It is about the share of clients whose gradient is not clipped, and 1 if no gradient is
+// clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
 // Spread returns quantile p of the sd of θ between clients. The sd is the root mean square over
@@ -65,8 +69,8 @@ func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile returns quantile p, over draws, of the square root of variance. Negative variances
-// count as 0.
+// quantile returns quantile p, over draws, of the square root of the function variance. Negative
+// variances count as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -79,8 +83,9 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after round number, from 1. sum is the opened sum of the round. Next
-// returns false if the result is not finite. Rounds must come in order, and some may be missing.
+// Next returns the state after round number, from 1. The argument sum is the opened sum of the
+// round. Next returns false if the result is not finite. Rounds must come in order, and some may
+// be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	r := s.rules
 	now := s.open(number, answers, sum)
@@ -116,15 +121,17 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, finite(next.query.Point)
 }
 
-// A round has the results of an opened sum: estimates of means over clients, and the sds of
-// their noise.
+// A round has the estimates that an opened sum gives: means over clients, and the sds of the
+// noise in these means.
 type round struct {
-	query            *Query
-	late             bool
-	answers          int
-	gradient         []float64
-	curvature, outer *mat.SymDense // outer is centred, and the gradient's noise is subtracted
-	size             float64       // mean squared norm of D
+	query    *Query
+	late     bool
+	answers  int
+	gradient []float64
+	// outer is the covariance of clients' gradients: their mean outer product minus the outer
+	// product of their mean, corrected for the noise in the mean.
+	curvature, outer *mat.SymDense
+	size             float64 // mean squared norm of D
 	slope            Estimate
 
 	gradientSD, curvatureSD, outerSD, sizeSD float64
@@ -152,7 +159,8 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds whose clip is like that of the last round, including the last round.
+// like returns the rounds whose clip differs from the last round's clip by at most the factor
+// likeClip, including the last round.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -169,7 +177,8 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip, and n draws of the slope.
+// slopes returns the estimated slope of the clip in the rounds of like, and n draws of the
+// slope.
 func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64) {
 	guess := guessedSlope(r.clip(like[len(like)-1].late), r.dim)
 	precision := 1 / (slopeSD * slopeSD)
@@ -188,15 +197,16 @@ func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64)
 	return e, all
 }
 
-// An effective is a round's mean gradient, corrected for the slope of the clip, and the sd of
-// its error.
+// An effective is the mean gradient of a round, corrected for the slope of the clip, with the sd
+// of its error.
 type effective struct {
 	gradient, point []float64
 	sd              float64
 	like            bool
 }
 
-// effective returns the rounds' gradients. It corrects only the gradients of the rounds in like.
+// effective returns the corrected gradients of all rounds. It corrects only the gradients of the
+// rounds in like.
 func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -211,8 +221,8 @@ func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	return all
 }
 
-// average returns the mean gradient and the mean point of the rounds, weighted by precision. sd
-// is the sd of the mean gradient.
+// average returns the mean gradient and the mean point of the rounds, weighted by precision. It
+// also returns the sd of the mean gradient.
 func average(obs []effective) (gradient, point []float64, sd float64) {
 	gradient, point = make([]float64, len(obs[0].point)), make([]float64, len(obs[0].point))
 	var precision float64
@@ -229,14 +239,14 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 
 // A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released      *mat.SymDense // mean over rounds with like clips, including noise
+	released      *mat.SymDense // mean over rounds with like clips, noise included
 	releasedSD    float64
 	alike         *mat.SymDense   // value of J if clients do not differ
 	excess, draws []*mat.SymDense // draws of J − alike; draws of J, in which negative eigenvalues of J − alike are set to 0
 }
 
 // spreads returns the posterior of the covariance of clients' gradients. If clients do not
-// differ, J is W − W²/κ.
+// differ, J equals W − W²/κ.
 func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -272,8 +282,8 @@ func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []floa
 // and slope, given the averaged gradient ḡ = W(θ − θ̄) + N(0, S).
 //
 // S is J/U plus noise, where J/U is the covariance of the mean over the U clients that answered.
-// For the pooled posterior of all M clients in the roster, S is W/M plus noise plus (1/U −
-// 1/M)J. Its second term is due to the clients that did not answer.
+// If the target is the pooled posterior of all M clients in the roster, S is W/M + (1/U − 1/M)J
+// plus noise, where the second term is due to the clients that did not answer.
 func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope float64, answers int) (*Mixture, bool) {
 	gradient, point, sd := average(obs)
 	fromPrior := mat.NewVecDense(r.dim, nil)
@@ -298,7 +308,8 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 }
 
 // solve returns the mean of θ − θ̄ and its covariance B⁻¹. With P and θ₀ the prior's precision
-// and mean, B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ − θ̄). fromPrior is the last term.
+// and mean, B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ − θ̄). The argument fromPrior is
+// the last term.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
@@ -330,7 +341,7 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of the next round.
+// ask sets s.query to the query of the round after round number.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// q in public units does not depend on the scale of the columns.
+// If columns are rescaled, q in public units stays the same.
 func TestRescaledColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	const d = 3
@@ -59,8 +59,8 @@ func TestRescaledColumns(t *testing.T) {
 	}
 }
 
-// A rotation of the coordinates rotates q, up to the random draws, because noise, prior and
-// rules are the same in every direction.
+// If the coordinates are rotated, q is rotated in the same way, up to the random draws. The
+// reason is that noise, prior and rules are the same in every direction.
 func TestRotatedColumns(t *testing.T) {
 	f := linear(federation{d: 3, clients: 100, epsilon: 10})
 	f.draw(3)
@@ -74,7 +74,7 @@ func TestRotatedColumns(t *testing.T) {
 			f.x[m][i] = times(turn, x)
 		}
 	}
-	f.zero = nil // score computes it again from x
+	f.zero = nil // makes score compute the gradient at 0 again from x
 	*state = *rand.New(rand.NewPCG(9, 10))
 	after := f.run(t, 1).Posterior()
 	for i, at := range []int{2, 0, 1} {
@@ -85,14 +85,15 @@ func TestRotatedColumns(t *testing.T) {
 	}
 }
 
-// The state omits void rounds, and the late clip begins without them.
+// Void rounds leave no trace in the state, and the late clip begins at the same round without
+// them.
 func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
 	s, _ := New(f.setting(4))
 	sum := make([]float64, Size(2))
 	for number := 1; number <= 10; number++ {
-		if number == 5 { // void: the last round before the late clip
+		if number == 5 { // this round, the last one before the late clip, is void
 			continue
 		}
 		clear(sum)
@@ -135,8 +136,8 @@ func TestGuessedSlope(t *testing.T) {
 					sum += c / x * (1 - 1/float64(d))
 				}
 			}
-			// A slope lies in [0, 1], so its sd is at most ½, and that of the mean is at most
-			// .0012.
+			// A slope lies in [0, 1], so its sd is at most ½, and the sd of its mean over the
+			// draws is at most .0012.
 			if got := guessedSlope(c, d); math.Abs(got-sum/n) > .006 {
 				t.Errorf("d = %d, c = %g: slope %.4f, want %.4f", d, c, got, sum/n)
 			}
@@ -144,8 +145,8 @@ func TestGuessedSlope(t *testing.T) {
 	}
 }
 
-// In one dimension, draws of W agree with a posterior that the test computes on a grid of W and
-// h.
+// In one dimension, the draws of W have the distribution of a posterior that the test computes
+// on a grid of W and h.
 func TestDrawCurvature(t *testing.T) {
 	r, ok := newRules(&Setting{
 		Mean: []float64{0}, Precision: scaledUnit(1, 1), Records: 20, Clients: 50, Weights: []float64{1}, Noise: .01,
@@ -205,7 +206,7 @@ func TestDrawCurvature(t *testing.T) {
 
 func TestQuantile(t *testing.T) {
 	m := &Mixture{[][]float64{{0}, {10}}, []*mat.SymDense{scaledUnit(1, 1), scaledUnit(1, 4)}}
-	if got := m.quantile(0, .25); math.Abs(got) > 1e-6 { // the median of the first component
+	if got := m.quantile(0, .25); math.Abs(got) > 1e-6 { // the median of the first component is 0
 		t.Errorf("the first quartile is %g, want 0", got)
 	}
 	if got := m.quantile(0, .75); math.Abs(got-10) > 1e-5 {

@@ -9,7 +9,8 @@ import (
 // packedSize returns the length of vec of a d×d matrix.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal times √2.
+// pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal times
+// √2.
 func pack(dst []float64, s mat.Symmetric) {
 	k := 0
 	for i := range s.SymmetricDim() {
@@ -80,7 +81,7 @@ func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 		return nil, false
 	}
 	values := e.Values(nil)
-	if values[0] >= least { // values are in increasing order
+	if values[0] >= least { // the elements of values are in increasing order
 		return s, true
 	}
 	var vectors mat.Dense

@@ -15,14 +15,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ball returns n records whose two columns are independent normals around mean.
+// ball returns n records with two columns, which are independent normals with the given mean and
+// sd.
 func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// In a study without a privacy guarantee, the scale has the exact means and sds of the values
-// after clamping to the bounds.
+// In a study without a privacy guarantee, the means and sds of the scale are exactly those of
+// the values after clamping to the bounds.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
 	h := newScaleHouse(t, scaleStudy(t, `unit = "none"`, "", ""), 1, a, b)
@@ -45,8 +46,8 @@ func TestScaleExact(t *testing.T) {
 	}
 }
 
-// A constant column keeps bounds with a positive width, and its Finding is not Found. A state
-// can be saved and restored after many passes.
+// A constant column keeps bounds of positive width, and its Finding is not Found. The state can
+// be saved and restored after many passes.
 func TestScaleOfAConstant(t *testing.T) {
 	for _, c := range []struct{ privacy, standardise string }{
 		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {recordTarget, "rounds = 4"},
@@ -78,8 +79,8 @@ func TestScaleOfAConstant(t *testing.T) {
 	}
 }
 
-// In columns with Cauchy tails, the scale is narrower than the public bounds. After three passes
-// it contains most of the values.
+// For columns with Cauchy tails, the passes find a scale that is narrower than the public
+// bounds. After three passes it contains most of the values.
 func TestScaleOfHeavyTails(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -95,8 +96,8 @@ func TestScaleOfHeavyTails(t *testing.T) {
 }
 
 // If there are too few records or clients, or the scale phase has too small a share of the
-// budget, noise could decide how far the bounds are narrowed. The bounds then do not change, and
-// the Finding gives the reason.
+// budget, noise could decide how much the bounds are narrowed. In that case the bounds do not
+// change, and the Finding gives the reason.
 func TestScaleHidden(t *testing.T) {
 	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
 	few := scaleStudy(t, recordTarget, "", "")
@@ -119,8 +120,8 @@ func TestScaleHidden(t *testing.T) {
 
 // A thousand clients find a scale if the privacy unit is the client. Each client has the same
 // weight, whatever its number of records. Mean and mean square agree with the averages of the
-// clients' means of clamped values, up to the noise of the last pass. Four numbers may differ by
-// 6 sds each, so with other seeds 8 of 10^9 correct programs fail.
+// clients' means of clamped values, up to the noise of the last pass. The test allows 6 sds for
+// each of four numbers. A correct program exceeds them for 8 of 10^9 seeds.
 func TestScaleOfClients(t *testing.T) {
 	clients := make([]*shard.Records, 1000)
 	for m := range clients {
@@ -146,18 +147,19 @@ func TestScaleOfClients(t *testing.T) {
 		z := (c.Mean - middleOf(b)) / half
 		found := (c.SD/half)*(c.SD/half) + z*z // mean square of the scaled values
 		if math.Abs(z-mean) > 6*noise || math.Abs(found-square) > 6*noise {
-			t.Errorf("%+v: mean and mean square are %g and %g sds away from those of the clients", c, (z-mean)/noise, (found-square)/noise)
+			t.Errorf("%+v: mean and mean square differ by %g and %g sds from the averages of the clients", c, (z-mean)/noise, (found-square)/noise)
 		}
 		if math.Abs(ofRecords-mean) < 100*noise {
-			t.Errorf("a mean over records would be %g sds away: that tells nothing", (ofRecords-mean)/noise)
+			t.Errorf("the mean over records differs by only %g sds, so the test cannot tell it from the mean over clients", (ofRecords-mean)/noise)
 		}
-		// The Finding is Found if the variance exceeds 6 sds of the noise in mean and mean
-		// square.
+		// The Finding is Found if the variance is larger than 6 sds of the noise in mean and
+		// mean square.
 		if sure := 4*noise*(1+2*math.Abs(mean)) + 6*noise*(1+2*math.Abs(mean)); square-mean*mean < sure || c.Finding != Found {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
 	}
-	// The clip applies to a client's average and does not depend on the client's records.
+	// The clip is the norm of a client's average, which does not depend on the number of the
+	// client's records.
 	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
 		t.Errorf("a client's clip is %g, want √(2·2)", got)
 	}
@@ -178,7 +180,8 @@ func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean,
 	return mean, square, ofRecords / float64(all)
 }
 
-// A pass with too few answers opens no sum and keeps the bounds. It is charged.
+// If too few clients answer a pass, no sum is opened and the bounds do not change. The pass is
+// charged.
 func TestScaleVoid(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1), ball(3, 3000, 5, 1))
@@ -187,7 +190,7 @@ func TestScaleVoid(t *testing.T) {
 		t.Errorf("a pass with one answer of three is %+v", o)
 	}
 	if o := h.pass(0, 2); o.Verdict != phase.Accepted || h.server.Columns()[0].Bounds.High == 100 {
-		t.Errorf("a pass with two answers is %q, and leaves %+v", o.Verdict, h.server.Columns()[0])
+		t.Errorf("a pass with two answers ended as %q, with the bounds %+v", o.Verdict, h.server.Columns()[0])
 	}
 	if _, err := h.server.Scaled(); err == nil || !strings.Contains(err.Error(), "2 of 3 passes") {
 		t.Errorf("a scale before the last pass: %v", err)
@@ -201,7 +204,7 @@ func TestScaleVoid(t *testing.T) {
 	}
 }
 
-// Server and sites refuse invalid messages, and do not change.
+// Server and sites refuse invalid messages. A refused message does not change them.
 func TestScaleRefuses(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
@@ -288,7 +291,7 @@ func TestScaleRefuses(t *testing.T) {
 	if _, ok := h.server.Next(); !ok {
 		t.Fatal("there is no second pass")
 	}
-	// The outcome counts an answer that this client did not give.
+	// The outcome counts an answer of this client although the client did not answer.
 	stranger := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
 	refused("an outcome that counts an answer that was not given", stranger.sites[0].Settle(o))
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // Two sites with the same noise and neighbouring records release sums that differ only by the
-// contribution of the different record or client. In lattice steps, the difference is at most C
-// if a record is added, and 2C if a record or client is replaced, where C is the clip. The test
-// covers every pass and arbitrary bounds.
+// contribution of the different record or client. With the clip C in lattice steps, the
+// difference is at most C if a record is added, and 2C if a record or client is replaced. The
+// test covers every pass and arbitrary bounds.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scaleStudy(t, recordTarget, "rounds = 3", ""),
@@ -81,7 +81,8 @@ func TestScaleSensitivity(t *testing.T) {
 }
 
 // No contribution has a larger norm than the mechanism's clip, so nothing is clipped and the
-// estimate is unbiased. A record with all values at its bounds has the norm of the clip.
+// estimate is unbiased. If all values of a record are at its bounds, its contribution has
+// exactly the norm of the clip.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{recordTarget, clientTarget} {
@@ -112,7 +113,7 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 	}
 }
 
-// A pass is charged and its noise is drawn before the records are read. If the source of noise
+// A site charges a pass and draws its noise before it reads the records. If the source of noise
 // fails, the site computes no contribution of a record.
 func TestScaleNoiseComesFirst(t *testing.T) {
 	for _, privacy := range []string{recordTarget, clientTarget} {
@@ -139,7 +140,7 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// The noise of real messages has the sd of the event that is charged, in every pass and element.
+// The noise in real messages has the sd of the event that is charged, in every pass and element.
 // It is independent between passes and clients.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {
@@ -185,7 +186,7 @@ func TestScaleNoise(t *testing.T) {
 				}
 			}
 			h.settle(outcome)
-			// The limits are five standard errors.
+			// The limits are five standard errors of the two statistics.
 			if n := float64(draws); math.Abs(squares/n-1) > 5*math.Sqrt(2/n) || math.Abs(crossed/n) > 5/math.Sqrt(n) {
 				t.Errorf("%s, pass %d: the noise has %g times the variance that is paid for, and correlation %g between clients", c.privacy, plan.Number, squares/n, crossed/n)
 			}

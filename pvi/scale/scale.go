@@ -19,7 +19,8 @@ const (
 	Unopened Finding = "unopened" // the last pass had too few answers: the bounds do not change
 )
 
-// A Column is the scale of a column after the passes so far. It is computed from opened sums.
+// A Column describes the scale of a column after the passes so far. It is computed from opened
+// sums.
 type Column struct {
 	Column  string       `json:"column"`
 	Mean    float64      `json:"mean"`   // mean of the values clamped to the bounds of the last pass, in the column's unit
@@ -29,22 +30,22 @@ type Column struct {
 }
 
 const (
-	// narrowest is the smallest width of a scale, as a share of a column's public width. With
-	// this width, rounding still does not affect values and sums on the scale.
+	// narrowest is the smallest width of a scale, as a share of a column's public width. At this
+	// width rounding still has no effect on values and sums.
 	narrowest = 0x1p-20
 
 	// searched is the share of the values that a search tries to cover. The new bounds are three
 	// times as wide as the range that covers them.
 	searched = 0.98
 
-	// surest is the largest share of the values that a search may fail to cover because of the
-	// noise.
+	// surest is the largest share of the values that the range of a search may leave out because
+	// of the noise.
 	surest = 0.48
 )
 
 // A scale is the state of the search for the bounds of the columns. The server and every site
-// keep equal copies. They compute it from opened sums by additions, separately rounded products,
-// quotients and roots, which every machine rounds in the same way.
+// keep equal copies. They compute it from opened sums by operations that every machine rounds in
+// the same way: additions, products, quotients and roots, each rounded by itself.
 type scale struct {
 	scaling *Scaling
 	passes  int // number of passes that have an outcome
@@ -76,8 +77,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow updates the bounds with the outcome of the next pass. sum is the sum of the releases,
-// or nil if the pass was void. clients is the number of releases.
+// follow updates the bounds with the outcome of the next pass. The argument sum is the sum of
+// the releases, or nil if the pass was void, and clients is the number of releases.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -85,7 +86,8 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 	s := c.scaling
 	step := s.step(c.passes)
-	noise := float64(clients) * step.lattice.Step() // largest error of the sum due to truncation to the lattice
+	// Largest error of the sum that rounding to the lattice can cause.
+	noise := float64(clients) * step.lattice.Step()
 	if step.mechanism != nil {
 		noise = step.lattice.Float(step.mechanism.ShareSigma()) * math.Sqrt(float64(clients))
 	}
@@ -107,14 +109,14 @@ func (c *scale) follow(sum []int64, clients int) {
 }
 
 // search narrows the bounds of c. It finds the shortest range of bins that contains the share
-// searched of the values, as far as the noise on the counts allows. The new bounds are three
-// times as wide: this range, and its length on either side. The bounds do not change if the new
-// width would be at most least.
+// searched of the values, as far as the noise on the counts allows. The new bounds are this
+// range and its length on either side. The bounds do not change if the new width would be at
+// most least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
-			return // Wider ranges have larger errors.
+			return // wider ranges have larger errors, so they cannot pass either
 		}
 		most, at := math.Inf(-1), 0
 		for i := range len(counts) - width + 1 {

@@ -54,7 +54,7 @@ nominal_records = 50
 #federation
 `
 
-// These are privacy settings for scaleSource.
+// These are privacy settings for the study scaleSource.
 const (
 	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
 	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
@@ -170,9 +170,9 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// The errors of means and sds are within the noise of the last pass and the sampling error, for
-// any public bounds. With seed 1, the error of a mean is at most five of its sds, and the error
-// of a variance at most five of its sds plus the effect of clamping.
+// The errors of means and sds are no larger than the noise of the last pass and the sampling
+// error explain, for any public bounds. With seed 1, the error of a mean is at most five of its
+// sds, and the error of a variance at most five of its sds plus the effect of clamping.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -197,7 +197,8 @@ func TestScaleIsFound(t *testing.T) {
 					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
 						t.Errorf("%s: want sd %g", what, sd)
 					}
-					// At most one value in fifty is clamped, whatever the Finding is.
+					// The bounds contain the mean ± 2.3 sds, whatever the Finding is. So at most
+					// one value in fifty is clamped.
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
@@ -212,8 +213,8 @@ func TestScaleIsFound(t *testing.T) {
 	}
 }
 
-// A record with a value that is not finite adds zero to every element of the sum, including the
-// count.
+// If a value of a record is not finite, the record adds zero to every element of the sum,
+// including the count.
 func TestScaleOfNoNumber(t *testing.T) {
 	for _, privacy := range []string{recordTarget, `unit = "none"`} {
 		good, bad := new(shard.Records), new(shard.Records)
@@ -243,7 +244,7 @@ func TestScaleOfNoNumber(t *testing.T) {
 	}
 }
 
-// The noise level that a Scaling assumes grows with the number of clients that add noise.
+// The sd of noise that a Scaling assumes grows with the number of clients that add noise.
 // Otherwise many clients with few records would find a scale in noise alone.
 func TestScaleKnowsItsNoise(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
@@ -257,7 +258,7 @@ func TestScaleKnowsItsNoise(t *testing.T) {
 		h.play()
 		for _, c := range h.server.Columns() {
 			if c.Finding == Found || c.Bounds.Low > -40 || c.Bounds.High < 40 {
-				t.Errorf("seed %d: found %+v in what is noise", seed, c)
+				t.Errorf("seed %d: found %+v in noise alone", seed, c)
 			}
 		}
 	}

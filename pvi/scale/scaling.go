@@ -35,6 +35,9 @@ import (
 //     client, not of the average record. Under zero-out the participants are public.
 //   - Unit none: a client adds up the vectors of its records as for unit record, without noise.
 //
+// With the unit person, a client adds the vectors of all rows of a person that it uses, at most k,
+// and the norms are k times those of a record (see [dpmech.Config]).
+//
 // A record (a client) that is added, removed or zeroed changes the sum by at most that norm. A
 // record (a client) that is replaced changes the sum by at most twice that norm. The passes are
 // Gaussian releases. Each is chosen after the releases before it, and they compose with the
@@ -126,19 +129,21 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 		Terms:           federation.MaxRecords,
 		Releases:        len(s.roster.Clients),
 		Adjacency:       privacy.Adjacency,
+		PerUnit:         privacy.Rows() * s.study.Holders(len(s.roster.Clients)),
 	}
 	if privacy.Unit == study.Client {
 		cfg.Terms = 1
 	}
 	if federation.Opens == study.OpenSums {
-		cfg.Shares = s.roster.Fewest - federation.Colluders
+		cfg.Shares = s.roster.Fewest - s.roster.Colluders
 	}
 	if cfg.NoiseMultiplier == 0 {
 		// The cost of all passes together is the scale phase's share of the μ² of the study's
 		// target.
 		mu := accountant.GaussianMu(privacy.Epsilon, privacy.Delta)
-		each := mu * math.Sqrt(s.study.Standardisation.Share/float64(s.Passes()))
-		cfg.NoiseMultiplier = privacy.Adjacency.Factor() / each
+		passes := s.Passes() * s.study.MessagesOfPerson(len(s.roster.Clients))
+		each := mu * math.Sqrt(s.study.Standardisation.Share/float64(passes))
+		cfg.NoiseMultiplier = privacy.Adjacency.Factor() * float64(cfg.PerUnit) / each
 	}
 	return cfg
 }
@@ -151,8 +156,9 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns the index of the first column's elements in a release. It is 1, after the number
-// of records, or 0 if the unit is the client.
+// first returns the index of the first column's elements in a release. Element 0 is the number
+// of records if the unit is not the client, so the index is 1. If the unit is the client, it is
+// 0.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
 		return 0
@@ -166,6 +172,9 @@ func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 // n, counted from 1.
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
+// Limit returns the largest absolute value of an element of one release, in pass number n.
+func (s *Scaling) Limit(n int) int64 { return s.step(n).limit }
+
 // Passes returns the number of passes. Every client makes one release in each pass.
 func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
 
@@ -175,15 +184,15 @@ func (s *Scaling) Digest() phase.Digest { return s.digest }
 // Study returns the study, whose scale is not yet known.
 func (s *Scaling) Study() *study.Study { return s.study }
 
-// Roster returns the clients in order. It is not a copy.
+// Roster returns the clients in order. The slice is not a copy.
 func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
 // Mechanism returns the mechanism that hides a record or a client in pass number n, counted from
 // 1. It returns nil if the study has no privacy guarantee.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 
-// EventFor returns the cost of all passes under an adjacency. The observer cannot subtract the
-// given number of noise shares. The study must have a privacy guarantee.
+// EventFor returns the cost of all passes under an adjacency. The argument shares is the number
+// of noise shares that the observer cannot subtract. The study must have a privacy guarantee.
 func (s *Scaling) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{
 		accountant.Repeated{Event: s.search.mechanism.EventFor(shares, adjacency), Times: s.Passes() - 1},

@@ -111,7 +111,7 @@ func (s *Server) Waiting() []phase.ClientID {
 // Done reports whether every pass has an outcome.
 func (s *Server) Done() bool { return s.scale.passes == s.scaling.Passes() }
 
-// Columns returns the scale of each column after the passes so far. It is not a copy.
+// Columns returns the scale of each column after the passes so far. The slice is not a copy.
 func (s *Server) Columns() []Column { return s.scale.columns }
 
 // Scaled returns the study with the scale that was found. Every pass must have an outcome.
@@ -120,8 +120,9 @@ func (s *Server) Scaled() (*study.Study, error) { return s.scale.scaled() }
 // Outcomes returns the number of passes that have an outcome.
 func (s *Server) Outcomes() int { return s.scale.passes }
 
-// Replay ends the open pass with the sum of o, an outcome from a transcript, and returns the
-// outcome that the server computes. If it differs from o, the transcript is wrong.
+// Replay ends the open pass with the sum of o, which is an outcome from a transcript. It returns
+// the outcome that the server computes from that sum. If the result differs from o, the
+// transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if s.open == nil || o.Number != s.scale.passes+1 {
 		return nil, phase.Refuse("pass %d is not open", o.Number)

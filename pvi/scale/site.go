@@ -29,20 +29,20 @@ type Site struct {
 	noise dpmech.Noise
 }
 
-// NewSite returns the site of a client before the first pass, with the public bounds. For a
-// client without records it returns an error, unless the privacy unit is the record. With that
-// unit the existence of records is private.
+// NewSite returns the site of a client before the first pass, with the public bounds. It returns
+// an error for a client without records, except if the privacy unit is the record, because the
+// existence of records is then private.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
 	}
-	if records.Len() == 0 && s.study.Privacy.Unit != study.Record {
+	if records.Len() == 0 && !s.study.Privacy.Unit.OfRecords() {
 		return nil, fmt.Errorf("client %s: it has no records", id)
 	}
 	if records.Len() > s.study.Federation.MaxRecords {
 		return nil, fmt.Errorf("client %s: it has more records than federation.max_records = %d", id, s.study.Federation.MaxRecords)
 	}
-	return &Site{scaling: s, id: id, records: records, scale: newScale(s)}, nil
+	return &Site{scaling: s, id: id, records: records.Keep(s.study), scale: newScale(s)}, nil
 }
 
 // ID returns the name of the client.
@@ -69,7 +69,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error that Propose would return for the plan, without answering it, or nil.
+// Check returns the error that Propose would return for the plan, or nil. It does not answer the
+// plan.
 func (s *Site) Check(plan *Plan) error {
 	c := s.scaling
 	switch {
@@ -90,7 +91,7 @@ func (s *Site) Check(plan *Plan) error {
 func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	exact := make([]int64, len(dst)) // sum without noise, which must not leave this function
 	switch s.scaling.study.Privacy.Unit {
-	case study.Record:
+	case study.Record, study.Person:
 		return step.mechanism.Release(dst, exact, src, func(add func([]float64) error) error {
 			for i := range s.records.Len() {
 				if err := add(s.contribution(i, step)); err != nil {
@@ -107,8 +108,8 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum. The caller must leave out a
-// vector that is not finite. The slice is valid until the next call.
+// contribution returns the vector that record i adds to the sum. If the vector is not finite,
+// the caller must not add it. The slice is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	if guard.Run(func() { s.contribute(i, step) }) != nil {
 		s.row[0] = math.NaN()
@@ -126,7 +127,7 @@ func (s *Site) contribute(i int, step *step) {
 	for k, column := range s.scaling.study.Standardisation.Columns {
 		b := s.scale.columns[k].Bounds
 		z := (record[column] - middleOf(b)) / ((b.High - b.Low) / 2)
-		z = min(max(z, -1), 1) // a z of NaN stays NaN
+		z = min(max(z, -1), 1) // min and max keep a NaN
 		part := s.row[at+k*step.perColumn:][:step.perColumn]
 		if step == &s.scaling.search {
 			mark(part, z)
@@ -138,7 +139,7 @@ func (s *Site) contribute(i int, step *step) {
 
 func mark(counts []float64, z float64) {
 	if math.IsNaN(z) {
-		counts[0] = z // NaN in the vector, so that the record counts as zero
+		counts[0] = z // NaN if a value is not finite; the record then counts as zero
 		return
 	}
 	bin := int((z + 1) / 2 * float64(len(counts)))
@@ -205,7 +206,7 @@ func (s *Site) Settle(o *Outcome) error {
 // Scaled returns the study with the scale that was found. Every pass must have an outcome.
 func (s *Site) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
-// Columns returns the scale of each column after the passes so far. It is not a copy.
+// Columns returns the scale of each column after the passes so far. The slice is not a copy.
 func (s *Site) Columns() []Column { return s.scale.columns }
 
 // Followed returns the number of passes whose outcome the site has applied.

@@ -8,6 +8,7 @@ type block int
 const (
 	scoreBlock block = iota
 	lengthBlock
+	residualBlock
 	marginBlock
 	curvatureBlock
 	blocks
@@ -21,6 +22,7 @@ const (
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // as a share of a round's budget for scores
+	residualShare          = 0.03 // the same, in the second half of the rounds of a Poisson regression
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
@@ -56,6 +58,10 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	for t := range scored {
 		scores := (1 - share - curvature) * math.Pow(scoreGrowth, float64(t)) / total
 		b.shares[t][scoreBlock], b.shares[t][lengthBlock] = (1-lengthShare)*scores, lengthShare*scores
+		if p.counts && t >= scored/2 {
+			b.shares[t][residualBlock] = residualShare * scores
+			b.shares[t][scoreBlock] -= residualShare * scores
+		}
 		if t < margins {
 			b.shares[t][marginBlock] = share / float64(margins)
 		}
@@ -88,7 +94,7 @@ func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p
 
 // sizes returns the number of elements of each block in a round. Rounds are counted from 1.
 func (p *Problem) sizes(round int) (sizes [blocks]int) {
-	all := [blocks]int{p.Dim(), lengths, p.newMargins().size(), packedSize(p.Dim())}
+	all := [blocks]int{p.Dim(), lengths, 1, p.newMargins().size(), packedSize(p.Dim())}
 	for b, share := range p.budget.shares[round-1] {
 		if share > 0 {
 			sizes[b] = all[b]

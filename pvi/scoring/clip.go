@@ -19,11 +19,7 @@ const unsureShare = 0.5
 // and the variance of the noise, for records that are like made-up records. It also returns the
 // sorted norms of the scores of made-up records. cov is the present covariance of θ.
 func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
-	unsure := trace(m.curvature(theta), cov)
-	shrunk := cov
-	if !p.linear && unsure > unsureShare {
-		shrunk = plus(term{unsureShare / unsure, cov})
-	}
+	shrunk, unsure := m.unsure(theta, cov)
 	s := m.at(theta, ridge, shrunk)
 	// directions is the effective number of coordinates about which the records say more than
 	// the prior.
@@ -42,6 +38,16 @@ func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat
 		}
 	}
 	return clip, norms
+}
+
+// unsure returns the covariance of θ in made-up outcomes, and the trace of the information of a
+// record at θ times cov.
+func (m *madeUp) unsure(theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
+	unsure = trace(m.curvature(theta), cov)
+	if m.linear || unsure <= unsureShare {
+		return cov, unsure
+	}
+	return plus(term{unsureShare / unsure, cov}), unsure
 }
 
 // trace returns the trace of A·B. If B is nil, it returns the trace of A.

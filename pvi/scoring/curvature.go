@@ -84,28 +84,78 @@ var spreads = func() (v [60]float64) {
 // An update is the belief about the curvature after a release. In the eigenbasis U of the guess
 // in units, with eigenvalues l, element (i, j) of the guess is corrected by the gain
 // v l_i l_j/(v l_i l_j + τ²), which is 1 without noise and 0 for infinite noise.
+//
+// The variance v of G has a value for each class of elements, which is the number of effects of
+// groups among i and j. A record has one group, so that the guess is nearly right for pairs of
+// effects, of which there may be many more than of coefficients, which may be correlated. So that U
+// does not mix effects with coefficients, it has the eigenvectors of the block of the effects and
+// those of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
-	inverse *mat.TriDense // L⁻¹
-	basis   *mat.Dense    // the eigenvectors U
-	values  []float64     // the eigenvalues l
-	weights []float64     // posterior probabilities of the values in spreads
+	inverse *mat.TriDense      // L⁻¹
+	basis   *mat.Dense         // the eigenvectors U
+	values  []float64          // the eigenvalues l
+	effect  []bool             // whether a coordinate is an effect
+	weights [classes][]float64 // posterior probabilities of the values in spreads, by class
+}
+
+// classes is the number of classes of elements.
+const classes = 3
+
+// class returns the class of element (i, j).
+func (u *update) class(i, j int) (n int) {
+	if u.effect[i] {
+		n++
+	}
+	if u.effect[j] {
+		n++
+	}
+	return n
 }
 
 func (s *State) newUpdate(r *releasedCurvature) *update {
-	u := &update{releasedCurvature: r, inverse: solved(r.units)}
+	d := s.Dim()
+	u := &update{releasedCurvature: r, inverse: solved(r.units), effect: s.effect(), values: make([]float64, d), basis: mat.NewDense(d, d, nil)}
 	guess := congruent(u.inverse, s.lambda(r.at))
-	var eigen mat.EigenSym
-	if !eigen.Factorize(guess, true) {
-		panic(notFinite{})
+	for _, effect := range []bool{false, true} {
+		u.decompose(guess, effect)
 	}
-	u.values, u.basis = eigen.Values(nil), new(mat.Dense)
-	eigen.VectorsTo(u.basis)
 	for i, l := range u.values {
 		u.values[i] = max(l, 1e-6*s.Records)
 	}
 	u.weigh(u.rotated(plus(term{1, r.k}, term{-1, guess})))
 	return u
+}
+
+// decompose sets the eigenvalues and eigenvectors of one block of the guess.
+func (u *update) decompose(guess *mat.SymDense, effect bool) {
+	var block []int
+	for i, e := range u.effect {
+		if e == effect {
+			block = append(block, i)
+		}
+	}
+	if len(block) == 0 {
+		return
+	}
+	part := mat.NewSymDense(len(block), nil)
+	for i, a := range block {
+		for j, b := range block[:i+1] {
+			part.SetSym(i, j, guess.At(a, b))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(part, true) {
+		panic(notFinite{})
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	for j, l := range eigen.Values(nil) {
+		u.values[block[j]] = l
+		for i, a := range block {
+			u.basis.Set(a, block[j], vectors.At(i, j))
+		}
+	}
 }
 
 // rotated returns Uᵀ A U.
@@ -114,10 +164,15 @@ func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.bas
 // weigh computes the posterior weights of the spreads from the surprise D = Uᵀ(K − guess)U, under
 // a lognormal prior around firstVariance.
 func (u *update) weigh(surprise *mat.SymDense) {
-	logs := make([]float64, len(spreads))
+	var all [classes][]float64
+	for class := range all {
+		all[class] = make([]float64, len(spreads))
+	}
 	for n, v := range spreads {
 		x := (math.Log(v) - math.Log(firstVariance)) / 1.5
-		logs[n] = -x * x / 2
+		for class := range all {
+			all[class][n] = -x * x / 2
+		}
 		for i, li := range u.values {
 			for j, lj := range u.values[:i+1] {
 				variance := v*li*lj + u.sd*u.sd
@@ -125,25 +180,27 @@ func (u *update) weigh(surprise *mat.SymDense) {
 					variance /= 2
 				}
 				d := surprise.At(i, j)
-				logs[n] -= (math.Log(variance) + d*d/variance) / 2
+				all[u.class(i, j)][n] -= (math.Log(variance) + d*d/variance) / 2
 			}
 		}
 	}
-	largest := slices.Max(logs)
-	var total float64
-	for n, l := range logs {
-		logs[n] = math.Exp(l - largest)
-		total += logs[n]
+	for _, logs := range all {
+		largest := slices.Max(logs)
+		var total float64
+		for n, l := range logs {
+			logs[n] = math.Exp(l - largest)
+			total += logs[n]
+		}
+		for n := range logs {
+			logs[n] /= total
+		}
 	}
-	for n := range logs {
-		logs[n] /= total
-	}
-	u.weights = logs
+	u.weights = all
 }
 
-// spread returns quantile q of the posterior distribution of the variance of G.
-func (u *update) spread(q float64) float64 {
-	for n, w := range u.weights {
+// spread returns quantile q of the posterior distribution of the variance of G in a class.
+func (u *update) spread(class int, q float64) float64 {
+	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {
 			return spreads[n]
 		}
@@ -151,19 +208,19 @@ func (u *update) spread(q float64) float64 {
 	return spreads[len(spreads)-1]
 }
 
-// corrected returns B + U(gain ∘ UᵀDU)Uᵀ, where D is the surprise. If v > 0, the gain is that
-// for the variance v of G. Otherwise it is the mean gain over the posterior distribution of the
-// variance.
-func (u *update) corrected(b, surprise *mat.SymDense, v float64) *mat.SymDense {
+// corrected returns B + U(gain ∘ UᵀDU)Uᵀ, where D is the surprise. If variances of G are given, by
+// class, the gain is that for them. Otherwise it is the mean gain over the posterior distribution of
+// the variance.
+func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *mat.SymDense {
 	d := u.rotated(surprise)
 	for i, li := range u.values {
 		for j, lj := range u.values[:i+1] {
 			gain := func(v float64) float64 { return v * li * lj / (v*li*lj + u.sd*u.sd) }
-			g := 0.0
-			if v > 0 {
-				g = gain(v)
+			g, class := 0.0, u.class(i, j)
+			if given != nil {
+				g = gain(given[class])
 			} else {
-				for n, w := range u.weights {
+				for n, w := range u.weights[class] {
 					g += w * gain(spreads[n])
 				}
 			}
@@ -177,9 +234,20 @@ func (u *update) corrected(b, surprise *mat.SymDense, v float64) *mat.SymDense {
 // guess, but at most 0.3. The noise hides smaller eigenvalues.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
-	v := u.spread(0.5) * l * l
-	left := math.Sqrt(v/(v+u.sd*u.sd)) * u.sd // posterior sd of an element of the curvature
-	return min(0.3, left/l*math.Sqrt(float64(len(u.values))))
+	var left [classes]float64 // posterior variance of an element of the curvature
+	for class := range left {
+		v := u.spread(class, 0.5) * l * l
+		left[class] = v / (v + u.sd*u.sd) * u.sd * u.sd
+	}
+	var most float64 // sum of the variances of a row
+	for i := range u.values {
+		var row float64
+		for j := range u.values {
+			row += left[u.class(i, j)]
+		}
+		most = max(most, row)
+	}
+	return min(0.3, math.Sqrt(most)/l)
 }
 
 // hiddenRange is the range, as a ratio, over which a draw spreads an eigenvalue that noise hides.
@@ -217,9 +285,20 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))
 	a := cholesky(guess)
-	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), 0), a, solved(a), u.bend(), nil)
+	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), nil), a, solved(a), u.bend(), nil)
 	root := solved(s.guess(s.weights(r.at), nil))
-	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0.5)}
+	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0, 0.5)}
+}
+
+// effect returns, for each coordinate, whether it is an effect of a group.
+func (p *Problem) effect() []bool {
+	is := make([]bool, p.Dim())
+	for _, e := range p.prior.Effects {
+		for i := e.First; i < e.First+e.Levels; i++ {
+			is[i] = true
+		}
+	}
+	return is
 }
 
 // curvatureDraws is the number of draws of the curvature of which the posterior is a mixture.
@@ -232,14 +311,26 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	draws := make([]*mat.SymDense, curvatureDraws)
 	one, bend := diagonal(d, func(int) float64 { return 1 }), u.bend()
 	for n := range draws {
-		z := s.normals(1+2*packedSize(d)+2*len(s.columns), "curvatures", n)
-		v := u.spread(special.Phi(z[0]))
-		g, noise := unpack(z[1:], d, math.Sqrt(v)), unpack(z[1+packedSize(d):], d, r.sd)
+		z := s.normals(1+2*packedSize(d)+2*len(s.columns)+classes-1, "curvatures", n)
+		var v [classes]float64
+		for class := range v {
+			at := 0
+			if class > 0 {
+				at = len(z) - class
+			}
+			v[class] = u.spread(class, special.Phi(z[at]))
+		}
+		g, noise := unpack(z[1:], d, 1), unpack(z[1+packedSize(d):], d, r.sd)
+		for i := range d {
+			for j := range i + 1 {
+				g.SetSym(i, j, math.Sqrt(v[u.class(i, j)])*g.At(i, j))
+			}
+		}
 		var a mat.Dense
 		drawn := s.guess(weights, z[1+2*packedSize(d):])
 		a.Mul(mat.DenseCopyOf(u.inverse), mat.DenseCopyOf(cholesky(congruent(drawn, s.curvature.seen))))
 		x := congruent(&a, plus(term{1, g}, term{1, one}))
-		x = u.corrected(x, plus(term{1, r.k}, term{1, noise}, term{-1, x}), v)
+		x = u.corrected(x, plus(term{1, r.k}, term{1, noise}, term{-1, x}), &v)
 		var inverse mat.Dense
 		if err := inverse.Inverse(&a); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
 			panic(notFinite{})

@@ -10,6 +10,7 @@
 //
 //	score      the gradient of the record's log likelihood at θ_t in the units L_t, clipped to c_t
 //	lengths    a one-hot vector that says between which multiples of c_t the score's norm lies
+//	residual   for counts whose variance the model fixes, the squared residual, clipped
 //	margins    levels, values and squared values of the record's regressors, clipped together
 //	curvature  the record's Fisher information at θ_t in units, packed so that its L2 norm is
 //	           its Frobenius norm, clipped to k_t
@@ -25,7 +26,8 @@
 // Everything else is computed from released sums. Margins give made-up records with independent
 // columns, whose curvature at θ is the first guess of the curvature Λ(θ), gives units in which
 // clips make sense, and says at which clip the bias of clipping and the noise are least together.
-// The released curvature moves the guess as far as its noise lets it ([State.learnCurvature]). Every
+// The released curvature moves the guess as far as its noise lets it ([State.learnCurvature]), and
+// so does the difference of two sums along the step between them ([State.learnSecant]). Every
 // sum of scores is an observation of the score at one point, with a covariance that counts noise,
 // clipping, and ignorance of the curvature between the points ([State.observe]). A step goes part of
 // the way to the posterior mean that all sums so far imply.

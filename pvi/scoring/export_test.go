@@ -2,8 +2,11 @@ package scoring
 
 import "fedpvi/pvi/solver"
 
-// Regressors returns the number of a record's regressors.
-func (p *Problem) Regressors() int { return len(p.columns) }
+// DispersionClip is the clip of squared residuals.
+const DispersionClip = dispersionClip
+
+// ClippedResidual returns what clippedResidual does.
+func ClippedResidual(mu, mean, frailty float64) float64 { return clippedResidual(mu, mean, frailty) }
 
 // Theta returns the point of the round.
 func (q *Query) Theta() []float64 { return q.theta }

@@ -10,7 +10,8 @@ import (
 // prior, and records are drawn from the public description of the columns. The result depends on
 // public numbers alone.
 func (p *Problem) Foresee(federations int) ([]float64, error) {
-	shares := make([][]float64, p.Dim())
+	_, before := p.Begin().Posterior()
+	shares := make([][]float64, len(p.order))
 	for n := range federations {
 		s, err := p.playMadeUp(n)
 		if err != nil {
@@ -18,15 +19,31 @@ func (p *Problem) Foresee(federations int) ([]float64, error) {
 		}
 		_, cov := s.Posterior()
 		for i := range shares {
-			shares[i] = append(shares[i], math.Sqrt(cov.At(i, i))/p.sd[i])
+			shares[i] = append(shares[i], math.Sqrt(cov.At(i, i)/before.At(i, i)))
 		}
 	}
-	medians := make([]float64, p.Dim())
+	medians := make([]float64, len(p.order))
 	for i, s := range shares {
 		slices.Sort(s)
 		medians[i] = (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 	}
 	return medians, nil
+}
+
+// drawTruth returns the θ that the prior makes of standard normal numbers, one for each
+// coordinate and one for each spread.
+func (p *Problem) drawTruth(z []float64) []float64 {
+	truth := make([]float64, p.Dim())
+	for i := range truth {
+		truth[i] = p.mean[i] + p.sd[i]*z[i]
+	}
+	for n, e := range p.prior.Effects {
+		spread := e.Scale * math.Abs(z[len(truth)+n])
+		for i := e.First; i < e.First+e.Levels; i++ {
+			truth[i] = spread * z[i]
+		}
+	}
+	return truth
 }
 
 // foreseenStep is the lattice step of the sums of made-up federations. It is far smaller than
@@ -39,10 +56,7 @@ const foreseenStep = 0x1p-20
 func (p *Problem) playMadeUp(number int) (*State, error) {
 	s := p.Begin()
 	records, w := s.madeUp, p.workspace()
-	truth := p.normals(p.Dim(), "foreseen truth", number)
-	for i := range truth {
-		truth[i] = p.mean[i] + p.sd[i]*truth[i]
-	}
+	truth := p.drawTruth(p.normals(len(p.order), "foreseen truth", number))
 	z := p.normals(2*madeUpRecords, "foreseen outcomes", number)
 	outcomes := make([]float64, madeUpRecords)
 	for i := range outcomes {

@@ -14,6 +14,9 @@ import (
 // small returns a problem of a family with few regressors.
 func (s setting) small(t testing.TB) *scoring.Problem {
 	s.n, s.d = 200, 1
+	if s.groups != "" {
+		s.d, s.levels = 3, 2
+	}
 	return s.world(t, 3, 1).Problem
 }
 
@@ -98,7 +101,7 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	if testing.Short() {
 		seeds = 2
 	}
-	for name, s := range families {
+	for name, s := range both(families, grouped) {
 		t.Run(name, func(t *testing.T) {
 			p := s.small(t)
 			for seed := range seeds {
@@ -115,14 +118,14 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
-// After any sum the next query can be computed, or the sum is refused: otherwise clients would be
-// charged for answers without numbers in all rounds that follow. A sum whose numbers overflow is
-// refused, and the study continues from the state before it.
+// Step refuses a sum that overflows, and the study continues from the state before it. After
+// every other sum the next query can be computed. Otherwise clients would be charged in all later
+// rounds for answers that are not numbers.
 //
 //abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
 func TestRefusedSums(t *testing.T) {
-	for _, name := range []string{"linear", "learned", "poisson"} {
-		p := families[name].small(t)
+	for _, name := range []string{"linear", "learned", "poisson", "groups, logistic"} {
+		p := both(families, grouped)[name].small(t)
 		for seed := range uint64(4) {
 			r := rand.New(rand.NewPCG(seed, 8))
 			state := p.Begin()
@@ -162,11 +165,12 @@ func TestRecordThatPanics(t *testing.T) {
 
 // FuzzVector checks the vectors of records of any numbers, in any round of any family.
 func FuzzVector(f *testing.F) {
-	names := slices.Sorted(maps.Keys(families))
+	all := both(families, grouped)
+	names := slices.Sorted(maps.Keys(all))
 	var queries []*scoring.Query
 	var used []*scoring.Contributor
 	for _, name := range names {
-		p := families[name].small(f)
+		p := all[name].small(f)
 		for seed := range uint64(3) {
 			queries = append(queries, hostileQueries(f, p, seed)...)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/solver"
 )
 
 // madeUpRecords is the number of made-up records.
@@ -19,6 +21,24 @@ type madeUp struct {
 	predict [][]float64   // by predictor, a standard normal number for each record
 	columns int           // number of regressors of a record
 	prior   mat.Symmetric // precision of the prior divided by the number of real records
+	frailty float64       // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
+}
+
+// with returns made-up records whose counts have the given frailty.
+func (m *madeUp) with(frailty float64) *madeUp {
+	out := *m
+	out.frailty = frailty
+	return &out
+}
+
+// outcomeOf returns the outcome of record i at the predictors eta.
+func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
+	z := [2]float64{m.outcome[2*i], m.outcome[2*i+1]}
+	y := m.response.Outcome(eta, z)
+	if m.frailty > 0 {
+		y = solver.Overdispersed(eta[0], m.frailty, z)
+	}
+	return min(max(y, m.low), m.high)
 }
 
 func (p *Problem) newMadeUp(x []float64) *madeUp {
@@ -78,8 +98,7 @@ func (m *madeUp) at(theta []float64, ridge float64, cov *mat.SymDense) *sample {
 				}
 			}
 		}
-		y := m.response.Outcome(drawn, [2]float64{m.outcome[2*i], m.outcome[2*i+1]})
-		y = min(max(y, m.low), m.high)
+		y := m.outcomeOf(i, drawn)
 		row := s.scores.RawRowView(i)
 		w.score(row, x, y)
 		white.apply(row, w.vector)

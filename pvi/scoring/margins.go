@@ -18,7 +18,8 @@ type margins struct {
 	unit         []float64 // unit of a number; at first the largest absolute value within the bounds
 	share        []belief  // belief about the share of a level
 	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
-	factors      [][]int   // columns of the levels of each factor
+	numbers      []joint   // belief about the mean and the variance of a number, from mean and square
+	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
 // A belief is a normal likelihood exp(−½ precision·x² + linear·x).
@@ -43,10 +44,10 @@ func (p *Problem) newMargins() *margins {
 	levels := map[int][]int{}
 	for j, c := range p.columns {
 		m.unit[j] = 1
-		switch c.kind {
-		case level:
+		if c.indicator == j {
 			levels[c.factor] = append(levels[c.factor], j)
-		case number:
+		}
+		if c.value == j {
 			if m.unit[j] = max(math.Abs(c.low), math.Abs(c.high)); m.unit[j] == 0 {
 				m.unit[j] = 1
 			}
@@ -55,36 +56,45 @@ func (p *Problem) newMargins() *margins {
 		}
 	}
 	for j, c := range p.columns {
-		if c.kind == level && levels[c.factor][0] == j {
+		if c.indicator == j && levels[c.factor][0] == j {
 			m.factors = append(m.factors, levels[c.factor])
 		}
 	}
+	m.join()
 	return m
 }
 
 // size returns the number of elements that a record adds to the margins.
 func (m *margins) size() (n int) {
-	for _, c := range m.columns {
-		switch c.kind {
-		case level:
-			n++
-		case number:
-			n += 2
-		}
+	for j := range m.columns {
+		n += m.columns[j].elements(j)
 	}
 	return n
 }
 
+// elements returns the number of elements that column j adds to the margins.
+func (c *column) elements(j int) int {
+	switch {
+	case c.indicator == j:
+		return 1
+	case c.kind == number:
+		return 2
+	}
+	return 0
+}
+
 // record writes the elements that a record with regressors x adds: for each level its indicator,
-// for each number its value and its square.
+// for each number its value and its square. A slope's indicator is that the slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j, c := range m.columns {
-		switch c.kind {
-		case level:
-			dst[n] = x[j]
+		switch c.elements(j) {
+		case 1:
+			if dst[n] = x[j]; c.kind == slope && x[j] != 0 {
+				dst[n] = 1
+			}
 			n++
-		case number:
+		case 2:
 			v := x[j] / m.unit[j]
 			dst[n], dst[n+1] = v, v*v
 			n += 2
@@ -102,17 +112,18 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	variance := sd * sd / (m.Records * m.Records)
 	n := 0
 	for j, c := range m.columns {
-		switch c.kind {
-		case level:
+		switch c.elements(j) {
+		case 1:
 			out.share[j].learn(sums[n]/m.Records, variance)
 			n++
-		case number:
+		case 2:
 			out.mean[j].learn(sums[n]/m.Records, variance)
 			out.square[j].learn(sums[n+1]/m.Records, variance)
 			n += 2
 			out.rescale(j)
 		}
 	}
+	out.join()
 	return &out
 }
 
@@ -155,68 +166,160 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 	if u <= 0 {
 		return mean / total
 	}
-	left := u * total
-	for i, p := range logs {
-		if left -= p; left < 0 {
-			return points[i]
-		}
-	}
-	return points[gridSize-1]
+	return points[pick(logs[:], u*total)]
 }
 
-// moments returns the mean and the mean square of every regressor, in their units; of levels
-// the mean is the share. If random is not nil they are a draw from the beliefs, made from two
-// standard normal numbers for each regressor.
-func (m *margins) moments(random []float64) (mean, square []float64) {
+// A joint is a belief about the mean and the variance of a number, on a grid: the density 1/variance,
+// times the normal likelihoods of the mean and of the mean square. Noise makes the square of a
+// released mean too large, so that the difference of a released square and this square is no
+// estimate of the variance.
+type joint struct {
+	variance, mean [jointSize]float64            // grid
+	weight         [jointSize][jointSize]float64 // by variance and mean; they add up to 1
+}
+
+// jointSize is the number of points of each side of the grid, and jointSDs is the range of means,
+// in sds of the belief about the mean.
+const (
+	jointSize = 41
+	jointSDs  = 3.0
+)
+
+// join computes the joint beliefs.
+func (m *margins) join() {
+	m.numbers = make([]joint, len(m.columns))
+	for j, c := range m.columns {
+		if c.value == j {
+			m.numbers[j].set(m.mean[j], m.square[j], 0.3/m.Records)
+		}
+	}
+}
+
+func (b *joint) set(mean, square belief, least float64) {
+	var logs [jointSize][jointSize]float64
+	largest := math.Inf(-1)
+	sd := 1 / math.Sqrt(mean.precision)
+	for i := range b.mean {
+		b.variance[i] = math.Exp(math.Log(least) * (1 - float64(i)/(jointSize-1)))
+		b.mean[i] = mean.linear/mean.precision + jointSDs*sd*(2*float64(i)/(jointSize-1)-1)
+	}
+	for i, v := range b.variance {
+		for k, x := range b.mean {
+			s := v + x*x
+			logs[i][k] = mean.log(x) + square.log(s)
+			largest = max(largest, logs[i][k])
+		}
+	}
+	var total float64
+	for i := range logs {
+		for k, l := range logs[i] {
+			b.weight[i][k] = math.Exp(l - largest)
+			total += b.weight[i][k]
+		}
+	}
+	for i := range b.weight {
+		for k := range b.weight[i] {
+			b.weight[i][k] /= total
+		}
+	}
+}
+
+// log returns the logarithm of the likelihood, up to a constant.
+func (b *belief) log(x float64) float64 { return x * (b.linear - b.precision*x/2) }
+
+// expected returns the expected mean and variance.
+func (b *joint) expected() (mean, variance float64) {
+	for i := range b.weight {
+		for k, w := range b.weight[i] {
+			mean += w * b.mean[k]
+			variance += w * b.variance[i]
+		}
+	}
+	return mean, variance
+}
+
+// drawn returns the mean and the variance for two numbers between 0 and 1. If these are uniform
+// and independent, the result is a draw of the belief.
+func (b *joint) drawn(u, v float64) (mean, variance float64) {
+	var sums [jointSize]float64
+	for i := range b.weight {
+		for _, w := range b.weight[i] {
+			sums[i] += w
+		}
+	}
+	i := pick(sums[:], u)
+	return b.mean[pick(b.weight[i][:], v*sums[i])], b.variance[i]
+}
+
+// pick returns the first index at which the sum of the weights exceeds u.
+func pick(weights []float64, u float64) int {
+	for i, w := range weights {
+		if u -= w; u < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}
+
+// moments returns the share of every column that has an indicator, and the mean and the mean
+// square of every column that has a value, in its unit. If random is not nil they are a draw from
+// the beliefs, made from two standard normal numbers for each column.
+func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
-	mean, square = make([]float64, n), make([]float64, n)
-	quantile := func(i int) float64 {
+	share, mean, square = make([]float64, n), make([]float64, n), make([]float64, n)
+	uniform := func(i int) float64 {
 		if random == nil {
 			return 0
 		}
 		return min(max(special.Phi(random[i]), 1e-12), 1-1e-12)
 	}
 	for j, c := range m.columns {
-		mean[j], square[j] = 1, 1
 		switch {
-		case c.kind == level && m.share[j].precision == 0:
-			mean[j] = 1 / float64(c.levels)
-		case c.kind == level:
-			mean[j] = m.onGrid(m.share[j], quantile(j))
-		case c.kind == number:
-			square[j] = m.onGrid(m.square[j], quantile(j))
-			mean[j] = m.mean[j].linear / m.mean[j].precision
-			if random != nil {
-				mean[j] += random[n+j] / math.Sqrt(m.mean[j].precision)
+		case c.indicator == j && m.share[j].precision == 0:
+			share[j] = 1 / float64(c.levels)
+		case c.indicator == j:
+			share[j] = m.onGrid(m.share[j], uniform(j))
+		}
+		if c.value == j {
+			var variance float64
+			if random == nil {
+				mean[j], variance = m.numbers[j].expected()
+			} else {
+				mean[j], variance = m.numbers[j].drawn(uniform(j), uniform(n+j))
 			}
-			square[j] = max(square[j], 1.02*mean[j]*mean[j]+leastSquare)
+			square[j] = mean[j]*mean[j] + max(variance, leastSquare)
 		}
 	}
 	for _, f := range m.factors {
 		var sum float64
+		var others belief // the belief about the share of the levels below, all together
 		for _, j := range f {
-			sum += mean[j]
-		}
-		// With treatment coding, the baseline has the remaining share, which is at least one
-		// record.
-		if m.columns[f[0]].levels > len(f) {
-			sum = max(sum, 1e-12)
-			most := 1 - 1/m.Records
-			if sum <= most {
-				continue
+			sum += share[j]
+			if b := m.share[j]; b.precision > 0 {
+				others.linear += b.linear / b.precision
+				others.precision += 1 / b.precision
 			}
-			sum /= most
+		}
+		// With treatment coding, the baseline has the remaining share.
+		if m.columns[f[0]].levels > len(f) {
+			if others.precision == 0 {
+				continue // nothing was released
+			}
+			var baseline belief
+			baseline.learn(1-others.linear, others.precision)
+			sum += m.onGrid(baseline, uniform(n+f[0]))
 		}
 		for _, j := range f {
-			mean[j] /= sum
+			share[j] /= sum
 		}
 	}
-	return mean, square
+	return share, mean, square
 }
 
-// madeUp returns made-up records with these margins and independent columns.
+// madeUp returns made-up records with these margins and independent columns. A record has a slope
+// in its own group alone.
 func (m *margins) madeUp() *madeUp {
-	mean, square := m.moments(nil)
+	share, mean, square := m.moments(nil)
 	n := len(m.columns)
 	x := make([]float64, madeUpRecords*n)
 	for j, c := range m.columns {
@@ -225,7 +328,7 @@ func (m *margins) madeUp() *madeUp {
 				x[i*n+j] = 1
 			}
 		}
-		if c.kind != number {
+		if c.value != j || c.kind == slope {
 			continue
 		}
 		sd := math.Sqrt(square[j] - mean[j]*mean[j])
@@ -237,14 +340,42 @@ func (m *margins) madeUp() *madeUp {
 		for i, z := range m.normals(madeUpRecords, "levels", f[0]) {
 			u := special.Phi(z)
 			for _, j := range f {
-				if u -= mean[j]; u < 0 {
+				if u -= share[j]; u < 0 {
 					x[i*n+j] = 1
 					break
 				}
 			}
 		}
 	}
+	m.makeSlopes(x, mean, square)
 	return m.newMadeUp(x)
+}
+
+// makeSlopes replaces the slopes of made-up records by values times indicators. Columns with an
+// indicator come before those that refer to it, so that the last columns are first.
+func (m *margins) makeSlopes(x, mean, square []float64) {
+	n := len(m.columns)
+	own := map[int][]float64{} // values of a column that is no regressor by itself
+	for j := n - 1; j >= 0; j-- {
+		c := m.columns[j]
+		if c.kind != slope {
+			continue
+		}
+		v := c.value
+		if m.columns[v].kind == slope && own[v] == nil {
+			sd := math.Sqrt(square[v] - mean[v]*mean[v])
+			for _, z := range m.normals(madeUpRecords, "values", v) {
+				own[v] = append(own[v], min(max((mean[v]+sd*z)*m.unit[v], c.low), c.high))
+			}
+		}
+		for i := range madeUpRecords {
+			value := x[i*n+v]
+			if own[v] != nil {
+				value = own[v][i]
+			}
+			x[i*n+j] = x[i*n+c.indicator] * value
+		}
+	}
 }
 
 // weights are the mean Fisher informations of made-up records in their predictors, at one point.
@@ -277,13 +408,19 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 		for i := range someRecords {
 			x := m.row(i)
 			w.predict(x, theta)
-			rest := w.eta[0]
+			rest, value := w.eta[0], 1.0
+			if m.Problem.columns[f[0]].kind == slope { // then it is the only slope that is not zero
+				value = 0
+				for _, j := range f {
+					value += x[j]
+				}
+			}
 			for _, j := range f {
 				rest -= theta[j] * x[j]
 			}
 			for n := range levels {
 				if w.eta[0] = rest; n < len(f) {
-					w.eta[0] += theta[f[n]]
+					w.eta[0] += theta[f[n]] * value
 				}
 				m.response.Information(w.eta, w.w)
 				levels[n] += w.w[0] / someRecords
@@ -297,26 +434,18 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 // curvature returns the information at θ that all records would have if they had these margins,
 // independent columns and the given weights. A draw of the margins is as in moments.
 func (m *margins) curvature(weights *weights, random []float64) *mat.SymDense {
-	mean, square := m.moments(random)
+	share, mean, square := m.moments(random)
 	k, n := m.predictors(), len(m.columns)
 	sum := mat.NewSymDense(m.Dim(), nil)
-	tilted := m.tilted(weights, mean)
+	share = m.tilted(weights, share)
 	for a := range m.locations {
 		for b := range a + 1 {
 			v := weights.all[a*k+b]
 			for i, c := range m.columns {
 				for j, e := range m.columns {
-					cross := v * tilted[i] * tilted[j]
-					switch {
-					case i == j && c.kind == number:
-						cross = v * square[i]
-					case i == j:
-						cross = v * tilted[i]
-					case c.kind == level && e.kind == level && c.factor == e.factor:
-						cross = 0
-					}
 					if a > b || i >= j {
-						sum.SetSym(a*n+i, b*n+j, m.Records*m.unit[i]*m.unit[j]*cross)
+						cross := m.both(c, e, share) * m.product(c, e, mean, square)
+						sum.SetSym(a*n+i, b*n+j, m.Records*v*cross)
 					}
 				}
 			}
@@ -329,16 +458,45 @@ func (m *margins) curvature(weights *weights, random []float64) *mat.SymDense {
 	return sum
 }
 
-// tilted returns the mean regressors of a record that is drawn in proportion to its weight.
-func (m *margins) tilted(weights *weights, mean []float64) []float64 {
-	out := slices.Clone(mean)
+// both returns the probability that the indicators of both columns are 1.
+func (m *margins) both(c, e column, share []float64) float64 {
+	switch {
+	case c.indicator < 0 && e.indicator < 0:
+		return 1
+	case c.indicator < 0:
+		return share[e.indicator]
+	case e.indicator < 0 || c.indicator == e.indicator:
+		return share[c.indicator]
+	case c.factor == e.factor:
+		return 0
+	}
+	return share[c.indicator] * share[e.indicator]
+}
+
+// product returns the mean of the product of the columns' values.
+func (m *margins) product(c, e column, mean, square []float64) float64 {
+	of := func(c column) float64 {
+		if c.value < 0 {
+			return 1
+		}
+		return m.unit[c.value] * mean[c.value]
+	}
+	if c.value >= 0 && c.value == e.value {
+		return m.unit[c.value] * m.unit[c.value] * square[c.value]
+	}
+	return of(c) * of(e)
+}
+
+// tilted returns the shares of levels among records that are drawn in proportion to their weight.
+func (m *margins) tilted(weights *weights, share []float64) []float64 {
+	out := slices.Clone(share)
 	for i, levels := range weights.levels {
 		f := m.factors[i]
 		baseline := 1.0
 		var total float64
 		for n, j := range f {
-			total += mean[j] * levels[n]
-			baseline -= mean[j]
+			total += share[j] * levels[n]
+			baseline -= share[j]
 		}
 		if m.columns[f[0]].levels > len(f) {
 			total += max(baseline, 0) * levels[len(f)]
@@ -347,7 +505,7 @@ func (m *margins) tilted(weights *weights, mean []float64) []float64 {
 			continue
 		}
 		for n, j := range f {
-			out[j] = mean[j] * levels[n] / total
+			out[j] = share[j] * levels[n] / total
 		}
 	}
 	return out
@@ -357,10 +515,10 @@ func (m *margins) tilted(weights *weights, mean []float64) []float64 {
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
-		switch c.kind {
-		case level:
+		switch c.elements(j) {
+		case 1:
 			sds = append(sds, m.Records/math.Sqrt(max(m.share[j].precision, float64(c.levels*c.levels))))
-		case number:
+		case 2:
 			sds = append(sds, m.Records/math.Sqrt(m.square[j].precision))
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/hierarchy"
 )
 
 // An observation is a released sum of scores at a point.
@@ -31,12 +33,16 @@ type mixture struct {
 //
 // where x is what made-up records lose to the clip, n the number of sums, and the last term is
 // the variance of Λ along the secant. With J = Σ R_t⁻¹ the observations are one, of r with
-// precision J, and for every draw of Λ the posterior is normal in closed form:
+// precision J. For every draw of Λ they are the normal likelihood of θ with
 //
-//	V = (P + Λ(Λ + J⁻¹)⁻¹Λ)⁻¹,  mean = V(P m₀ + Λ(Λ + J⁻¹)⁻¹(r + Λa)).
+//	K = Λ(φΛ + J⁻¹)⁻¹Λ,  h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
-// Without noise V is (P + Λ)⁻¹; with infinite noise it is the prior's. The covariance is that of
-// the mixture of all draws. The mean is taken at the mean curvature.
+// φ is 1, or the learned inflation of the variance of r if counts vary more than a Poisson
+// regression says (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2).
+// Without noise K is Λ; with infinite noise it is zero. Package hierarchy has the posterior, where
+// effects of groups have a spread that is learned. The likelihood does not depend on it, so that
+// nothing is released for it. The covariance is that of the mixture of all draws. The mean is
+// taken at the mean curvature.
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -61,36 +67,52 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	}
 	noise := inverse(precision) // the covariance J⁻¹
 	score := apply(noise, pull) // the observation r
-	out := mixture{cov: mat.NewSymDense(d, nil)}
-	out.mean, _ = s.given(mean, noise, score, at)
-	centres := make([][]float64, len(draws))
-	average := make([]float64, d)
+	inflation := s.madeUp.inflation(at, s.madeUp.frailty)
+	likelihood := given(mean, noise, score, at, inflation)
+	region, err := s.prior.Region(likelihood)
+	if err != nil {
+		panic(notFinite{})
+	}
+	var out mixture
+	out.mean, out.cov = s.hierarchical(likelihood, region, s.prior.Points(), 0)
+	if len(draws) == 1 {
+		return out
+	}
+	size := len(out.mean)
+	out.cov = mat.NewSymDense(size, nil)
+	centres, average := make([][]float64, len(draws)), make([]float64, size)
 	for k, l := range draws {
 		var cov *mat.SymDense
-		centres[k], cov = s.given(l, noise, score, at)
+		centres[k], cov = s.hierarchical(given(l, noise, score, at, inflation), region, s.prior.Points()/2, k)
 		out.cov = plus(term{1, out.cov}, term{1 / float64(len(draws)), cov})
 		for i, x := range centres[k] {
 			average[i] += x / float64(len(draws))
 		}
 	}
 	for _, c := range centres {
-		out.cov.SymRankOne(out.cov, 1/float64(len(draws)), mat.NewVecDense(d, minus(c, average)))
+		out.cov.SymRankOne(out.cov, 1/float64(len(draws)), mat.NewVecDense(size, minus(c, average)))
 	}
 	return out
 }
 
-// given returns the posterior for one curvature.
-func (s *State) given(lambda, noise *mat.SymDense, score, at []float64) ([]float64, *mat.SymDense) {
-	gain := mat.NewDense(s.Dim(), s.Dim(), nil) // (Λ + J⁻¹)⁻¹Λ
-	gain.Mul(mat.DenseCopyOf(inverse(plus(term{1, lambda}, term{1, noise}))), lambda)
-	var bread mat.Dense
-	bread.Mul(lambda, gain)
-	cov := inverse(plus(term{1, symmetric(&bread)}, term{1, diagonal(s.Dim(), s.precision)}))
-	right := apply(gain.T(), minus(score, negated(apply(lambda, at))))
-	for i := range right {
-		right[i] += s.precision(i) * s.mean[i]
+// hierarchical returns the posterior of θ and of the spreads of effects given a likelihood.
+func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region, points, shift int) ([]float64, *mat.SymDense) {
+	mean, cov, err := p.prior.Posterior(l, region, points, shift)
+	if err != nil {
+		panic(notFinite{})
 	}
-	return apply(cov, right), cov
+	return mean, cov
+}
+
+// given returns the likelihood of θ for one curvature.
+func given(lambda, noise *mat.SymDense, score, at []float64, inflation float64) *hierarchy.Likelihood {
+	var gain, bread mat.Dense // gain is (φΛ + J⁻¹)⁻¹Λ
+	gain.Mul(mat.DenseCopyOf(inverse(plus(term{inflation, lambda}, term{1, noise}))), lambda)
+	bread.Mul(lambda, &gain)
+	return &hierarchy.Likelihood{
+		Precision: symmetric(&bread),
+		Linear:    apply(gain.T(), minus(score, negated(apply(lambda, at)))),
+	}
 }
 
 func negated(v []float64) []float64 {

@@ -6,6 +6,8 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/hierarchy"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
@@ -20,29 +22,38 @@ type Problem struct {
 	nominal  float64 // nominal number of records of all clients
 	response solver.Described
 	linear   bool // whether the curvature is independent of θ
+	counts   bool // whether the outcomes are counts whose variance the model takes to be their mean
 
 	budget    budget
-	columns   []column
+	columns   []column // regressors: those of the study's terms, and then one for each effect of each group
+	effects   []fit.Effect
+	prior     *hierarchy.Prior
+	order     []int   // by coordinate, its index in the study's θ; after them those of the spreads of effects
 	locations int     // number of predictors that depend on regressors
 	scale     bool    // whether there is a predictor of the scale; its coordinate of θ is the last
 	low, high float64 // bounds of the outcome on the model's scale
 	mean, sd  []float64
 }
 
-// A column describes a regressor with public information.
+// A column describes a regressor with public information. It is the product of an indicator and
+// a value, of which a column may have either, both, or none.
 type column struct {
 	kind      kind
-	factor    int // for a level: index of the column of the data that has the level
-	levels    int // for a level: number of levels of that column, including the baseline
+	factor    int // for a level: a number that the levels of the same factor have
+	levels    int // for a level: number of levels of that factor, including the baseline
 	low, high float64
+
+	indicator int // column whose indicator is a factor of this one; −1 for none
+	value     int // column whose value is a factor of this one; −1 for none
 }
 
 type kind int
 
 const (
 	constant kind = iota
-	level         // indicator of a level of a categorical column
+	level         // indicator of a level of a categorical column, or of a group
 	number
+	slope // a number within one group, and 0 elsewhere
 )
 
 // NewProblem returns the problem of a study. The caller must then call [Problem.SetNoise].
@@ -53,7 +64,7 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 	p := &Problem{
 		Digest: digest, Rounds: st.Inference.Rounds, Clients: clients,
 		Records: float64(st.Federation.NominalRecords) * float64(clients),
-		linear:  m.Linear() != nil, locations: m.Locations(), high: st.OutcomeBound(),
+		linear:  m.Linear() != nil, counts: st.Model.Family == study.Poisson, locations: m.Locations(), high: st.OutcomeBound(),
 	}
 	p.nominal = p.Records
 	var err error
@@ -63,20 +74,50 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 	if st.Model.Kind() == study.Measured {
 		p.low = -p.high
 	}
+	numbers := map[int]int{} // columns of the study's data that are regressors by themselves
 	for c := range st.Coefficients() {
-		p.columns = append(p.columns, newColumn(st, c))
+		if j := len(p.columns); len(c.Parts) == 1 && c.Parts[0].Level < 0 {
+			numbers[c.Parts[0].Column] = j
+		}
+		p.columns = append(p.columns, newColumn(st, c, len(p.columns)))
 	}
-	for _, parameter := range m.Parameters.All() {
-		p.mean, p.sd = append(p.mean, parameter.Prior.Mean), append(p.sd, parameter.Prior.SD)
+	p.effects = m.Effects()
+	indicators := map[int]int{} // by group term, the columns of its first effect
+	for _, e := range p.effects {
+		if _, ok := indicators[e.Term]; !ok {
+			indicators[e.Term] = len(p.columns)
+		}
+		p.addEffect(st, e, indicators[e.Term], numbers)
 	}
+	p.prior, p.order = m.Hierarchy()
+	p.mean, p.sd = p.prior.Mean, p.prior.SD
 	p.scale = len(p.mean) > p.locations*len(p.columns)
 	return p, nil
 }
 
-// newColumn returns the description of a coefficient's regressor. A product is a number whose
+// addEffect adds the columns of an effect, one for each group. indicator is the first column of
+// the group term, and numbers has the columns of the study's data that are regressors by
+// themselves.
+func (p *Problem) addEffect(st *study.Study, e fit.Effect, indicator int, numbers map[int]int) {
+	one := column{kind: level, factor: len(st.Columns) + e.Term, levels: e.Levels, high: 1, value: -1}
+	if e.Slope >= 0 {
+		source := &st.Columns[e.Column]
+		one.kind, one.low, one.high = slope, st.Scale(source, source.Low), st.Scale(source, source.High)
+		var ok bool
+		if one.value, ok = numbers[e.Column]; !ok {
+			one.value = len(p.columns) // nothing is released about the column
+		}
+	}
+	for k := range e.Levels {
+		one.indicator = indicator + k
+		p.columns = append(p.columns, one)
+	}
+}
+
+// newColumn returns the description of a coefficient's regressor, which is column at. A product is a number whose
 // bounds follow from those of its factors.
-func newColumn(st *study.Study, of study.Coefficient) column {
-	c := column{kind: number, low: 1, high: 1}
+func newColumn(st *study.Study, of study.Coefficient, at int) column {
+	c := column{kind: number, low: 1, high: 1, indicator: -1, value: at}
 	for _, part := range of.Parts {
 		low, high := 0.0, 1.0
 		if source := &st.Columns[part.Column]; part.Level < 0 {
@@ -90,15 +131,35 @@ func newColumn(st *study.Study, of study.Coefficient) column {
 	}
 	switch {
 	case len(of.Parts) == 0:
-		c.kind = constant
+		c.kind, c.value = constant, -1
 	case len(of.Parts) == 1 && of.Parts[0].Level >= 0:
 		c.kind, c.factor, c.levels = level, of.Parts[0].Column, len(st.Columns[of.Parts[0].Column].Levels)
+		c.indicator, c.value = at, -1
 	}
 	return c
 }
 
-// Dim returns d, the number of coordinates of θ.
+// Dim returns d, the number of coordinates of θ on which records depend: the coefficients, the
+// effects of groups, and the scale. The spreads of effects are not among them.
 func (p *Problem) Dim() int { return len(p.mean) }
+
+// Row writes the regressors of record i to x, which must have the length [Problem.Regressors],
+// and returns the record's outcome. Those of the effects of other groups are 0.
+func (p *Problem) Row(x []float64, s *shard.Shard, i int) (y float64) {
+	row, y := s.Record(i)
+	clear(x[copy(x, row):])
+	levels, slopes := s.Groups(i)
+	for n, e := range p.effects {
+		at := p.prior.Effects[n].First + int(levels[e.Term])
+		if x[at] = 1; e.Slope >= 0 {
+			x[at] = slopes[e.Slope]
+		}
+	}
+	return y
+}
+
+// Regressors returns the number of a record's regressors.
+func (p *Problem) Regressors() int { return len(p.columns) }
 
 // predictors returns the number of a record's predictors.
 func (p *Problem) predictors() int { return p.response.Size() }

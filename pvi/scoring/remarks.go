@@ -23,7 +23,8 @@ func (s *State) Arrived() bool {
 		return true
 	}
 	last := &s.path[len(s.path)-1]
-	gap := minus(last.sum, apply(s.last, minus(s.posterior.mean, last.theta)))
+	mean, _ := s.located()
+	gap := minus(last.sum, apply(s.last, minus(mean, last.theta)))
 	spread := plus(term{1, s.last}, term{1, last.noise})
 	size := dot(gap, apply(inverse(spread), gap))
 	return size <= distuv.ChiSquared{K: float64(s.Dim())}.Quantile(1-arrivedLevel)

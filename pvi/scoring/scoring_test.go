@@ -2,6 +2,7 @@ package scoring_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/scoring"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -32,6 +34,13 @@ type setting struct {
 	clients int
 	scale   float64 // of the regressors, within their bounds of ±1
 	shared  float64 // correlation of the regressors
+
+	// groups is a group term by the column g, or empty. With groups neither g nor the last numeric
+	// column is a regressor. levels is the number of groups.
+	groups string
+	levels int
+
+	frailty float64 // variance of the factor by which the means of counts are multiplied
 }
 
 var logistic = setting{
@@ -49,11 +58,21 @@ func (s setting) study(t testing.TB) *study.Study {
 	for i := range names {
 		names[i] = fmt.Sprintf("%q", fmt.Sprint("x", i))
 	}
-	fmt.Fprintf(&b, "model = { %s, outcome = \"y\", terms = [%s, \"g\"], standardise = \"none\" }\n", s.model, strings.Join(names, ", "))
+	levels := []string{`"a"`, `"b"`, `"c"`}
+	if s.groups == "" {
+		fmt.Fprintf(&b, "model = { %s, outcome = \"y\", terms = [%s, \"g\"], standardise = \"none\" }\n", s.model, strings.Join(names, ", "))
+	} else {
+		terms := strings.Join(names[:s.d-1], ", ")
+		fmt.Fprintf(&b, "model = { %s, outcome = \"y\", terms = [%s], groups = [%q], standardise = \"none\" }\n", s.model, terms, s.groups)
+		levels = levels[:0]
+		for k := range s.levels {
+			levels = append(levels, fmt.Sprintf("\"s%02d\"", k))
+		}
+	}
 	for i := range names {
 		fmt.Fprintf(&b, "[[column]]\nname = \"x%d\"\ntype = \"numeric\"\nbounds = [-1, 1]\n", i)
 	}
-	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]\n[[column]]\nname = \"y\"\n%s\n", s.outcome)
+	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [%s]\n[[column]]\nname = \"y\"\n%s\n", strings.Join(levels, ", "), s.outcome)
 	st, err := study.Parse("scored.toml", []byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +100,16 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 		t.Fatal(err)
 	}
 	w.SetNoise(multiplier, 1)
-	for _, p := range m.Parameters.All() {
-		w.truth = append(w.truth, p.Prior.Mean+p.Prior.SD*r.NormFloat64())
+	for i, p := range m.Parameters.All() {
+		sd := p.Prior.SD
+		if spread, ok := m.Spread(i); ok {
+			sd = w.truth[spread]
+		}
+		x := p.Prior.Mean + sd*r.NormFloat64()
+		if p.HalfNormal > 0 {
+			x = p.HalfNormal * math.Abs(r.NormFloat64())
+		}
+		w.truth = append(w.truth, x)
 	}
 	change(w.truth)
 	described, err := m.Outcome().Described()
@@ -97,7 +124,9 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 			x := s.scale * (math.Sqrt(s.shared)*common + math.Sqrt(1-s.shared)*r.NormFloat64())
 			row[j] = min(max(x, -1), 1)
 		}
-		row[s.d] = float64(min(r.IntN(5), 2)) // levels a and b in a fifth each
+		if row[s.d] = float64(min(r.IntN(5), 2)); s.groups != "" { // levels a and b in a fifth each
+			row[s.d] = float64(min(r.IntN(s.levels), r.IntN(s.levels))) // the first levels are the most frequent
+		}
 		records.Append(row)
 	}
 	w.records = shard.Design(st, records)
@@ -108,6 +137,9 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 		regression.Predictors(eta, i, w.truth)
 		row := records.Row(i)
 		row[s.d+1] = described.Outcome(eta, [2]float64{r.NormFloat64(), r.NormFloat64()})
+		if s.frailty > 0 {
+			row[s.d+1] = min(solver.Overdispersed(eta[0], s.frailty, [2]float64{r.NormFloat64(), r.NormFloat64()}), st.OutcomeBound())
+		}
 		final.Append(row)
 	}
 	w.records = shard.Design(st, final)
@@ -129,10 +161,10 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 		if w.watch != nil {
 			w.watch(q)
 		}
-		c, vector := q.Contributor(), make([]float64, w.Size(round))
+		c, vector, x := q.Contributor(), make([]float64, w.Size(round)), make([]float64, w.Regressors())
 		sums := make([]float64, len(vector))
 		for i := range w.records.Len() {
-			x, y := w.records.Record(i)
+			y := w.Row(x, w.records, i)
 			c.Vector(vector, x, y)
 			for j, v := range vector {
 				sums[j] += v
@@ -263,19 +295,26 @@ const (
 
 var families = map[string]setting{
 	"logistic": logistic,
-	"probit":   {`family = "probit", positive = "yes"`, logistic.outcome, 2000, 4, 5, 0.5, 0},
-	"linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 4, 5, 0.5, 0},
-	"learned":  {`family = "linear", noise_sd = "learned"`, measured, 2000, 4, 5, 0.5, 0},
-	"robust":   {`family = "robust"`, measured, 2000, 4, 5, 0.5, 0},
-	"poisson":  {`family = "poisson"`, counted, 2000, 4, 5, 0.5, 0},
-	"negative": {`family = "negative-binomial"`, counted, 2000, 4, 5, 0.5, 0},
-	"softmax":  {`family = "softmax"`, "type = \"categorical\"\nlevels = [\"no\", \"yes\", \"other\"]", 2000, 4, 5, 0.5, 0},
+	"probit":   {`family = "probit", positive = "yes"`, logistic.outcome, 2000, 4, 5, 0.5, 0, "", 0, 0},
+	"linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 4, 5, 0.5, 0, "", 0, 0},
+	"learned":  {`family = "linear", noise_sd = "learned"`, measured, 2000, 4, 5, 0.5, 0, "", 0, 0},
+	"robust":   {`family = "robust"`, measured, 2000, 4, 5, 0.5, 0, "", 0, 0},
+	"poisson":  {`family = "poisson"`, counted, 2000, 4, 5, 0.5, 0, "", 0, 0},
+	"negative": {`family = "negative-binomial"`, counted, 2000, 4, 5, 0.5, 0, "", 0, 0},
+	"softmax":  {`family = "softmax"`, "type = \"categorical\"\nlevels = [\"no\", \"yes\", \"other\"]", 2000, 4, 5, 0.5, 0, "", 0, 0},
+}
+
+// both returns the settings of both maps.
+func both(a, b map[string]setting) map[string]setting {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 // A vector is never longer than the round's clip, whatever the record, also for regressors and
 // outcomes beyond every bound: then elements may be not finite, and the mechanism adds zero.
 func TestVectorsAreClipped(t *testing.T) {
-	for name, s := range families {
+	for name, s := range both(families, grouped) {
 		t.Run(name, func(t *testing.T) {
 			w := s.world(t, 3, 1)
 			r := rand.New(rand.NewPCG(3, 3))
@@ -285,10 +324,9 @@ func TestVectorsAreClipped(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, vector := q.Contributor(), make([]float64, w.Size(round))
+				c, vector, x := q.Contributor(), make([]float64, w.Size(round)), make([]float64, w.Regressors())
 				for i := range 300 {
-					x, y := w.records.Record(i)
-					x = append([]float64(nil), x...)
+					y := w.Row(x, w.records, i)
 					if i >= 100 {
 						for j := range x {
 							x[j] *= math.Exp(20 * r.NormFloat64())

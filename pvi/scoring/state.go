@@ -13,14 +13,15 @@ import (
 // safe for concurrent use.
 type State struct {
 	*Problem
-	theta     []float64 // point of the next round
-	posterior mixture   // posterior given all sums so far
-	margins   *margins
-	madeUp    *madeUp
-	curvature curvature
-	stretch   stretch
-	path      []observation
-	counted   belief // belief about the number of records
+	theta      []float64 // point of the next round
+	posterior  mixture   // posterior of θ and of the spreads of effects, given all sums so far
+	margins    *margins
+	madeUp     *madeUp
+	curvature  curvature
+	stretch    stretch
+	dispersion dispersion
+	path       []observation
+	counted    belief // belief about the number of records
 
 	last               *mat.SymDense // curvature from which the posterior was computed
 	clipped, clippedSD float64       // number of clipped records in the last round of scores
@@ -44,13 +45,36 @@ func (p *Problem) Begin() *State {
 	spread := recordsSD * p.nominal
 	s.counted.learn(p.nominal, spread*spread)
 	s.curvature = curvature{seen: plus(term{1, diagonal(p.Dim(), func(int) float64 { return 1 })}), variance: firstVariance}
-	s.posterior = mixture{s.theta, plus(term{1, diagonal(p.Dim(), func(i int) float64 { return p.sd[i] * p.sd[i] })})}
+	size := p.Dim() + len(p.effects)
+	s.posterior = mixture{slices.Clone(p.mean), mat.NewSymDense(size, nil)}
+	for i, sd := range p.sd {
+		s.posterior.cov.SetSym(i, i, sd*sd)
+	}
+	for _, e := range p.prior.Effects {
+		i := len(s.posterior.mean)
+		s.posterior.mean = append(s.posterior.mean, e.Scale*math.Sqrt(2/math.Pi))
+		s.posterior.cov.SetSym(i, i, e.Scale*e.Scale*(1-2/math.Pi))
+	}
 	return s
 }
 
-// Posterior returns the mean and the covariance of θ given all sums so far. They are not copies.
+// Posterior returns the mean and the covariance of the study's θ given all sums so far.
 func (s *State) Posterior() (mean []float64, cov *mat.SymDense) {
-	return s.posterior.mean, s.posterior.cov
+	mean, cov = make([]float64, len(s.order)), mat.NewSymDense(len(s.order), nil)
+	for i, at := range s.order {
+		mean[at] = s.posterior.mean[i]
+		for j, with := range s.order[:i+1] {
+			cov.SetSym(at, with, s.posterior.cov.At(i, j))
+		}
+	}
+	return mean, cov
+}
+
+// located returns the posterior mean of the coordinates on which records depend, and their
+// covariance.
+func (s *State) located() ([]float64, *mat.SymDense) {
+	d := s.Dim()
+	return s.posterior.mean[:d], s.posterior.cov.SliceSym(0, d).(*mat.SymDense)
 }
 
 // ridge returns the weight of the prior in the units of scores, as a number of records. It is at
@@ -124,11 +148,12 @@ func (s *State) newQuery(round int) *Query {
 	for b, share := range shares {
 		q.scales[b] = math.Sqrt(share / s.budget.largest)
 	}
-	q.clips[lengthBlock] = 1
+	q.clips[lengthBlock], q.clips[residualBlock] = 1, dispersionClip
 	if q.sizes[scoreBlock] > 0 {
 		q.units = s.ridged(s.lambda(s.theta), s.ridge())
 		q.white = newWhitening(q.units)
-		q.clips[scoreBlock], q.norms = s.chooseClip(s.madeUp, s.theta, s.ridge(), s.posterior.cov)
+		_, cov := s.located()
+		q.clips[scoreBlock], q.norms = s.chooseClip(s.madeUp, s.theta, s.ridge(), cov)
 		q.clips[scoreBlock] *= s.stretch.factor()
 		if round <= 2 {
 			q.clips[scoreBlock] *= firstClips
@@ -223,7 +248,7 @@ func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opene
 func (s *State) step(o *opened) *State {
 	next := &State{
 		Problem: s.Problem, theta: s.theta, posterior: s.posterior, margins: s.margins, madeUp: s.madeUp,
-		curvature: s.curvature, stretch: s.stretch, path: s.path, counted: s.counted,
+		curvature: s.curvature, stretch: s.stretch, dispersion: s.dispersion, path: s.path, counted: s.counted,
 		last: s.last, clipped: s.clipped, clippedSD: s.clippedSD,
 	}
 	if o.sizes[marginBlock] > 0 {
@@ -244,6 +269,12 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.sizes[scoreBlock] > 0 {
 		next.takeScores(o)
+	}
+	if o.sizes[residualBlock] > 0 {
+		_, cov := s.located()
+		shrunk, _ := s.madeUp.unsure(s.theta, cov)
+		next.dispersion = s.dispersion.learned(s.madeUp, s.theta, shrunk, o.values[residualBlock][0], o.sd[residualBlock])
+		next.madeUp = next.madeUp.with(next.dispersion.quantile(0.5))
 	}
 	return next
 }
@@ -283,10 +314,15 @@ func (s *State) takeScores(o *opened) {
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
+	if len(s.path) > 1 {
+		s.curvature = s.learnSecant()
+		lambda = s.lambda(s.theta)
+	}
 	s.posterior, s.last = s.observe(s.path, s.theta, []*mat.SymDense{lambda}), lambda
 	progress := float64(o.round-1) / float64(max(1, s.Rounds-2))
-	length := (0.5 + 0.2*progress) / s.damping(lambda)
-	move := minus(s.posterior.mean, s.theta)
+	length := 0.5 + 0.2*progress
+	mean, _ := s.located()
+	move := minus(mean, s.theta)
 	if !s.linear {
 		for i, x := range move {
 			length = min(length, farthest*s.sd[i]/math.Abs(x))
@@ -305,26 +341,6 @@ func (s *State) takeScores(o *opened) {
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
-}
-
-// damping returns the number by which steps are divided. It is above 1 if the curvature along an
-// earlier step was significantly larger than λ. This happens with strongly correlated columns
-// before a curvature is released.
-func (s *State) damping(lambda *mat.SymDense) float64 {
-	const most = 50
-	damping := 1.0
-	for i := range s.path[1:] {
-		last, now := &s.path[i], &s.path[i+1]
-		moved := minus(now.theta, last.theta)
-		expected := dot(moved, apply(lambda, moved))
-		if !(expected > 0) {
-			continue
-		}
-		ratio := -dot(moved, minus(now.sum, last.sum)) / expected
-		sd := math.Sqrt(dot(moved, apply(plus(term{1, now.noise}, term{1, last.noise}), moved))) / expected
-		damping = max(damping, min(ratio-2*sd, most)/2)
-	}
-	return damping
 }
 
 // finish computes the posterior after the last round, from the last three quarters of the sums of

@@ -42,6 +42,9 @@ func (c *Contributor) write(dst, x []float64, y float64) {
 		clear(parts[lengthBlock])
 		parts[lengthBlock][lengthOf(length)] = c.scales[lengthBlock]
 	}
+	if residual := parts[residualBlock]; residual != nil {
+		residual[0] = c.scales[residualBlock] * math.Min(c.work.residual(y)/c.clips[residualBlock], 1)
+	}
 	if margins := parts[marginBlock]; margins != nil {
 		c.margins.record(margins, x)
 		c.shrink(marginBlock, margins)

@@ -11,8 +11,9 @@ import (
 // An Answer is a client's answer to a plan, with its cost and with hashes that identify the
 // protocol and the state.
 type Answer struct {
-	Plan    int    // number of the plan over all phases
-	Release []byte // message of [fedpvi/pvi/wire]; nil after an error
+	Plan    int     // number of the plan over all phases
+	Release []byte  // message of [fedpvi/pvi/wire]; nil after an error, and with secure aggregation
+	Vector  []int64 // elements of the release with secure aggregation, at most VectorSize; otherwise nil
 	Spent   Spent
 
 	Digest [32]byte // result of [Site.Digest] when the answer was computed
@@ -53,7 +54,7 @@ func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	a := Answer{Plan: s.pending.Plan, Spent: quote, Digest: s.Digest()}
 	fault := guard.Run(func() { err = s.phaseOf(s.pending).answer(&a, s.pending.Body, src) })
 	if fault != nil {
-		a.Release, a.Spent, err = nil, quote, fault
+		a.Release, a.Vector, a.Spent, err = nil, nil, quote, fault
 	}
 	var refused *pvi.Refused
 	if errors.As(err, &refused) {

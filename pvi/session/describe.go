@@ -13,11 +13,21 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Posterior is the result of a study, with a marginal for each parameter.
+// A Posterior is the result of a study, with a marginal for each parameter. If the study reports
+// point estimates alone, it has estimates and no marginals, and its result has no q.
 type Posterior struct {
-	Marginals []Marginal `json:"marginals"`
-	Units     fit.Units  `json:"natural_map"` // linear map from θ to coordinates in natural units
-	Result    *Result    `json:"result"`
+	Marginals []Marginal     `json:"marginals,omitempty"`
+	Estimates []fit.Estimate `json:"estimates,omitempty"`
+
+	// Prior compares the posterior with the prior. It is nil in version 1, and for models whose
+	// prior is not normal.
+	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
+
+	Units  fit.Units `json:"natural_map"` // linear map from θ to coordinates in natural units
+	Result *Result   `json:"result"`
+
+	doubt string // see [study.Study.Doubt]
+	model *fit.Model
 }
 
 // A Marginal is the posterior of one parameter.
@@ -77,10 +87,18 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Dim() != len(r.Mean) || len(r.SD) != len(r.Mean) {
+	points := st.Points() || r.SD == nil
+	if m.Dim() != len(r.Mean) || !points && len(r.SD) != len(r.Mean) {
 		return nil, fmt.Errorf("the result has %d parameters, but study %s has %d: another version of this program wrote it", len(r.Mean), st.Name, m.Dim())
 	}
-	p := &Posterior{Result: r, Units: m.Units(), Marginals: make([]Marginal, 0, m.Dim())}
+	p := &Posterior{Result: r, Units: m.Units(), doubt: st.Doubt(), model: m}
+	if points {
+		without := *r
+		without.Natural, without.SD, without.Covariance = nil, nil, nil
+		p.Result, p.Estimates = &without, m.Estimates(r.Mean)
+		return p, nil
+	}
+	p.Marginals = make([]Marginal, 0, m.Dim())
 	natural := p.Units.Marginals(p.Moments())
 	for i, parameter := range m.Parameters.All() {
 		out := Marginal{Name: parameter.Name, Log: parameter.Log, Natural: natural[i], Interval: interval(parameter, r.Mean[i], r.SD[i])}
@@ -94,7 +112,11 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 		}
 		p.Marginals = append(p.Marginals, out)
 	}
-	return p, nil
+	if st.Version > 1 {
+		mean, cov := p.Moments()
+		p.Prior, err = m.AgainstPrior(mean, cov)
+	}
+	return p, err
 }
 
 // Moments returns the mean and the covariance of θ under the noise-aware posterior if there is
@@ -117,8 +139,29 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 
 // Table writes the posterior in natural units. If ratios is true, it writes ratios of odds or
 // rates like [words.Natural]. Then it writes the posterior on the model's scale, with the sd of
-// q next to the sd that includes the noise, and then the notes of the result.
+// q next to the sd that includes the noise, and then the notes of the result. A posterior of point
+// estimates has one table of them.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
+	table := p.table
+	if p.Estimates != nil {
+		table = func(w io.Writer, ratios bool) error { return words.Estimates(w, p.Estimates, nil, ratios) }
+	}
+	if err := table(w, ratios); err != nil {
+		return err
+	}
+	notes := p.Result.Notes
+	if p.doubt != "" {
+		notes = append([]string{p.doubt}, notes...)
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintf(w, "\n%s", words.Wrap(note)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Posterior) table(w io.Writer, ratios bool) error {
 	var names []string
 	var natural []fit.Natural
 	logs := false
@@ -158,10 +201,9 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if logs {
 		fmt.Fprintln(w, "\nFor a log, mean and sd are of the logarithm and the interval is of the parameter itself.")
 	}
-	for _, note := range p.Result.Notes {
-		if _, err := fmt.Fprintf(w, "\n%s", words.Wrap(note)); err != nil {
-			return err
-		}
+	if p.Prior == nil {
+		return nil
 	}
-	return nil
+	fmt.Fprint(w, "\nAgainst the prior, and with other priors, on the model's scale:\n\n")
+	return words.AgainstPrior(w, p.Prior)
 }

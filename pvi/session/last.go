@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -36,6 +37,19 @@ func (p *lastPhase) maxEntry() int {
 	return len(wire.AppendOneStepOutcome(nil, &lastround.Outcome{
 		Point: make([]float64, p.public.Family().Dim()), Participants: p.public.Roster(), Gradient: gradient, Curvature: curvature,
 	}))
+}
+
+func (p *lastPhase) numbers(int) int { return p.sizes.Size() }
+
+func (p *lastPhase) sumOf(body []byte) (Sum, error) {
+	o, err := wire.ReadOneStepOutcome(body, p.limits)
+	if err != nil {
+		return Sum{}, err
+	}
+	if o.Gradient == nil {
+		return Sum{Participants: o.Participants}, nil
+	}
+	return Sum{o.Participants, slices.Concat(o.Gradient, o.Curvature)}, nil
 }
 
 func (p *lastPhase) sums() (gradient, curvature []int64) {
@@ -121,6 +135,11 @@ func (s *lastServer) collect(client pvi.ClientID, _ int, release []byte) ([]byte
 	return s.ended(s.Collect(r))
 }
 
+func (s *lastServer) collectSum(_ int, sum Sum) ([]byte, error) {
+	gradient, curvature := sum.Elements[:s.sizes.Gradient.Dim()], sum.Elements[s.sizes.Gradient.Dim():]
+	return s.ended(s.Replay(&lastround.Outcome{Participants: sum.Participants, Gradient: gradient, Curvature: curvature}))
+}
+
 func (s *lastServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
 
 func (s *lastServer) ended(o *lastround.Outcome, err error) ([]byte, error) {
@@ -187,7 +206,11 @@ func (s *lastSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 	if err := s.Propose(&r, plan, src); err != nil {
 		return err
 	}
-	a.Release = wire.AppendOneStepRelease(nil, &r)
+	if s.secure() {
+		a.Vector = slices.Concat(r.Gradient, r.Curvature)
+	} else {
+		a.Release = wire.AppendOneStepRelease(nil, &r)
+	}
 	return nil
 }
 

@@ -20,6 +20,9 @@ type phase interface {
 	elements() int                       // length of the longest list of numbers in a message of the phase
 	maxRelease(longest pvi.ClientID) int // length of the longest release in bytes
 	maxEntry() int                       // length of the longest body of an entry in bytes
+	numbers(number int) int              // number of elements of a vector for a plan
+	// sumOf returns the sum in the body of an outcome, without padding.
+	sumOf(body []byte) (Sum, error)
 
 	newServer(*Server) (serverPhase, error)
 	newSite(*Site) (sitePhase, error)
@@ -34,6 +37,8 @@ type serverPhase interface {
 	// collect adds a release. It returns the outcome if this was the last missing answer to the
 	// plan.
 	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
+	// collectSum ends a plan with the sum of the participants' vectors and returns its outcome.
+	collectSum(number int, sum Sum) (outcome []byte, err error)
 	// close ends a plan without the missing answers and returns its outcome.
 	close(number int) (outcome []byte, err error)
 	// replay applies an outcome from a transcript. It returns the clients whose answers the
@@ -59,8 +64,8 @@ type sitePhase interface {
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
-	// answer sets the Release and the Model of the answer to a plan. After an error it sets
-	// Spent to the cost of the noise that was drawn.
+	// answer sets the Model of the answer to a plan and its Release or, with secure aggregation,
+	// its Vector. After an error it sets Spent to the cost of the noise that was drawn.
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 

@@ -30,10 +30,10 @@ type Result struct {
 
 	Family     string      `json:"family"`               // family of q: "full" or "diagonal"
 	Names      []string    `json:"names"`                // names of the coordinates of θ
-	Natural    []float64   `json:"natural"`              // natural parameters of q, in the family's layout
+	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q, in the family's layout; absent where [Describe] leaves out q
 	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
-	SD         []float64   `json:"sd"`                   // sds of the coordinates of θ
-	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal
+	SD         []float64   `json:"sd,omitempty"`         // sds of the coordinates of θ; absent if the study reports point estimates alone
+	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or without sds
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
 	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found in the scale phase
@@ -134,8 +134,22 @@ func result[P interface{ report(*Result) error }](c *course, phases []P, natural
 		r.NoiseAware = newNoiseAware(study.ClosedForm, mean, cov)
 		r.NoiseAware.GradientNoise = p.Method().(method.Stepped).ClosedFormNoise()
 	}
+	r.settle(c.study)
 	r.note(c.study)
 	return r, nil
+}
+
+// settle makes the result of a study of version 2 or later report one posterior: the noise-aware
+// one if the study has one, and no spread if the study has no honest posterior.
+func (r *Result) settle(st *study.Study) {
+	if st.Version == 1 {
+		return
+	}
+	if a := r.NoiseAware; a != nil {
+		r.Mean, r.SD, r.Covariance, r.NoiseAware = a.Mean, a.SD, a.Covariance, nil
+	} else if st.Points() || st.Inference.NoiseAware == study.OneStep {
+		r.SD, r.Covariance = nil, nil
+	}
 }
 
 // frame returns a result without the numbers of the posterior and without the first note. Each
@@ -150,8 +164,11 @@ func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range costs {
-		r.Costs = append(r.Costs, Cost{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Delta, c.Mu, c.Method})
+	for _, cost := range costs {
+		if cost.View.Name == method.Participant && c.study.Version == 1 {
+			continue // Results of studies of version 1 keep their bytes.
+		}
+		r.Costs = append(r.Costs, Cost{cost.View.Name, cost.View.Who, cost.Adjacency, cost.Epsilon, cost.Delta, cost.Mu, cost.Method})
 	}
 	for _, phase := range phases {
 		if err := phase.report(r); err != nil {
@@ -181,6 +198,12 @@ func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:
 		r.Notes = slices.Insert(r.Notes, 0, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case st.Points():
+		r.Notes = slices.Insert(r.Notes, 0, study.PointsNote)
+	case st.Version > 1 && st.Inference.NoiseAware == study.OneStep:
+		if r.SD != nil {
+			r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise, by one-step.")
+		}
 	case st.Inference.Solver == study.Scoring && st.Privacy.Unit == study.Client:
 		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise.")
 	case st.Inference.Solver == study.Scoring:

@@ -49,13 +49,15 @@ func (s *Server) WriteResult(w io.Writer) error {
 	l.numbers(s, natural(true), natural(false))
 	l.raw(`,"mean":`)
 	l.numbers(s, marginals(false))
-	l.raw(`,"sd":`)
-	l.numbers(s, marginals(true))
+	if !c.study.Points() {
+		l.raw(`,"sd":`)
+		l.numbers(s, marginals(true))
+	}
 	l.raw(string(behind))
 	return l.err
 }
 
-const noLists = `"names":null,"natural":null,"mean":null,"sd":null`
+const noLists = `"names":null,"mean":null`
 
 // A take returns the numbers that a block of coordinates adds to a list, such as its means. part
 // is the family of the block, and nat has its natural parameters.

@@ -51,6 +51,16 @@ func (p *roundsPhase) newSite(s *Site) (sitePhase, error) {
 	return &roundsSite{roundsPhase: p, site: s}, err
 }
 
+func (p *roundsPhase) numbers(int) int { return p.public.MessageSize() }
+
+func (p *roundsPhase) sumOf(body []byte) (Sum, error) {
+	o, err := wire.ReadOutcome(body, p.limits)
+	if err != nil {
+		return Sum{}, err
+	}
+	return Sum{o.Participants, o.Sum}, nil
+}
+
 type roundsServer struct {
 	*roundsPhase
 	server   *Server // server whose field rounds is the machine of the rounds
@@ -74,6 +84,10 @@ func (s *roundsServer) collect(client pvi.ClientID, number int, release []byte) 
 		return nil, err
 	}
 	return s.ended(s.server.rounds.Collect(r))
+}
+
+func (s *roundsServer) collectSum(number int, sum Sum) ([]byte, error) {
+	return s.ended(s.server.rounds.Replay(&pvi.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
 func (s *roundsServer) close(number int) ([]byte, error) {
@@ -173,7 +187,9 @@ func (s *roundsSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 		}
 		return err
 	}
-	a.Release = wire.AppendRelease(nil, &r)
+	if a.Vector = r.Change; !s.secure() {
+		a.Release, a.Vector = wire.AppendRelease(nil, &r), nil
+	}
 	return nil
 }
 

@@ -57,6 +57,16 @@ func (p *scalePhase) maxEntry() int {
 	)
 }
 
+func (p *scalePhase) numbers(number int) int { return p.scaling.Size(number) }
+
+func (p *scalePhase) sumOf(body []byte) (Sum, error) {
+	o, err := wire.ReadScaleOutcome(body, p.limits)
+	if err != nil {
+		return Sum{}, err
+	}
+	return Sum{o.Participants, o.Sum}, nil
+}
+
 func (p *scalePhase) newServer(*Server) (serverPhase, error) {
 	return &scaleServer{p, scale.NewServer(p.scaling)}, nil
 }
@@ -88,6 +98,10 @@ func (s *scaleServer) collect(client pvi.ClientID, number int, release []byte) (
 		return nil, err
 	}
 	return s.ended(s.Collect(r))
+}
+
+func (s *scaleServer) collectSum(number int, sum Sum) ([]byte, error) {
+	return s.ended(s.Replay(&scale.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
 func (s *scaleServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
@@ -185,7 +199,9 @@ func (s *scaleSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
 	if err := s.Propose(&r, plan, src); err != nil {
 		return err
 	}
-	a.Release = wire.AppendScaleRelease(nil, &r)
+	if a.Vector = r.Sum; !s.secure() {
+		a.Release, a.Vector = wire.AppendScaleRelease(nil, &r), nil
+	}
 	return nil
 }
 

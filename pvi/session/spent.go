@@ -23,15 +23,21 @@ type Charge struct {
 // whole study.
 type Spent []Charge
 
-// For returns the cost for the named observer and an adjacency. It returns nil if Spent is
-// empty, or if the study states no such cost.
-func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event {
+// Strongest returns the charge under an adjacency for the observer that a data holder protects
+// itself from. It is the observer with the given name if this is [method.Anyone] or
+// [method.Coordinator]. Otherwise the observer is the one that lacks the fewest noise shares
+// among those that the study does not trust. It returns false if there is no such charge.
+func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
-		if c.View.Name == view && c.Adjacency == adjacency {
-			return c.Event
+		match := c.View.Name == view
+		if view != method.Anyone && view != method.Coordinator {
+			match = !c.View.Trusted() && (!ok || c.View.Shares < strongest.View.Shares)
+		}
+		if match && c.Adjacency == adjacency {
+			strongest, ok = c, true
 		}
 	}
-	return nil
+	return strongest, ok
 }
 
 // Costs returns what the whole study costs a client, for every observer and adjacency for which

@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
@@ -91,7 +92,7 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 		}
 		var sum accountant.Composed
 		for _, s := range spent {
-			if e := s.For(cost.View.Name, cost.Adjacency); e != nil {
+			if e := eventFor(s, cost.View.Name, cost.Adjacency); e != nil {
 				sum = append(sum, e)
 			}
 		}
@@ -129,7 +130,7 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	h.next()
 	first := h.send(2)
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
-	got := divergence(t, first.Spent.For(view.Name, own))
+	got := divergence(t, eventFor(first.Spent, view.Name, own))
 	if want := divergence(t, h.server.course.phases[0].(*scalePhase).scaling.EventFor(view.Shares, own)); got != want {
 		t.Errorf("the first answer costs %g, all passes %g", got, want)
 	}
@@ -138,7 +139,7 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	if a := h.round(); len(a) != 3 || a[2].Spent != nil {
 		t.Errorf("another pass was charged: %v", a)
 	}
-	if first.Spent.For("nobody", own) != nil {
+	if eventFor(first.Spent, "nobody", own) != nil {
 		t.Error("somebody unknown is charged for")
 	}
 }
@@ -159,8 +160,8 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		t.Fatalf("%+v, %v: want an error and a charge", a, err)
 	}
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
-	step := divergence(t, quote.For(view.Name, own)) / 4 // The quote covers four steps, so this is the cost of one.
-	if got, want := divergence(t, a.Spent.For(view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
+	step := divergence(t, eventFor(quote, view.Name, own)) / 4 // The quote covers four steps, so this is the cost of one.
+	if got, want := divergence(t, eventFor(a.Spent, view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}
 	again, err := RestoreSite(st, h.roster, h.roster[0], h.records[0], state(t, site))
@@ -178,5 +179,46 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	h.next()
 	if quote, err := again.Quote(); err != nil || len(quote) == 0 {
 		t.Errorf("the next plan costs %v, %v", quote, err)
+	}
+}
+
+// eventFor returns the event of the charge for the named observer and an adjacency, or nil.
+func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.Event {
+	for _, c := range s {
+		if c.View.Name == view && c.Adjacency == adjacency {
+			return c.Event
+		}
+	}
+	return nil
+}
+
+// The strongest observer lacks the fewest noise shares, unless it is named. The coordinator
+// counts only where it is named.
+func TestStrongestObserver(t *testing.T) {
+	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
+		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}
+	}
+	const own, other = accountant.ZeroOut, accountant.ReplaceOne
+	s := Spent{
+		charge(method.Coalition, 3, own), charge(method.Participant, 4, own), charge(method.Outsider, 5, own), charge(method.Coordinator, 1, own),
+		charge(method.Outsider, 2, other),
+	}
+	for _, c := range []struct {
+		view      string
+		adjacency accountant.Adjacency
+		want      string
+	}{
+		{method.Coordinator, own, method.Coordinator},
+		{method.Coalition, own, method.Coalition},
+		{method.Participant, own, method.Coalition},
+		{method.Outsider, own, method.Coalition}, // as approved before other participants were counted
+		{method.Outsider, other, method.Outsider},
+		{method.Coordinator, other, ""},
+		{method.Anyone, own, ""},
+		{method.Outsider, accountant.AddRemove, ""},
+	} {
+		if got, ok := s.Strongest(c.view, c.adjacency); got.View.Name != c.want || ok != (c.want != "") {
+			t.Errorf("%s under %s: %q, %v; want %q", c.view, c.adjacency, got.View.Name, ok, c.want)
+		}
 	}
 }

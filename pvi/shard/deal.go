@@ -1,15 +1,17 @@
 package shard
 
-// Deal divides the records into k shards. Record i goes to shard parts[i]. The shards share one
-// copy of the records. Deal panics if an element of parts is not below k, or if parts does not
-// have one element for each record.
+// Deal divides the records into k shards. The records of unit i go to shard parts[i]. The shards
+// share one copy of the records, and do not contain the information which records belong to one
+// person. Deal panics if an element of parts is not below k, or if parts does not have one
+// element for each unit.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
-	if len(parts) != s.Len() {
-		panic("shard: not one part for each record")
+	if len(parts) != s.Units() {
+		panic("shard: not one part for each unit")
 	}
 	counts := make([]int, k)
-	for _, part := range parts {
-		counts[part]++
+	for i, part := range parts {
+		unit, end := s.Unit(i)
+		counts[part] += end - unit
 	}
 	all := &Shard{
 		dim: s.dim, ways: s.ways, steep: s.steep,
@@ -23,8 +25,10 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 		from += n
 	}
 	for i, part := range parts {
-		all.put(next[part], s, i)
-		next[part]++
+		for row, end := s.Unit(i); row < end; row++ {
+			all.put(next[part], s, row)
+			next[part]++
+		}
 	}
 	return dealt
 }

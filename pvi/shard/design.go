@@ -17,10 +17,33 @@ type Shard struct {
 	slopes []float64
 	ways   int // number of group terms
 	steep  int // number of slopes over all group terms
+
+	starts []int32 // first record of each person, and the number of records; nil unless the privacy unit is the person
 }
 
 // Len returns the number of records.
 func (s *Shard) Len() int { return len(s.y) }
+
+// Rows returns the first record of each person, followed by the number of records, in the form of
+// [dpmech.SampledConfig]. It returns nil if the privacy unit is not the person.
+func (s *Shard) Rows() []int32 { return s.starts }
+
+// Units returns the number of persons or, if the privacy unit is not the person, of records.
+func (s *Shard) Units() int {
+	if s.starts == nil {
+		return s.Len()
+	}
+	return len(s.starts) - 1
+}
+
+// Unit returns the records of unit i, as a range that begins with record from and ends before
+// record to.
+func (s *Shard) Unit(i int) (from, to int) {
+	if s.starts == nil {
+		return i, i + 1
+	}
+	return int(s.starts[i]), int(s.starts[i+1])
+}
 
 // Dim returns the number of regressors of a record.
 func (s *Shard) Dim() int { return s.dim }
@@ -39,15 +62,19 @@ func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 }
 
 // Design returns the shard of a client's records, with regressors and outcomes on the study's
-// scale.
+// scale. If the study protects persons, it keeps the records that [Records.Keep] keeps.
 func Design(st *study.Study, records *Records) *Shard {
 	d := newDesigner(st)
+	records = records.Keep(st)
 	n := records.Len()
 	s := &Shard{
 		dim:  d.width(),
 		x:    make([]float64, 0, n*d.width()),
 		y:    make([]float64, 0, n),
 		ways: len(st.Model.Groups),
+	}
+	if st.Privacy.Unit == study.Person {
+		s.starts = records.starts()
 	}
 	for _, g := range st.Model.Groups {
 		s.steep += len(g.Slopes)

@@ -20,6 +20,7 @@ type Report struct {
 	Dropped map[string]int // number of records left out because of a value in the column
 	Clamped map[string]int // number of values moved to a bound, by column
 	Imputed map[string]int // number of missing values replaced, by column
+	Surplus int            // number of records left out because their person has more records than the study uses
 	Beyond  map[string]int // number of values outside the scale that a standardisation found, by column
 }
 
@@ -28,9 +29,10 @@ func NewReport() Report {
 	return Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}}
 }
 
-// Add adds the counts of another file.
+// Add adds the counts of another report.
 func (r *Report) Add(other Report) {
 	r.Records += other.Records
+	r.Surplus += other.Surplus
 	for _, of := range []struct{ to, from map[string]int }{{r.Dropped, other.Dropped}, {r.Clamped, other.Clamped}, {r.Imputed, other.Imputed}} {
 		for column, n := range of.from {
 			of.to[column] += n
@@ -54,7 +56,8 @@ func (e *Error) Error() string {
 }
 
 // Read reads records from a file in the format of the study. It returns an error if there are
-// more than maxRecords. The name file is used in messages only.
+// more than maxRecords. The name file is used in messages only. If the study protects persons,
+// the caller must call [Records.Keep] after all files were read.
 func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, Report, error) {
 	d := &decoder{
 		study:   st,
@@ -96,7 +99,8 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	csv     *csv.Reader
-	fieldOf []int // index of each declared column's field in a line
+	fieldOf []int // index in a line of each declared column's field
+	person  int   // index of the field with the name of the person; −1 if the study has no column of persons
 	records *Records
 	report  Report
 	row     []float64
@@ -125,7 +129,7 @@ func (d *decoder) syntax(err error) error {
 }
 
 func (d *decoder) readHeader() error {
-	d.fieldOf = make([]int, len(d.study.Columns))
+	d.fieldOf, d.person = make([]int, len(d.study.Columns)), -1
 	if !d.study.Table.Header {
 		for i := range d.fieldOf {
 			d.fieldOf[i] = i
@@ -141,21 +145,32 @@ func (d *decoder) readHeader() error {
 		return d.syntax(err)
 	}
 	for i, c := range d.study.Columns {
-		d.fieldOf[i] = -1
-		for j, name := range header {
-			if d.trim(strings.TrimPrefix(name, "\ufeff")) != c.Name {
-				continue
-			}
-			if d.fieldOf[i] >= 0 {
-				return d.errorf(c.Name, "the header names this column twice")
-			}
-			d.fieldOf[i] = j
-		}
-		if d.fieldOf[i] < 0 {
-			return d.errorf(c.Name, "the header does not name this column, which the study declares (if the file has no header, write table.header = false)")
+		if d.fieldOf[i], err = d.find(header, c.Name); err != nil {
+			return err
 		}
 	}
-	return nil // From now on encoding/csv expects the number of fields of the header.
+	if name := d.study.Table.Person; name != "" {
+		d.person, err = d.find(header, name)
+	}
+	return err // from now on encoding/csv requires as many fields as the header has
+}
+
+// find returns the index of the field with the given name in the header.
+func (d *decoder) find(header []string, name string) (int, error) {
+	at := -1
+	for j, field := range header {
+		if d.trim(strings.TrimPrefix(field, "\ufeff")) != name {
+			continue
+		}
+		if at >= 0 {
+			return 0, d.errorf(name, "the header names this column twice")
+		}
+		at = j
+	}
+	if at < 0 {
+		return 0, d.errorf(name, "the header does not name this column, which the study declares (if the file has no header, write table.header = false)")
+	}
+	return at, nil
 }
 
 func (d *decoder) trim(field string) string {
@@ -165,8 +180,16 @@ func (d *decoder) trim(field string) string {
 	return field
 }
 
-// decode adds a record, unless a policy of the study drops it.
+// decode adds a record, unless a policy of the study drops it. It drops a record whose person is
+// missing, because several such records may be of one person.
 func (d *decoder) decode(fields []string) error {
+	var person string
+	if d.person >= 0 {
+		if person = d.trim(fields[d.person]); slices.Contains(d.study.Table.Missing, person) {
+			d.report.Dropped[d.study.Table.Person]++
+			return nil
+		}
+	}
 	for i := range d.study.Columns {
 		c := &d.study.Columns[i]
 		value, policy, err := d.value(c, d.trim(fields[d.fieldOf[i]]))
@@ -179,11 +202,15 @@ func (d *decoder) decode(fields []string) error {
 		}
 		d.row[i] = value
 	}
-	d.records.Append(d.row)
+	if d.person < 0 {
+		d.records.Append(d.row)
+	} else {
+		d.records.AppendFor(strings.Clone(person), d.row)
+	}
 	return nil
 }
 
-// value decodes one field. If the record must be left out, the policy is Drop.
+// value decodes one field. If the record must be left out, it returns the policy Drop.
 func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, error) {
 	if slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
 		switch c.Missing {

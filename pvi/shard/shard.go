@@ -1,9 +1,9 @@
 // Package shard reads a client's records as the study declares them, and turns each record into
 // the row of numbers that the model needs.
 //
-// The way of reading does not depend on the data: separators, levels, bounds and the policies
-// for values that are missing or out of bounds come from the study. An error gives file, line,
-// column and remedy. It never gives the value, because the value is private.
+// The study alone determines how records are read: it has the separators, levels, bounds and the
+// policies for values that are missing or out of bounds. An error gives file, line, column and
+// remedy. It never gives the value, because the value is private.
 package shard
 
 // Records is a table of decoded values. It has a row for each record and a column for each
@@ -12,6 +12,7 @@ package shard
 type Records struct {
 	columns int
 	values  []float64
+	people  []string // name of each row's person; nil if every row is a person of its own
 }
 
 // Len returns the number of records.
@@ -22,7 +23,7 @@ func (r *Records) Len() int {
 	return len(r.values) / r.columns
 }
 
-// Row returns record i. It is not a copy.
+// Row returns record i. The slice is not a copy.
 func (r *Records) Row(i int) []float64 {
 	return r.values[i*r.columns : (i+1)*r.columns]
 }
@@ -33,11 +34,34 @@ func (r *Records) Append(row []float64) {
 	r.values = append(r.values, row...)
 }
 
+// AppendFor adds a record of the named person. Either all records of a table must be added by
+// AppendFor, or none.
+func (r *Records) AppendFor(person string, row []float64) {
+	r.Append(row)
+	r.people = append(r.people, person)
+}
+
+// AppendAll adds all records of another table.
+func (r *Records) AppendAll(other *Records) {
+	if other.Len() == 0 {
+		return
+	}
+	if r.Len() > 0 && (r.people == nil) != (other.people == nil) {
+		panic("shard: records with and without persons in one table")
+	}
+	r.columns = other.columns
+	r.values = append(r.values, other.values...)
+	r.people = append(r.people, other.people...)
+}
+
 // Select returns the records at the given rows, in the order of rows.
 func (r *Records) Select(rows []int) *Records {
 	chosen := &Records{columns: r.columns, values: make([]float64, 0, len(rows)*r.columns)}
 	for _, i := range rows {
 		chosen.values = append(chosen.values, r.Row(i)...)
+		if r.people != nil {
+			chosen.people = append(chosen.people, r.people[i])
+		}
 	}
 	return chosen
 }

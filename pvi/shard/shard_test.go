@@ -134,7 +134,8 @@ func TestDesign(t *testing.T) {
 	}
 }
 
-// Design scales down regressors whose norm is larger than the study permits, and no others.
+// Design scales down regressors whose norm is larger than the study permits. It does not change
+// other regressors.
 func TestDesignShortens(t *testing.T) {
 	const most = 1.5
 	st := parse(t, "[model]", "[model]\nmax_norm = 1.5")
@@ -158,7 +159,7 @@ func TestDesignShortens(t *testing.T) {
 	}
 }
 
-// Errors give the position in the file and a remedy, and never the value.
+// An error gives the position in the file and a remedy. It never gives the value.
 func TestReadErrors(t *testing.T) {
 	const header = "sex;age;stage;y\n"
 	for _, c := range []struct {
@@ -193,7 +194,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	untrimmed := parse(t, "trim = true", "trim = false")
 	if _, _, err := shard.Read("r.csv", strings.NewReader(header+"f ;30;I;1\n"), untrimmed, 10); err == nil {
-		t.Error("padding blanks are trimmed though the study does not say so")
+		t.Error("blanks around a value were trimmed, although the study does not allow it")
 	}
 }
 

@@ -10,13 +10,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Write writes records in the format of the study, so that [Read] reads the same values. It
-// writes values as Read has changed them: dropped records are absent, and clamped and imputed
-// values have their new value.
+// Write writes records in the format of the study, so that [Read] reads the same values. The
+// values are those in records, after Read changed them: dropped records are absent, and clamped
+// and imputed values have their new value. The column of persons, if
+// the study names one, is the last one.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator
 	line := make([]string, len(st.Columns))
+	person := st.Table.Person
+	if person != "" {
+		line = append(line, person)
+	}
 	if st.Table.Header {
 		for i, c := range st.Columns {
 			line[i] = c.Name
@@ -28,6 +33,9 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 	for n := range records.Len() {
 		for i, x := range records.Row(n) {
 			line[i] = field(st, &st.Columns[i], x)
+		}
+		if person != "" {
+			line[len(line)-1] = records.person(n)
 		}
 		if err := out.Write(line); err != nil {
 			return fmt.Errorf("writing records: %w", err)

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sameAfterWriting fails the test unless Read reads the same records that Write wrote.
+// sameAfterWriting fails the test unless Read returns the records that Write wrote.
 func sameAfterWriting(t *testing.T, st *study.Study, records *shard.Records) {
 	t.Helper()
 	var file bytes.Buffer
@@ -50,8 +50,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// If the shortest text of a number means a missing value in the study, Write uses another text
-// for the number.
+// If the shortest text of a number stands for a missing value in the study, Write uses another
+// text for the number.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestWriteWhatLooksMissing(t *testing.T) {
 	sameAfterWriting(t, st, records)
 }
 
-// The header quotes names of columns that contain the separator.
+// Write quotes names of columns that contain the separator.
 func TestWriteQuotes(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(strings.ReplaceAll(source, `"III"`, `"I;\"I\""`)))
 	if err != nil {

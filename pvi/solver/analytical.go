@@ -85,9 +85,9 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 }
 
 // PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019)
-// does. The method is private, because every round is charged, but it wastes budget: T such
-// releases cost as much as one release with 1/√T of the noise. Damping gradually removes the
-// noise of earlier releases from the factor.
+// does. The method is private, because every round is charged, but it wastes budget: T releases
+// cost as much as a single release with 1/√T of the noise. Damping gradually removes the noise
+// of earlier releases from the factor.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
@@ -118,7 +118,7 @@ func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.Gaus
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	released := make([]int64, s.model.StatisticsSize())
-	exact := make([]int64, len(released)) // sum without noise, which must not leave this function
+	exact := make([]int64, len(released)) // sum without noise, which must stay private to this function
 	record := make([]float64, len(released))
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {
@@ -141,8 +141,8 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	return released, nil
 }
 
-// factor returns the factor whose natural parameters are a released sum, repaired if it is
-// improper.
+// factor returns the factor whose natural parameters are a released sum. It repairs a factor
+// that is improper.
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Problem is the input of a solver.
+// A Problem is the input of a solver in one round.
 type Problem struct {
 	Family  gaussian.Family
 	Mean    []float64 // mean of q, of length Family.Dim()
@@ -40,7 +40,8 @@ type Solver interface {
 	// of its releases, even if it also returns an error. Noise comes from src.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
-	// State returns the state that the solver needs in addition to the records, or nil.
+	// State returns all that [Solver.Restore] needs to continue the solver with the same
+	// records. It returns nil if the solver keeps nothing between calls.
 	State() []byte
 
 	// Restore sets the solver to a state that State returned.

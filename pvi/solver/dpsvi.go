@@ -84,9 +84,9 @@ type DPSVI struct {
 	prior   []float64
 	sd      []float64
 	mean    []float64
-	at      *gpu.Query
+	at      *gpu.Query // query of the present step; nil until the points of the step are drawn
 
-	// NewDPSVI sets these fields once, so that a step allocates no memory.
+	// NewDPSVI sets query, drawn and next once, so that a step allocates no memory.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with normals from the stream for draws of θ
@@ -104,8 +104,9 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 		return nil, fmt.Errorf("dp-svi: at least one draw is needed, got %d", o.Draws)
 	case m.Dim() != size:
 		return nil, fmt.Errorf("dp-svi: the mechanism is for vectors of %d numbers, want %d", m.Dim(), size)
-	case m.Records() != p.records.Rows():
-		return nil, errors.New("dp-svi: the mechanism is for another number of records") // The error omits the number, which is private.
+	case m.Rows() != p.records.Rows():
+		// The error does not name the number of records, which is private.
+		return nil, errors.New("dp-svi: the mechanism is for another number of records")
 	case o.Steps < 1 || m.Steps()%o.Steps != 0:
 		return nil, fmt.Errorf("dp-svi: %d steps in all are not a whole number of visits of %d steps", m.Steps(), o.Steps)
 	case !(o.InitialSD > 0):
@@ -130,8 +131,8 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
-// naturalReach is the largest move of a coordinate's mean in a natural-gradient step, in units
-// of its sd.
+// naturalReach is the largest distance that a coordinate's mean may move in one natural-gradient
+// step, in units of its sd.
 const naturalReach = 1
 
 func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
@@ -221,8 +222,9 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd of q at the beginning of a visit. They are those of the plan's q
-// or, in the first visit with a Start, those computed from the released statistics.
+// begin sets the mean and sd of q at the beginning of a visit. They are the mean and sd of the
+// plan's q. In the first visit of a solver with a Start, begin computes them from the released
+// statistics instead.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -262,6 +264,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 
 // step releases a sum by calling next, and moves q with that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
+	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {
 		if s.visit.Last(s.mean, s.sd); !special.Finite(s.mean) || !special.Finite(s.sd) {
 			return runaway()
@@ -272,7 +275,7 @@ func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	for i, n := range s.noisy {
 		s.total[i] = unit * float64(n)
 	}
-	s.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)
+	s.program.addPriorOf(s.points(), s.total, s.prior, s.options.Rate)
 	s.visit.Update(s.total)
 	return nil
 }
@@ -281,16 +284,25 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
+// points returns the query of the present step. It draws the points at the first call in a step,
+// which may come after the release if the batch is empty.
+func (s *DPSVI) points() *gpu.Query {
+	if s.at == nil {
+		s.at = s.visit.Next(s.normals, nil)
+	}
+	return s.at
+}
+
 func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	s.batch = AppendBatch(s.batch[:0], batch)
-	s.at = s.visit.Next(s.normals, s.batch)
+	s.points().Batch = s.batch
 	s.sink.Sum = sum
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes the factor whose product with the cavity is the averaged q. If its precision
-// for a coordinate is negative, it becomes zero, and the factor has no information about the
-// spread of that coordinate.
+// propose writes the factor whose product with the cavity is the averaged q. If the factor's
+// precision in a coordinate would be negative, propose writes zero, which means that the factor
+// has no information about the spread of that coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -306,12 +318,13 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later is the step-size schedule of a visit that begins after the first steps of a study. Step
-// t of the visit has the size of step from + t of the schedule of, which has to steps.
+// later is the step-size schedule of a visit that begins after the first taken steps of a study
+// with total steps. Step t of the visit has the size that schedule gives to step taken + t of
+// the study.
 type later struct {
-	of       gpu.Schedule
-	from, to int
+	schedule     gpu.Schedule
+	taken, total int
 }
 
 // Rate implements gpu.Schedule.
-func (l later) Rate(t, _ int) float64 { return l.of.Rate(l.from+t, l.to) }
+func (l later) Rate(t, _ int) float64 { return l.schedule.Rate(l.taken+t, l.total) }

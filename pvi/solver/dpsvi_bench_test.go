@@ -134,8 +134,8 @@ func hierarchical(t testing.TB) stepCase {
 	return stepCase{"hierarchical", m, n, 10, [][]float64{y, x, g}}
 }
 
-// mixture returns the mixture of Jälkö, Dikmen and Honkela (DPVI, 2017): 5 components in 2
-// dimensions, 2000 records, sampling rate .003.
+// mixture returns the mixture of Gaussians of Jälkö, Dikmen and Honkela (DPVI, 2017): 5
+// components in 2 dimensions, 2000 records, and a sampling rate of .003.
 func mixture(t testing.TB) stepCase {
 	t.Helper()
 	const n = 2000
@@ -170,8 +170,7 @@ func stepCases(t testing.TB) []stepCase {
 
 // BenchmarkPrivateStep measures one private step: sampling, gradients, clipping, noise and
 // update. For comparison it measures a step without clip, noise and lattice. Both also report
-// the lower decile of the times of their steps, because other work on the machine affects that
-// decile least.
+// the lower decile of the times of single steps, which other work on the machine affects least.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)
@@ -238,7 +237,7 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns a function that takes the same step as that of privateStep, without clip and
+// plainStep returns a function that takes the same step as privateStep, but without clip and
 // noise.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()

@@ -11,14 +11,14 @@ import (
 // An Accelerator is a device that computes the steps of [DPSVI], with the options for its use.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection selects who draws the batches. Either this machine draws them exactly and sends
-	// them to the device, or the device draws them by a Feistel network. It is only a conjecture
-	// that the Feistel network makes all sets of records equally likely.
+	// Selection says whether this machine draws the batches, by an exact sampler, and sends them
+	// to the device, or whether the device draws them by a Feistel network. It is only a
+	// conjecture that the Feistel network makes all sets of records equally likely.
 	Selection dpmech.Selection
-	// Gathering, if not nil, combines the visits of several clients on the device.
+	// Gathering, if not nil, runs the visits of several clients together on the device.
 	Gathering *cuda.Gathering
-	// Failed is called if the device fails to compute the steps of a visit. Nobody has seen the
-	// releases of these steps. If Failed returns nil, the CPU takes the same steps. Otherwise
+	// Failed is called if the device fails to compute the steps of a visit. No release of these
+	// steps has left the solver. If Failed returns nil, the CPU takes the same steps. Otherwise
 	// the visit ends with the error, and its steps stay charged.
 	Failed func(error) error
 }
@@ -28,13 +28,14 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device compute the steps of all later visits. records has the program's records in
-// the form that package cuda needs, with the program's share of the prior. m is a mechanism with
-// the same event as the solver's mechanism, whose batches the device can draw. If the device
-// does not support the solver's options, On returns an error and changes nothing.
+// On makes a device compute the steps of all later visits. The argument records has the
+// program's records in the form that package cuda needs, with the program's share of the prior.
+// The mechanism m must have the same event as the solver's mechanism, and batches that the
+// device can draw. If the device does not support the solver's options, On returns an error and
+// changes nothing.
 //
 // Records are on the device only during a visit. The device uses randomness in a different order
-// ([dpmech.Plan]), so the same seed gives different noise.
+// ([dpmech.Plan]), so the same seed gives different noise than on the CPU.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {

@@ -66,8 +66,8 @@ func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	return s
 }
 
-// visits runs both visits on the device of a. It returns the proposals, the events and the final
-// state.
+// visits runs both visits on the device of the given accelerator. It returns the proposals, the
+// events and the final state.
 func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, events []accountant.Event, state []byte) {
 	t.Helper()
 	s := c.solver(t, a)
@@ -84,8 +84,8 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 }
 
 // The test makes each kind of call to the device fail, with a Failed function that accepts the
-// failure. The CPU must then take the steps of the visit, and the cost must be that of the steps
-// on the device.
+// failure. The CPU must then take the steps of the visit, and the cost must be the same as
+// without a failure.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
 		var want []float64
@@ -104,7 +104,8 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 			if want == nil {
 				want = proposed
 			}
-			if call != "free" && !slices.Equal(proposed, want) { // freeing memory comes after the steps, whose results are kept
+			// A failure to free memory comes after the steps, so their results are kept.
+			if call != "free" && !slices.Equal(proposed, want) {
 				t.Errorf("%s: another result", call)
 			}
 		}

@@ -19,7 +19,7 @@ func TestVisitsOnADevice(t *testing.T) {
 		again, _, _ := c.visits(t, Accelerator{Device: &emulator.Device{Order: emulator.Backward}, Failed: func(err error) error { return err }})
 		want, _, kept := c.visits(t, Accelerator{Device: broken{"launch"}, Failed: func(error) error { return nil }})
 		if e := far(got, want); !(e < 1e-9) || len(events) != 60 || len(state) != len(kept) {
-			t.Errorf("%+v: %g from what the processor finds, %d events", c, e, len(events))
+			t.Errorf("%+v: the proposal differs by %g from the CPU's, with %d events", c, e, len(events))
 		}
 		if !slices.Equal(got, again) {
 			t.Errorf("%+v: another result the second time", c)

@@ -69,8 +69,8 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	return nil
 }
 
-// check returns an error if saved statistics have the wrong length. For a nil Start the length
-// must be 0.
+// check returns an error if saved statistics have the wrong length. If the Start is nil, there
+// must be no saved statistics.
 func (s *Start) check(sum []int64) error {
 	want := 0
 	if s != nil {

@@ -128,7 +128,7 @@ func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	}
 }
 
-// The first visit proposes finite numbers even if the statistics have much noise.
+// The first visit proposes finite numbers even if the noise is much larger than the statistics.
 func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	for _, n := range []int{0, 1, 100} {
 		for _, sigma := range []float64{0.1, 10, 1e4} {
@@ -209,8 +209,8 @@ func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 }
 
 // With little noise, every variant of DPSVI ends at the mean-field posterior of a Gaussian
-// model, which is known: its mean solves the normal equations, and its precisions are the
-// diagonal of the full precision.
+// model. Its exact mean solves the normal equations, and its exact precisions are the diagonal
+// of the full precision matrix.
 func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 	l := newLine(t, 100)
 	const steps = 1500
@@ -232,7 +232,7 @@ func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 					t.Errorf("%v, %s: mean %d is %.2g sds from the normal equations'", v, optimiser, i, miss)
 				}
 				if ratio := precision / l.precision[i][i]; ratio < 0.75 || ratio > 1.33 {
-					t.Errorf("%v, %s: precision %d is %.3g times that of the posterior", v, optimiser, i, ratio)
+					t.Errorf("%v, %s: precision %d is %.3g times the precision of the posterior", v, optimiser, i, ratio)
 				}
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 type dpsviState struct {
 	Taken     int     // number of steps taken
-	Optimiser []byte  // the optimiser's moments as float64s; NaN and infinities are valid
+	Optimiser []byte  // the optimiser's moments as float64s, which may be NaN or infinite
 	Start     []int64 `json:",omitempty"` // released statistics of the Start; nil if there are none
 }
 

@@ -47,9 +47,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				}
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
-					// Truncation to the lattice may differ by one step for each record, because
-					// the mechanism clips to slightly less than the clip. The gradients here are
-					// finite differences.
+					// Rounding to the lattice may move the sum by one step for each record,
+					// because the mechanism clips to slightly less than the clip. The expected
+					// gradients are finite differences, so they have a small error too.
 					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
 						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
@@ -249,7 +249,7 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 }
 
 // If q is wider than the cavity, the factor's precision becomes zero, but its precision times
-// mean does not.
+// mean does not become zero.
 func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
 	p := standard(testDim)
@@ -276,7 +276,7 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	if !PooledDiagonal(fast, prior, []Likelihood{p}) {
 		t.Fatal("no fit")
 	}
-	if err := Pooled(slow, prior, gaussian.Diagonal(d), []Likelihood{p}, false); err != nil {
+	if err := Pooled(slow, prior, gaussian.Diagonal(d), []Likelihood{p}, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, x := range slow {

@@ -48,7 +48,7 @@ func difference(x []float64, i int, f func() float64) float64 {
 }
 
 // divergence returns the KL divergence of N(m, exp(ρ)²) from the cavity, computed from the
-// definition. point is m, then ρ.
+// definition. The argument point has the elements of m, then those of ρ.
 func divergence(point, cavity []float64) (total float64) {
 	d := len(point) / 2
 	for i := range d {
@@ -59,10 +59,10 @@ func divergence(point, cavity []float64) (total float64) {
 	return total
 }
 
-// materialised returns the noisy sum of the first step of a visit and the number of records in
-// the batch, computed by other code. It uses finite differences of each record's log density
-// with respect to the mean and the log sd of q, clips each gradient, and draws from copies of
-// the streams.
+// materialised computes the first step of a visit independently of the solver. It returns the
+// noisy sum of the gradients and the number of records in the batch. It computes each record's
+// gradient with respect to the mean and the log sd of q by finite differences, clips it, and
+// draws noise and batch from copies of the random streams.
 func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, sampling dpmech.Sampling) ([]float64, int) {
 	t.Helper()
 	var chosen, noise, draws dpmech.Stream
@@ -81,7 +81,7 @@ func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, samplin
 	}
 	steps := make([]int64, s.mechanism.Dim())
 	gaussian.Fill(steps, &noise)
-	point := make([]float64, 2*testDim) // mean, then log sd of q
+	point := make([]float64, 2*testDim) // mean of q, then log sd of q
 	for i := range testDim {
 		point[i] = p.Mean[i]
 		point[testDim+i] = math.Log(min(s.options.InitialSD, 1/math.Sqrt(p.Natural[testDim+i])))

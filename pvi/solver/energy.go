@@ -4,25 +4,35 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"fedpvi/pvi/gaussian"
 )
 
-// An energy computes the free energy of a Gaussian q, which natural-gradient steps increase:
-// weight · E_q[log likelihood] + E_q[log cavity] + entropy of q. The cavity may be improper.
+// An energy computes the free energy of a Gaussian q: weight · E_q[log likelihood] + E_q[log
+// cavity] + entropy of q. Natural-gradient steps increase it. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	point      bool // whether the log likelihood and the log cavity are computed at the mean of q only
+	pooled     bool // results may differ from those of the clients by rounding
+	rough      bool // expectations may have the errors of rules of few points
+	point      bool // log likelihood and log cavity are computed at the mean of q alone
 }
 
 // at returns the expectations of the log likelihood under the q with the given natural
-// parameters, and the free energy up to a constant.
+// parameters, and its free energy up to a constant.
 func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
-	q, err := NewApproximation(f.family, natural)
+	moments := f.family.Moments
+	if f.pooled {
+		moments = func(nat []float64) ([]float64, *mat.SymDense, error) {
+			return gaussian.FullMoments(f.family.Dim(), nat)
+		}
+	}
+	q, err := newApproximation(f.family, natural, moments)
 	if err != nil {
 		return nil, 0, err
 	}
-	q.Point = f.point
+	q.Point, q.Rough = f.point, f.rough
 	e := NewExpected(f.family)
 	f.likelihood.AddExpected(e, q)
 	if !e.Finite() || math.IsNaN(e.Value) || math.IsInf(e.Value, 0) {

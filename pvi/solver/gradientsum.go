@@ -22,7 +22,7 @@ type GradientSum struct {
 	sink    *Sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // kept here so that a release allocates no memory
+	query   dpmech.SampledQuery // allocated once, so that a release allocates no memory
 }
 
 // NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must
@@ -31,8 +31,9 @@ func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
 		return nil, fmt.Errorf("gradient sum: the mechanism is for vectors of %d numbers, want %d or twice as many", d, p.Dim())
 	}
-	if m.Records() != p.records.Rows() {
-		return nil, errors.New("gradient sum: the mechanism is for another number of records") // The error omits the number, which is private.
+	if m.Rows() != p.records.Rows() {
+		// The error does not name the number of records, which is private.
+		return nil, errors.New("gradient sum: the mechanism is for another number of records")
 	}
 	g := &GradientSum{program: p, mechanism: m, run: m.Begin()}
 	g.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
@@ -48,7 +49,7 @@ func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 // Taken returns the number of releases so far.
 func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
 
-// Resume sets the number of releases that were made and charged before the client was restored.
+// Resume tells a restored GradientSum how many releases it made and charged before.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {

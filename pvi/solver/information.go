@@ -46,7 +46,7 @@ func (k knownNormal) most() float64 { return 1 / k.variance }
 // classes but the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
-	var largest float64 // largest log odds, where those of the first class are 0
+	var largest float64 // largest log odds; the log odds of the first class are 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}

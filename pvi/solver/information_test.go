@@ -58,8 +58,8 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// The gradients and information matrices of the records add up to the gradient and the negative
-// Hessian of the log likelihood.
+// The gradients of all records add up to the gradient of the log likelihood, and their
+// information matrices to its negative Hessian.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
 		predictors := o.Response().Size()

@@ -1,6 +1,8 @@
 package solver
 
 import (
+	"gonum.org/v1/gonum/mat"
+
 	"fedpvi/internal/special"
 	"fedpvi/pvi/gaussian"
 )
@@ -23,7 +25,8 @@ type Likelihood interface {
 	// energy by less than this error may be due to the quadrature rule.
 	Tolerance() float64
 
-	// Reach returns the largest change of any record's predictor when θ changes by move.
+	// Reach returns the largest change of a predictor of any record when θ changes by the vector
+	// move.
 	Reach(move []float64) float64
 }
 
@@ -69,11 +72,18 @@ type Approximation struct {
 	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
 	Point      bool // whether to use only the mean of q, as if the covariance were zero
+	Rough      bool // whether expectations may have the errors of a rule of few points
 }
 
 // NewApproximation returns the Gaussian with the given natural parameters. It does not copy
 // them.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
+	return newApproximation(family, natural, family.Moments)
+}
+
+// newApproximation returns the same as NewApproximation. The function moments returns the moments
+// of a q with a full covariance.
+func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}
 	if family.Name() == "diagonal" {
@@ -85,7 +95,7 @@ func NewApproximation(family gaussian.Family, natural []float64) (*Approximation
 		}
 		return q, nil
 	}
-	mean, cov, err := family.Moments(natural)
+	mean, cov, err := moments(natural)
 	if err != nil {
 		return nil, err
 	}

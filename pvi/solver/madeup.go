@@ -73,9 +73,10 @@ func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
 func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
 
 // poissonAt returns the quantile with probability Φ(z) of a Poisson distribution. For a mean
-// above a thousand it uses the normal distribution with the same mean and variance.
+// above 600 it uses the normal distribution with the same mean and variance, because exp(−mean)
+// may underflow.
 func poissonAt(mean, z float64) float64 {
-	const many = 1000
+	const many = 600
 	if mean > many {
 		return math.Max(0, math.Round(mean+math.Sqrt(mean)*z))
 	}
@@ -85,6 +86,13 @@ func poissonAt(mean, z float64) float64 {
 		y++
 	}
 	return y
+}
+
+// Overdispersed returns a count whose mean is exp(eta) times a gamma-distributed factor with mean 1
+// and the given variance: a negative binomial count of size 1/frailty. The numbers z are as in
+// [Described].
+func Overdispersed(eta, frailty float64, z [2]float64) float64 {
+	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }
 
 // Information is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ) for the dispersion φ, where Y is the count and

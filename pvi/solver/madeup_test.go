@@ -9,8 +9,8 @@ import (
 )
 
 // For every response, the information is the variance of the score, and outcomes from the method
-// Outcome have a score of mean zero. Both hold only for the true distribution of outcomes. The
-// test computes outcomes for a grid of normal quantiles.
+// Outcome have a score of mean zero. Both are true only for the right distribution of outcomes.
+// The test computes outcomes on a grid of normal quantiles.
 func TestMadeUpOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name string

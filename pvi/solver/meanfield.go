@@ -16,21 +16,21 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
 	copy(dst, prior)
 	n := newtonStep{f: f, prior: prior, wide: gaussian.Full(f.family.Dim())}
-	best, ok := n.at(dst)
+	best, ok := n.evaluate(dst)
 	if !ok {
 		return false
 	}
 	next := make([]float64, len(dst))
 	slack := f.likelihood.Tolerance()
 	for range mostNewton {
-		move, size, ok := n.to(next, dst)
+		move, size, ok := n.step(next, dst)
 		if !ok {
 			return false
 		}
 		if move <= newtonSettled*size {
 			return true
 		}
-		value, ok := n.at(next)
+		value, ok := n.evaluate(next)
 		for step := 0.5; !ok || value < best-slack*(abs(best)+1); step /= 2 {
 			if step < shortest {
 				return false
@@ -38,7 +38,7 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 			for i, x := range dst {
 				next[i] = (next[i] + x) / 2
 			}
-			value, ok = n.at(next)
+			value, ok = n.evaluate(next)
 		}
 		copy(dst, next)
 		best = value
@@ -46,12 +46,12 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	return false
 }
 
-// newtonSettled is the relative change of natural parameters at which Newton steps have
-// converged. Each step doubles the number of correct digits.
+// newtonSettled is the relative change of natural parameters below which Newton steps have
+// converged. Near the solution each step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
 // A newtonStep computes Newton steps of the mean of a diagonal q. It keeps the q and the
-// expected Hessian of the last call of at.
+// expected Hessian of the last call of evaluate.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -60,9 +60,9 @@ type newtonStep struct {
 	e     *Expected
 }
 
-// at sets q to the given natural parameters and returns the free energy. It returns false
+// evaluate sets q to the given natural parameters and returns the free energy. It returns false
 // if q is not proper or the energy is not finite.
-func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
+func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	d := n.f.family.Dim()
 	q, err := NewApproximation(n.f.family, natural)
 	if err != nil {
@@ -82,9 +82,10 @@ func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// to writes the q after a Newton step to dst. from must be the q of the last call of at. to
-// returns the norm of the change of natural parameters and the norm of the natural parameters.
-func (n *newtonStep) to(dst, from []float64) (move, size float64, ok bool) {
+// step writes to dst the q after a Newton step from the q of the last call of evaluate, which
+// from must equal. It returns the largest change of a natural parameter and the largest natural
+// parameter, both as absolute values.
+func (n *newtonStep) step(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
 	for i, m := range n.q.Mean {

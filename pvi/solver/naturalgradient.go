@@ -60,7 +60,8 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	cavity := slices.Clone(p.Natural) // cavity if Weight clients have the same records as this one
+	// Cavity for a q to which Weight clients with this client's records contribute.
+	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
 	}
@@ -90,10 +91,10 @@ const (
 )
 
 // shorten writes to dst a factor on the line from the present factor to s.target. It halves the
-// step until three conditions hold: the new q is near the present q, the function better accepts
-// it, and q is still proper if all clients change as this client does. Then q is also proper
-// after the different changes of all clients together, because proper precisions are a convex
-// set.
+// step until three conditions hold: the new q is near the present q; better returns true for the
+// new q; and q is still proper if all clients change their factors as this client does. The last
+// condition also keeps q proper when clients change their factors differently, because proper
+// precisions are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -112,11 +113,12 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: no step from the present posterior leaves it proper", ErrDiverged)
+	return fmt.Errorf("%w: the posterior would be improper after any step", ErrDiverged)
 }
 
-// proper computes q after times times the change from the present factor to s.target, and
-// reports whether it is proper. It sets s.trial to that q and s.move to its mean.
+// proper computes the q that results if this client's change to s.target is made with the given
+// multiple, and reports whether it is proper. It sets s.trial to the natural parameters of that
+// q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -124,7 +126,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near is like proper, but also requires that each record's predictor moves by at most farthest.
+// near does the same as proper, but reports true only if also no predictor of a record moves by
+// more than farthest.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -1,8 +1,10 @@
 package solver
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/pvi/gaussian"
 )
@@ -11,18 +13,24 @@ import (
 // largest natural parameter.
 const (
 	mostSteps = 1500
-	exhausted = 1e-13 // a fit has settled if the change is at most this
-	settled   = 1e-11 // a fit has settled if the change is at most this and no longer falls
-	enough    = 1e-10 // a fit has settled if the change is at most this and expectations have coarse errors
-	still     = 1e-7  // a fit has settled if the change is at most this and the free energy has not risen for plateau steps
-	plateau   = 25    // number of steps without progress after which all further change is due to rounding
+	mostRough = 100   // number of steps with rules of few points
+	sharpest  = 1e-6  // steps with rules of few points end when the change is at most this
+	coarsest  = 1e-3  // the same bound if the rules of the clients have coarse errors as well
+	local     = 0.01  // largest change from which steps are extrapolated
+	exhausted = 1e-13 // a change of at most this size ends the fit
+	settled   = 1e-11 // a change of at most this size ends the fit if changes no longer become smaller
+	enough    = 1e-10 // a change of at most this size ends the fit if expectations have coarse errors
+	// a change of at most this size ends the fit if the free energy has not risen for plateau
+	// steps.
+	still   = 1e-7
+	plateau = 25 // number of steps without progress after which only rounding still changes q
 
 	growth  = 1.3  // largest factor by which the damping or its limit grows in a step
 	reduced = 0.75 // factor by which the limit of the damping falls
 	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows
 )
 
-// These are relative errors of free energies, by their cause.
+// These are bounds on the relative error of a free energy, for different ways to compute it.
 const (
 	rounding = 1e-13
 	sharp    = 1e-10 // expectations by quadrature rules of many points
@@ -30,33 +38,61 @@ const (
 	coarse   = 1e-4 // expectations by quadrature rules of few points
 )
 
-// Pooled maximises the free energy of the given likelihoods by natural-gradient steps from the
-// prior, and writes the natural parameters of q to dst. A study without privacy whose clients
-// have these likelihoods converges to the same q. If point is true, Pooled finds the mode and
-// the curvature at the mode instead.
-func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
-	copy(dst, prior)
+// ErrUnsettled is returned for a pooled fit whose steps did not settle. The fit has the q with the
+// largest free energy that it found.
+var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
+
+// Pooled maximises the free energy of the given likelihoods, and writes the natural parameters
+// of q to dst. A study without privacy whose clients have these likelihoods converges to the
+// same q. If point is true, Pooled finds the mode and the curvature at the mode instead.
+//
+// Pooled starts at the mode of the posterior, if q has a full covariance and there is a mode. It
+// takes natural-gradient steps, extrapolated as [anderson] does: first with quadrature rules of
+// few points, then with the rules of the clients. If the steps have not settled after the
+// largest number of steps, or when stop returns true, Pooled returns [ErrUnsettled]. It calls
+// stop before every step, unless stop is nil.
+func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
-		energy:  energy{likelihood: Together(all), family: family, point: point},
-		natural: dst, prior: prior, next: make([]float64, len(dst)),
-		damping: 1, most: 1, lowest: math.Inf(1),
+		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},
+		natural: dst, prior: prior, next: make([]float64, len(dst)), stop: stop,
 	}
 	f.steps = &NaturalGradient{
 		likelihood: f.likelihood, point: point,
 		target: make([]float64, len(dst)), trial: make([]float64, len(dst)), move: make([]float64, family.Dim()),
 	}
-	var err error
-	if f.expected, f.best, err = f.at(dst, prior, 1); err != nil {
-		return err
+	if family.Name() != "full" || !Mode(dst, prior, all) {
+		copy(dst, prior)
 	}
-	f.highest = f.best
-	for range mostSteps {
-		done, err := f.step()
-		if done || err != nil {
+	if !point {
+		f.roughly()
+	}
+	if f.begin() != nil {
+		copy(dst, prior)
+		if err := f.begin(); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the pooled fit still moves after %d steps", ErrDiverged, mostSteps)
+	return f.run(mostSteps)
+}
+
+// roughly takes steps with rules of few points. If these steps do not settle, roughly moves back
+// to the start, unless the free energy by the rules of the clients has become larger.
+func (f *fit) roughly() {
+	start := slices.Clone(f.natural)
+	f.rough = true
+	err := f.begin()
+	if err == nil {
+		err = f.run(mostRough)
+	}
+	f.rough = false
+	if err == nil {
+		return
+	}
+	_, rough, err1 := f.at(f.natural, f.prior, 1)
+	_, value, err2 := f.at(start, f.prior, 1)
+	if err1 != nil || err2 == nil && value > rough {
+		copy(f.natural, start)
+	}
 }
 
 type fit struct {
@@ -65,9 +101,11 @@ type fit struct {
 	natural  []float64
 	prior    []float64
 	next     []float64
+	stop     func() bool
 	expected *Expected
 	best     float64 // free energy of the present q
 	highest  float64 // largest free energy so far
+	earlier  anderson
 
 	damping, most float64 // damping, and its present upper limit
 	flat          int     // number of steps since the free energy last rose
@@ -75,38 +113,130 @@ type fit struct {
 	stalled       int     // number of steps since the smallest change so far
 }
 
+// begin starts the steps at the present q.
+func (f *fit) begin() (err error) {
+	if f.expected, f.best, err = f.at(f.natural, f.prior, 1); err != nil {
+		return err
+	}
+	f.highest, f.damping, f.most = f.best, 1, 1
+	f.last, f.lowest = math.Inf(1), math.Inf(1)
+	f.flat, f.stalled = 0, 0
+	f.earlier.reset()
+	return nil
+}
+
+func (f *fit) stopped() bool { return f.stop != nil && f.stop() }
+
+func (f *fit) run(most int) error {
+	for range most {
+		if f.stopped() {
+			return fmt.Errorf("%w in the given time: its last step moved q by %.1g of its largest natural parameter", ErrUnsettled, f.last)
+		}
+		done, err := f.step()
+		if done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w after %d steps: the last one moved q by %.1g of its largest natural parameter", ErrUnsettled, most, f.last)
+}
+
 // step takes one step of the fit and reports whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: %w", ErrUnsettled, err)
 	}
-	trial, value, err := f.at(f.next, f.prior, 1)
-	if err != nil || value < f.best-f.likelihood.Tolerance()*(abs(f.best)+1) {
-		f.most = f.damping * reduced
-		if f.damping /= 2; f.damping < shortest {
-			return false, fmt.Errorf("%w: no step raises the free energy of the pooled fit", ErrDiverged)
+	tolerance := f.tolerance()
+	trial, value, taken := f.extrapolate(change, tolerance)
+	if !taken {
+		trial, value, err = f.at(f.next, f.prior, 1)
+		if err != nil || value < f.best-tolerance*(abs(f.best)+1) {
+			f.earlier.reset()
+			f.most = f.damping * reduced
+			if f.damping /= 2; f.damping < shortest && f.last > still {
+				return false, fmt.Errorf("%w: no step raises the free energy", ErrUnsettled)
+			}
+			return f.damping < shortest, nil // only rounding is left
 		}
-		return false, nil
+		copy(f.natural, f.next)
 	}
 	f.adapt(change, value)
-	copy(f.natural, f.next)
 	f.expected, f.best = trial, value
 	done = change <= exhausted || change <= settled && change >= f.last || f.flat >= plateau && change <= still ||
-		change <= enough && f.likelihood.Tolerance() == coarse
+		change <= enough && tolerance == coarse || f.rough && change <= f.roughEnough()
 	f.last = change
 	return done, nil
+}
+
+// tolerance returns the relative error of free energies.
+func (f *fit) tolerance() float64 {
+	if f.rough {
+		return coarse
+	}
+	return f.likelihood.Tolerance()
+}
+
+// roughEnough returns the largest change at which steps with rules of few points end.
+func (f *fit) roughEnough() float64 {
+	if f.likelihood.Tolerance() == coarse {
+		return coarsest
+	}
+	return sharpest
+}
+
+// extrapolate moves to the extrapolated q and reports whether it did. It moves only where steps
+// are small and undamped, to a q whose free energy is not smaller.
+func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
+	if change > local {
+		f.earlier.reset()
+		return nil, 0, false
+	}
+	move := make([]float64, len(f.next))
+	for i, x := range f.next {
+		move[i] = (x - f.natural[i]) / f.damping
+	}
+	f.earlier.add(f.natural, move)
+	candidate := make([]float64, len(f.next))
+	if !f.earlier.next(candidate, f.weights(), f.damping) {
+		return nil, 0, false
+	}
+	trial, value, err := f.at(candidate, f.prior, 1)
+	if err != nil || value < f.best-tolerance*(abs(f.best)+1) {
+		f.earlier.reset()
+		return nil, 0, false
+	}
+	copy(f.natural, candidate)
+	return trial, value, true
+}
+
+// weights returns the weights of natural parameters with which the moves along all coordinates
+// have comparable lengths: the inverse sds of the parameters of a q with the present precisions.
+func (f *fit) weights() []float64 {
+	d := f.family.Dim()
+	pairs := f.family.Precision()
+	root := make([]float64, d)
+	for k, at := range pairs {
+		if at[0] == at[1] {
+			root[at[0]] = 1 / math.Sqrt(f.natural[d+k])
+		}
+	}
+	weight := make([]float64, len(f.natural))
+	copy(weight, root)
+	for k, at := range pairs {
+		weight[d+k] = root[at[0]] * root[at[1]]
+	}
+	return weight
 }
 
 // propose writes the q after the next step to f.next, and returns the size of the undamped
 // change.
 func (f *fit) propose() (change float64, err error) {
-	q, err := NewApproximation(f.family, f.natural)
-	if err != nil {
+	mean := make([]float64, f.family.Dim())
+	if err := f.family.Mean(mean, f.natural); err != nil {
 		return 0, err
 	}
-	f.expected.Factor(f.steps.target, q.Mean, f.family)
-	if err := f.steps.shorten(f.next, Problem{Family: f.family, Mean: q.Mean, Natural: f.natural, Cavity: f.prior}, nil); err != nil {
+	f.expected.Factor(f.steps.target, mean, f.family)
+	if err := f.steps.shorten(f.next, Problem{Family: f.family, Mean: mean, Natural: f.natural, Cavity: f.prior}, nil); err != nil {
 		return 0, err
 	}
 	var size float64

@@ -22,6 +22,7 @@ type Program struct {
 	base    Base
 	share   float64
 	rule    *quadrature.Rule
+	rough   *quadrature.Rule // rule of few points
 
 	theta, slope, above, below []float64
 	hessian                    []float64 // packed lower triangle of a Hessian
@@ -31,7 +32,11 @@ type Program struct {
 // Gaussian with which q begins.
 type Base struct{ Mean, SD []float64 }
 
-const averagedOver = 32
+// These are the numbers of points over which expectations are averaged.
+const (
+	averagedOver = 32
+	roughlyOver  = 4
+)
 
 // NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's
 // prior is not the base, and this client adds the given share of the log ratio of prior and
@@ -42,7 +47,7 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 		return nil, err
 	}
 	d := m.Dim()
-	p := &Program{records: records, base: base, share: share, rule: quadrature.QuasiRandom(d, averagedOver)}
+	p := &Program{records: records, base: base, share: share, rule: quadrature.QuasiRandom(d, averagedOver), rough: quadrature.QuasiRandom(d, roughlyOver)}
 	if beyond {
 		p.prior = m.Shared()
 	}
@@ -73,8 +78,8 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior adds the gradient of the client's share of the log ratio of prior and base to dst,
-// and returns the value of that share.
+// addPrior computes the client's share of the log ratio of prior and base at theta. It adds the
+// gradient to dst and returns the value.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -95,6 +100,9 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	d := p.Dim()
 	rule := p.rule
 	var root []float64
+	if q.Rough {
+		rule = p.rough
+	}
 	if q.Point {
 		rule = quadrature.Point(d)
 	} else if q.Covariance != nil {
@@ -114,7 +122,7 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 			e.Gradient[i] += weight * g
 		}
 		if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
-			e.Value = math.NaN() // The density of a record overflows near this point of q.
+			e.Value = math.NaN() // The density of a record overflows at this point of q, or near it.
 			return
 		}
 		p.addHessian(e, weight, q.Family.Name() == "diagonal")
@@ -141,10 +149,10 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total the gradients, at the draws of a query, of the client's share of the
-// log ratio of prior and base. It multiplies them by the sampling rate, because the caller later
-// divides total, the noisy sum of records' gradients, by the rate. scratch has the dimension of
-// θ.
+// addPriorOf computes the client's share of the log ratio of prior and base at the draws of a
+// query, and adds its gradients to total. It multiplies them by the sampling rate, because the
+// caller later divides total, the noisy sum of records' gradients, by the rate. scratch has the
+// dimension of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return

@@ -40,8 +40,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// The contribution of a record to a sum does not depend on the records before it, for the same
-// noise and θ. In this test's model every record depends on different coordinates.
+// A record adds the same to a sum, for the same noise and θ, whatever records come before it. In
+// this test's model every record depends on different coordinates.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)
@@ -71,7 +71,7 @@ func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 			alone, all := sum(n, n+1), sum(0, n+1)
 			for i := range all {
 				if all[i]-before[i] != alone[i]-noise[i] {
-					t.Fatalf("%v: element %d of record %d adds %d after others, %d alone", v, i, n, all[i]-before[i], alone[i]-noise[i])
+					t.Fatalf("%v: element %d of record %d adds %d after other records, but %d alone", v, i, n, all[i]-before[i], alone[i]-noise[i])
 				}
 			}
 			before = all

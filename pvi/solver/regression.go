@@ -14,6 +14,7 @@ type Regression struct {
 	dim      int
 	response Response
 	rule     *quadrature.Rule
+	rough    *quadrature.Rule // rule of few points
 	y        []float64
 	design   Design
 }
@@ -22,7 +23,7 @@ type Regression struct {
 // family is not a regression.
 func NewRegression(dim int, o Outcome) *Regression {
 	r := o.Response()
-	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), outcome: o, design: Design{start: []int32{0}}}
+	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
 // Load adds value times a coordinate of θ to the predictor that is being built. Coordinates must
@@ -133,8 +134,11 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	k := r.response.Size()
 	w := newWorkspace(k)
 	rule := r.rule
-	if q.Point {
+	switch {
+	case q.Point:
 		rule = quadrature.Point(k)
+	case q.Rough:
+		rule = r.rough
 	}
 	diagonal := q.Family.Name() == "diagonal"
 	for i, y := range r.y {

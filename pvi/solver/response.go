@@ -64,8 +64,8 @@ type Source interface {
 	NormFloat64() float64 // standard normal
 }
 
-// regressions has a function for each family that is a regression. The function returns the
-// response of an outcome without group effects.
+// regressions maps each family that is a regression to a function that returns the response of
+// an outcome, without effects that vary between groups.
 var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Linear:           newNormal,
 	study.Logistic:         func(*Outcome) Response { return logit{} },
@@ -373,7 +373,7 @@ func (softmax) Mean([]float64) float64 { return math.NaN() }
 func (s softmax) Size() int { return s.classes - 1 }
 
 func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
-	var largest float64 // largest η, where that of the baseline is 0
+	var largest float64 // largest η; the η of the baseline is 0
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -415,7 +415,7 @@ func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(e
 // class returns the class at quantile u of the distribution with log odds eta, in the order of
 // the classes.
 func class(eta []float64, u float64) float64 {
-	largest := 0.0 // log odds of the baseline
+	largest := 0.0 // log odds of the baseline class
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -433,16 +433,16 @@ func class(eta []float64, u float64) float64 {
 	return float64(len(eta))
 }
 
-// varying is the response of base with a larger first predictor. For each effect that varies
-// between groups, it adds e^κ·p times the effect's regressor. κ is the logarithm of the effect's
-// sd between groups and p is the group's standardised effect. The pairs κ, p follow the
-// predictors of base.
+// varying is the response of base, with effects that vary between groups added to its first
+// predictor. Each of these effects adds e^κ·p times its regressor, where κ is the logarithm of
+// the effect's sd between groups and p is the standardised effect of the record's group. The
+// pairs κ, p come after the predictors of base.
 type varying struct {
-	Response // of base
+	Response // the response called base above
 	effects  int
 	eta      []float64 // predictors of base
 	g, h     []float64
-	v        []float64 // derivatives of the first predictor in κ and p
+	v        []float64 // derivatives of the first predictor with respect to each κ and p
 }
 
 func newVarying(base Response, effects int) *varying {

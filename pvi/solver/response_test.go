@@ -85,7 +85,7 @@ func TestResponsesAreNormalised(t *testing.T) {
 				for y := range 3000 {
 					total += density(float64(y))
 				}
-			default: // the integral over the real line, with y = tan u
+			default: // outcomes are real numbers: integrate over u with y = tan u
 				total = quad.Fixed(func(u float64) float64 {
 					c := math.Cos(u)
 					return density(eta[0]+math.Tan(u)) / (c * c)
@@ -107,7 +107,8 @@ func TestDraws(t *testing.T) {
 			continue
 		}
 		k := c.of.Size()
-		eta, scale := []float64{.4, -.3, .6}[:k], math.Sqrt(.3) // of the known normal
+		// The variable scale is the sd of the noise of the response "known normal".
+		eta, scale := []float64{.4, -.3, .6}[:k], math.Sqrt(.3)
 		location := eta
 		if k == 2 {
 			location, scale = eta[:1], math.Exp(eta[1])
@@ -166,7 +167,7 @@ func TestLogNormalCDF(t *testing.T) {
 			t2 := 1 / (x * x)
 			series := -x*x/2 - special.HalfLogTwoPi - math.Log(-x) + math.Log1p(t2*(-1+t2*(3+t2*(-15+t2*(105-945*t2)))))
 			if math.Abs(log-series) > 1e-12*math.Abs(series) {
-				t.Errorf("log Φ(%g) = %.17g, the series says %.17g", x, log, series)
+				t.Errorf("log Φ(%g) = %.17g, want %.17g as from the series", x, log, series)
 			}
 		}
 		if want := math.Exp(-x*x/2 - special.HalfLogTwoPi - log); math.Abs(ratio-want) > 1e-11*want {

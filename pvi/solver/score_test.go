@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Score returns the gradient of the log likelihood and the Fisher information. In the families
-// of this test the information does not depend on outcomes, and the test compares it with the
-// negative second derivative by finite differences.
+// Score returns the gradient of the log likelihood and the Fisher information. In this test's
+// families the information does not depend on the outcomes, so it equals the negative second
+// derivative, which the test computes by finite differences.
 func TestScore(t *testing.T) {
 	for name, o := range map[string]solver.Outcome{
 		"linear":   {Family: study.Linear, NoiseSD: 0.6},

@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// slope returns the model y = a + bx and n records with x in [−1, 1].
+// slope returns the model y = a + bx and n records, with x in [−1, 1].
 func slope(t *testing.T, n int) (*model.Linear, *shard.Shard) {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(`

@@ -9,13 +9,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A witness is a solver that stores the cavity of its last problem.
+// A witness is a solver that records the cavity of its last problem.
 type witness struct{ cavity []float64 }
 
 func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	w.cavity = slices.Clone(p.Cavity)
 	for i, c := range p.Cavity {
-		dst[i] = 10*float64(i+1) - c // The posterior has natural parameters 10, 20, ... for any cavity.
+		// The posterior has natural parameters 10, 20, ..., whatever the cavity is.
+		dst[i] = 10*float64(i+1) - c
 	}
 	return nil, nil
 }
@@ -45,7 +46,7 @@ func TestSplitPrior(t *testing.T) {
 		t.Errorf("a member works with %v, want %v", w.cavity, want)
 	}
 	if want := []float64{40, 80, 120, 160}; !slices.Equal(lambda, want) {
-		t.Errorf("the committee says %v, want %v", lambda, want)
+		t.Errorf("the product of the factors and the prior is %v, want %v", lambda, want)
 	}
 	if !slices.Equal(prior, []float64{1, -2, 3, 0.5}) {
 		t.Errorf("the prior was changed to %v", prior)

@@ -18,7 +18,7 @@ import (
 //
 // It is not safe for concurrent use.
 type SumDescent struct {
-	program *Program // program with no records, for the prior
+	program *Program // program without records, for the prior's part of the gradient
 	options DPSVIOptions
 	run     *gpu.MeanField
 	total   []float64
@@ -75,8 +75,8 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the request for the next gradients. Clients compute them at θ = m + s∘ε, where m
-// and s are the mean and sds of q. The query is valid until the next call.
+// Query returns the query that asks clients for gradients at θ = m + s∘ε, where m and s are the
+// mean and sds of q. The query is valid until the next call.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)

@@ -15,10 +15,10 @@ import (
 )
 
 // SVI increases the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic gradients
-// (Kingma and Ba's Adam, 2015). It uses reparameterised draws θ = m + Rε, where RRᵀ is the
-// covariance of q, in the coordinates in which q is standard at the beginning of the round. The
-// gradient is only the path derivative, whose variance is zero if q is exact (Roeder, Wu and
-// Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε. The step size falls
+// (Kingma and Ba's Adam, 2015). It draws θ = m + Rε, where RRᵀ is the covariance of q, and
+// climbs in the coordinates in which q is standard normal at the beginning of the round. It uses
+// the path derivative alone as the gradient, because its variance is zero if q is exact (Roeder,
+// Wu and Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε. The step size falls
 // linearly to zero, and the proposal is the average over the second half of the steps.
 //
 // SVI uses the records without noise. Its proposals must be made private by a mechanism.
@@ -47,20 +47,22 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	return nil, c.result(dst, p)
 }
 
-// A climb is the computation of one Propose of SVI. In coordinates u, with θ = m₀ + R₀u, q is
-// N(0, I) at the beginning and N(mean, LLᵀ) later, with L lower triangular or diagonal. m₀ and
-// R₀ are the mean and covariance root of q at the beginning. The diagonal of L is stored as its
+// A climb is the state of one call of Propose. In coordinates u, with θ = m₀ + R₀u, q is N(0, I)
+// at the beginning and N(mean, LLᵀ) later, with L lower triangular or diagonal. m₀ and R₀ are
+// the mean and covariance root of q at the beginning. The diagonal of L is stored as its
 // logarithm.
 type climb struct {
 	likelihood Likelihood
 	diagonal   bool
 	d          int
 	origin     []float64
-	root       []float64 // R₀ by rows, lower triangular; for a diagonal q its diagonal
-	cavityH    []float64 // cavity in coordinates u: precision times mean
-	cavityP    []float64 // cavity in coordinates u: precision by rows, or its diagonal
+	root       []float64 // rows of R₀, which is lower triangular, or the diagonal of R₀ if q is diagonal
+	cavityH    []float64 // precision times mean of the cavity, in coordinates u
+	cavityP    []float64 // precision of the cavity in coordinates u, by rows, or its diagonal
 
-	x, gradient []float64 // parameters and their gradient: mean, then L row by row (log diagonal last in each row)
+	// parameters x and their gradient. x has the mean, then L row by row, with the logarithm of
+	// its diagonal.
+	x, gradient []float64
 	first       []float64 // Adam's first moments
 	second      []float64
 	steps       int
@@ -90,7 +92,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		*v = make([]float64, n) // zeros, which are the logarithms of the diagonal of L = I
+		// Zeros are the initial values, because the logarithm of the diagonal of L = I is 0.
+		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
 		*v = make([]float64, d)
@@ -102,7 +105,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	shifted := append([]float64(nil), p.Cavity[:d]...) // h − Λm₀, from the cavity's h and Λ
+	// h − Λm₀, where h and Λ are the natural parameters of the cavity.
+	shifted := append([]float64(nil), p.Cavity[:d]...)
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]
 		v := p.Cavity[d+k]

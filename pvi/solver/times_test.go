@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A likelihood whose records count three times equals the likelihood of three copies of each
-// record.
+// If records count three times, the likelihood equals that of three copies of each record.
 func TestTimes(t *testing.T) {
 	const times = 3
 	build := func(copies int) solver.Likelihood {
@@ -33,7 +32,7 @@ func TestTimes(t *testing.T) {
 			}
 		}
 	}
-	a, b := []float64{1, 2}, []float64{1, 2} // slices to which the gradients are added
+	a, b := []float64{1, 2}, []float64{1, 2} // sums to which the gradients are added
 	for range 2 {
 		va, vb := counted.AddGradient(a, []float64{.3, -.8}), copied.AddGradient(b, []float64{.3, -.8})
 		near("log likelihood", []float64{va}, []float64{vb})

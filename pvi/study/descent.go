@@ -105,7 +105,7 @@ func checkDescent(s *Study, t *document.Table) {
 		return
 	}
 	d, nominal := &s.Inference.Descent, s.Federation.NominalRecords
-	if s.Federation.Opens == OpenSums && s.Privacy.Unit == Record {
+	if s.Federation.Opens == OpenSums && s.Privacy.Unit.OfRecords() {
 		checkSummed(d, t)
 	}
 	if d.Gradients == PublishedGradients && nominal == 0 {

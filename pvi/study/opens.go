@@ -10,7 +10,12 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	if s.Privacy.Unit == Client {
 		f.Opens = OpenSums
 	}
-	if !readChoice(federation, "opens", &f.Opens, OpenMessages, OpenSums) {
+	given := readChoice(federation, "opens", &f.Opens, OpenMessages, OpenSums)
+	if s.Version > 1 && f.Opens == OpenSums && !federation.Has("colluders") {
+		f.Colluders = OneOther
+	}
+	readAggregation(f, federation)
+	if !given {
 		return
 	}
 	switch {
@@ -20,7 +25,7 @@ func readOpens(s *Study, federation, inference *document.Table) {
 		federation.Errorf("opens", `a client is hidden in sums only: with privacy.unit = "client" write opens = %q, or leave it out`, OpenSums)
 	case s.partitioned() && f.Opens == OpenSums:
 		checkPartitionedSums(s, inference)
-	case s.Privacy.Unit == Record && f.Opens == OpenSums:
+	case s.Privacy.Unit.OfRecords() && f.Opens == OpenSums:
 		readSummed(s, federation, inference)
 	}
 }
@@ -49,4 +54,20 @@ func readSummed(s *Study, federation, t *document.Table) {
 		}
 	}
 	in.Damping = Damping{Alpha: 1}
+}
+
+// readAggregation reads who adds up the messages of clients. For secure aggregation it refuses a
+// number of colluders that is too large for any number of clients. The other rules depend on the
+// roster.
+func readAggregation(f *Federation, t *document.Table) {
+	if f.Opens != OpenSums {
+		refuse(t, "aggregation", `has no meaning where every message may be opened: write opens = %q as well, or remove aggregation`, OpenSums)
+		return
+	}
+	f.Aggregation = ByCoordinator
+	readChoice(t, "aggregation", &f.Aggregation, Secure, ByCoordinator)
+	if f.Aggregation == Secure && f.MinClients > 0 && f.Colluders > f.MinClients-2 {
+		t.Errorf("colluders", `with aggregation = %q the smallest sum needs two clients that do not collude: write min_clients = %d or more, or colluders = %d or less`,
+			Secure, f.Colluders+2, max(0, f.MinClients-2))
+	}
 }

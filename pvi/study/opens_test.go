@@ -76,3 +76,28 @@ func TestOpensRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAggregation(t *testing.T) {
+	secure := study.Override{Key: "federation.aggregation", Value: `"secure"`}
+	for _, c := range []struct {
+		with []study.Override
+		want study.Aggregation
+		err  string
+	}{
+		{nil, study.ByCoordinator, ""},
+		{[]study.Override{secure}, study.Secure, ""},
+		{[]study.Override{secure, {Key: "federation.min_clients", Value: "3"}, {Key: "federation.colluders", Value: "1"}}, study.Secure, ""},
+		{[]study.Override{secure, {Key: "federation.min_clients", Value: "3"}, {Key: "federation.colluders", Value: "2"}}, "", "write min_clients = 4 or more, or colluders = 1 or less"},
+		{[]study.Override{{Key: "federation.opens"}}, "", ""},
+		{[]study.Override{{Key: "federation.opens"}, secure}, "", `write opens = "sums" as well`},
+		{[]study.Override{{Key: "federation.aggregation", Value: `"anybody"`}}, "", `"secure"`},
+	} {
+		st, err := study.Parse("s.toml", []byte(summedSource), c.with...)
+		switch {
+		case c.err == "" && (err != nil || st.Federation.Aggregation != c.want):
+			t.Errorf("%v: %v, %v", c.with, st, err)
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%v: %v, want %q", c.with, err, c.err)
+		}
+	}
+}

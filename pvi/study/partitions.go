@@ -31,7 +31,7 @@ func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
 		p.Count = max(1, p.Count) // A count below 1 was reported as an error, and must not mean that records are not divided.
-		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
+		if !s.Privacy.Unit.OfRecords() && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Version is the newest version of the study language. Versions 1 and 2 can be read. They differ
-// in the default solver. In version 2 it is [Scoring] if the model allows it.
+// in the default solver, which in version 2 is [Scoring] if the model allows it, and in
+// [Intervals], which only version 2 has.
 const Version = 2
 
 const (
@@ -21,11 +22,13 @@ const (
 
 func read(s *Study, root *document.Table) {
 	readStudy(s, root.Table("study"))
-	readTable(s, root.Table("table"))
+	table := root.Table("table")
+	readTable(s, table)
 	readColumns(s, root)
 	private := readModel(s, root.Table("model"))
 	privacy := root.Table("privacy")
 	readPrivacyUnit(s, privacy)
+	readPerson(s, table, privacy)
 	inference, federation := root.Table("inference"), root.Table("federation")
 	readInference(s, inference)
 	readFederation(s, federation)
@@ -34,6 +37,7 @@ func read(s *Study, root *document.Table) {
 	refuseForScoring(s, inference, privacy, federation)
 	checkDescent(s, inference)
 	checkPropagation(s, inference)
+	checkPerson(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
 	readPrior(s, root.Table("prior"))
@@ -95,6 +99,7 @@ func readTable(s *Study, t *document.Table) {
 	if missing, ok := t.Strings("missing"); ok {
 		s.Table.Missing = missing
 	}
+	s.Table.Person, _ = t.String("person")
 }
 
 func readPrior(s *Study, t *document.Table) {
@@ -113,7 +118,14 @@ func readPrior(s *Study, t *document.Table) {
 func readScales(s *Study, t *document.Table) {
 	m := &s.Model
 	prior := m.Family.find().scale.Prior
-	learned := prior == "scale" && m.Kind() != Binary && m.NoiseSD == 0 && m.ClusterSD == 0 || len(m.Groups) > 0
+	learned := prior == "scale" && m.Kind() != Binary && m.NoiseSD == 0 && m.ClusterSD == 0
+	if len(m.Groups) > 0 && s.Inference.Solver == Scoring {
+		s.Prior.Spread = 1
+		readPositive(t, "spread", &s.Prior.Spread)
+	} else {
+		learned = learned || len(m.Groups) > 0
+		refuse(t, "spread", `is used only with groups and solver = %q`, Scoring)
+	}
 	for _, of := range []struct {
 		key  string
 		of   *LogNormal
@@ -185,8 +197,8 @@ func (p Prior) For(name string) Normal {
 }
 
 func readPrivacyUnit(s *Study, t *document.Table) {
-	t.Require("unit", `say what is protected: unit = "record", "client" or "none"`)
-	readChoice(t, "unit", &s.Privacy.Unit, Record, Client, None)
+	t.Require("unit", `say what is protected: unit = "person", "record", "client" or "none"`)
+	readChoice(t, "unit", &s.Privacy.Unit, Record, Person, Client, None)
 }
 
 func readInference(s *Study, t *document.Table) {
@@ -211,6 +223,7 @@ func readInference(s *Study, t *document.Table) {
 	}
 	readTargetOfScoring(s, t)
 	readCovariance(s, t)
+	readIntervals(s, t)
 	readDamping(s, t)
 	readLocalPrior(s, t)
 	if s.Privacy.Unit == Client && in.Schedule != Synchronous {
@@ -293,6 +306,7 @@ func readFederation(s *Study, t *document.Table) {
 	readCount(t, "min_clients", &f.MinClients, maxClients)
 	readCount(t, "nominal_records", &f.NominalRecords, math.MaxInt32)
 	readCount(t, "max_records", &f.MaxRecords, math.MaxInt32)
+	readPace(s, t)
 	if v, ok := t.Int("colluders"); ok {
 		f.Colluders = v
 		if v < 0 {
@@ -301,6 +315,22 @@ func readFederation(s *Study, t *document.Table) {
 	}
 	if f.MinClients > 0 && f.Colluders >= f.MinClients {
 		t.Errorf("colluders", "%d colluders among at least %d clients leave no noise unknown to them: colluders must be below min_clients", f.Colluders, f.MinClients)
+	}
+}
+
+// minPace and maxPace are the shortest and the longest pace in seconds, a millisecond and a day.
+const minPace, maxPace = 1e-3, 24 * 60 * 60
+
+// readPace reads the number of seconds between a plan and its answer.
+func readPace(s *Study, t *document.Table) {
+	pace := &s.Federation.Pace
+	if s.Version > 1 && s.Privacy.Unit != None {
+		*pace = 1
+	}
+	if v, ok := t.Float("pace"); ok {
+		if *pace = v; !(v == 0 || v >= minPace && v <= maxPace) {
+			t.Errorf("pace", "must be 0 or a number of seconds between %g and %d, got %g", minPace, maxPace, v)
+		}
 	}
 }
 
@@ -342,7 +372,7 @@ func readPrivacy(s *Study, t *document.Table) {
 }
 
 func readAdjacency(p *Privacy, t *document.Table) {
-	fitting := map[Unit]accountant.Adjacency{Record: accountant.AddRemove, Client: accountant.ZeroOut}
+	fitting := map[Unit]accountant.Adjacency{Record: accountant.AddRemove, Person: accountant.AddRemove, Client: accountant.ZeroOut}
 	p.Adjacency = fitting[p.Unit]
 	if !readChoice(t, "adjacency", &p.Adjacency, accountant.AddRemove, accountant.ReplaceOne, accountant.ZeroOut) {
 		return

@@ -15,6 +15,7 @@ type scoringLimit struct {
 // with the sixth power of the number of coefficients.
 var scoringLimits = map[Unit]scoringLimit{
 	Record: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
+	Person: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
 }
 
@@ -33,9 +34,11 @@ const (
 	Pooled Target = "pooled"
 )
 
+// scores reports whether the solver Scoring can fit the model. What it releases of a client
+// has no room for effects of groups.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
-	return ok && !m.general() && len(m.Groups) == 0
+	return ok && !m.general() && (len(m.Groups) == 0 || unit == Record)
 }
 
 func readTargetOfScoring(s *Study, t *document.Table) {
@@ -70,8 +73,13 @@ func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 		t.Errorf("rounds", "solver = %q needs between %d and %d rounds, and %d are best in most studies; got %d", Scoring, limit.least, mostScoringRounds, limit.rounds, n)
 	}
 	if s.Model.Terms != nil {
-		if d := countCoefficients(s, s.Model.Terms); d > limit.coefficients {
-			t.Errorf("solver", "%q releases a matrix over the coefficients, of which there may be %d, and the model has %d: write solver = %q", Scoring, limit.coefficients, d, limit.remedy)
+		d := countCoefficients(s, s.Model.Terms)
+		for _, g := range s.Model.Groups {
+			by, _ := s.Column(g.By)
+			d += len(by.Levels) * len(g.Effects())
+		}
+		if d > limit.coefficients {
+			t.Errorf("solver", "%q releases a matrix over the coefficients and the effects of groups, of which there may be %d, and the model has %d: write solver = %q", Scoring, limit.coefficients, d, limit.remedy)
 		}
 	}
 	if s.Privacy.Unit == Client && s.Federation.NominalRecords == 0 {

@@ -63,6 +63,9 @@ func readBaseline(s *Study, t *document.Table) {
 			t.Errorf("baseline", "%q is for outcomes that have probabilities: nothing bounds the density of others", v)
 		}
 	}
+	if s.Privacy.Unit == Person {
+		t.Errorf("baseline", "%q hides single records: write privacy.unit = %q and no table.person", s.Simulation.Baseline, Record)
+	}
 	if s.Inference.Solver != DPSVI || s.partitioned() || s.Federation.Opens == OpenSums {
 		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
 	}
@@ -116,6 +119,9 @@ func readPartition(s *Study, t *document.Table) {
 	sim := &s.Simulation
 	p := &sim.Partition
 	readChoice(t, "partition", &p.Kind, "balanced", "by-size", "label-skew", "column")
+	if p.Kind == "label-skew" && s.Privacy.Unit == Person {
+		t.Errorf("partition", "%q deals rows by their outcomes, and a person's rows stay with one client: write partition = %q or %q", p.Kind, "balanced", "by-size")
+	}
 	needs := func(key, remedy string, kinds ...string) bool {
 		for _, k := range kinds {
 			if p.Kind == k {

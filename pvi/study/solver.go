@@ -20,9 +20,9 @@ func Fitting(m *Model, unit Unit) []Solver {
 
 func fitting(m *Model, unit Unit) []Solver {
 	switch {
-	case unit == Record && m.Conjugate():
+	case unit.OfRecords() && m.Conjugate():
 		return []Solver{ClippedAnalytical, DPSVI, DPSEP}
-	case unit == Record:
+	case unit.OfRecords():
 		return []Solver{DPSVI, DPSEP}
 	case m.Conjugate():
 		return []Solver{Conjugate, NaturalGradient, SVI, Laplace}
@@ -37,10 +37,7 @@ func fitting(m *Model, unit Unit) []Solver {
 
 func readSolver(s *Study, t *document.Table) {
 	in := &s.Inference
-	fitting := Fitting(&s.Model, s.Privacy.Unit)
-	if s.partitioned() {
-		fitting = Fitting(&s.Model, None) // Inside a client, the solvers of parts use the records without noise.
-	}
+	fitting := s.fitting()
 	in.Solver = fitting[0]
 	if s.Version > 1 && slices.Contains(fitting, Scoring) {
 		in.Solver = Scoring
@@ -55,6 +52,14 @@ func readSolver(s *Study, t *document.Table) {
 	readNoiseAware(s, t)
 }
 
+// fitting returns the solvers that the study can use.
+func (s *Study) fitting() []Solver {
+	if s.partitioned() {
+		return Fitting(&s.Model, None) // Inside a client, the solvers of parts use the records without noise.
+	}
+	return Fitting(&s.Model, s.Privacy.Unit)
+}
+
 // checkSolver refuses a solver that the model or the privacy unit cannot use.
 func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 	if slices.Contains(fitting, s.Inference.Solver) {
@@ -67,7 +72,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		t.Errorf("solver", `%q hides a record in every step. If the noise hides a client only in the sum over all clients, several steps would reveal more than the sum, so a client may take one step a round: with privacy.unit = "client" write %q`, s.Inference.Solver, fitting[0])
 	case s.Inference.Sampled():
 		t.Errorf("solver", `%q is for privacy.unit = "record": without a promise write "svi"`, s.Inference.Solver)
-	case !s.partitioned() && s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:
+	case !s.partitioned() && s.Privacy.Unit.OfRecords() || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
 	case s.Inference.Solver == Laplace:
 		t.Errorf("solver", `the mode of a model with group terms, clusters or hidden units says little about where its posterior lies: write %q`, fitting[0])

@@ -42,6 +42,11 @@ type Table struct {
 	Separator rune     // separator of fields, one character; default a comma
 	Trim      bool     // whether blanks around a field are ignored; default false
 	Missing   []string // texts that mean a missing value; default [""]
+
+	// Person is the name of the column that says whose row a row is. It may have any text. The
+	// model does not use it, and it never leaves the client. It is empty unless the privacy unit
+	// is the person.
+	Person string
 }
 
 // Prior is the normal prior of every coefficient, on the model's scale.
@@ -49,7 +54,8 @@ type Prior struct {
 	Mean, SD     float64           // mean and sd of the prior; default 0 and 1
 	Coefficients map[string]Normal // priors of single coefficients, by name
 
-	Scale      LogNormal // prior of a learned noise sd, and of the sds between groups
+	Scale      LogNormal // prior of a learned noise sd, and of the sds between groups with a solver other than Scoring
+	Spread     float64   // sd of the normal number whose absolute value is the prior of the sds between groups with the solver Scoring
 	Dispersion LogNormal // prior of the dispersion of counts
 }
 
@@ -107,6 +113,7 @@ type Inference struct {
 	Propagation Propagation // options of the solver DPSEP
 
 	NoiseAware       NoiseAware // second posterior for the report; default closed-form for DPSVI and DPSEP, otherwise none
+	Intervals        Intervals  // NoIntervals or ""; always "" in version 1
 	NoiseAwareShares [3]float64 // OneStep's shares of the budget for rounds, gradient and curvature; zero if the protocol derives them
 	Partitions       Partitions
 
@@ -168,8 +175,13 @@ type Unit string
 const (
 	None   Unit = "none"   // no guarantee; for research only
 	Record Unit = "record" // one record of a client
+	Person Unit = "person" // all records of a person
 	Client Unit = "client" // all records of a client
 )
+
+// OfRecords reports whether the unit is a record, or a person with its records. Noise then hides
+// sums over records. With the unit client it hides what all records of a client say together.
+func (u Unit) OfRecords() bool { return u == Record || u == Person }
 
 // Privacy has the options of the privacy guarantee.
 type Privacy struct {
@@ -180,6 +192,11 @@ type Privacy struct {
 	Epsilon         float64
 	NoiseMultiplier float64
 	Delta           float64
+
+	// RowsPerPerson is the largest number of records of a person that a client uses. A client keeps
+	// so many, chosen by lot. PeopleAcross is the largest number of clients that have records of
+	// the same person. Both are 1 by default, and 0 unless the privacy unit is the person.
+	RowsPerPerson, PeopleAcross int
 
 	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters
 	// on the model's scale. If Clip is 0, the protocol derives it.
@@ -203,13 +220,39 @@ const (
 	OpenSums Opens = "sums"
 )
 
+// An Aggregation says who adds up the messages of clients in a study that opens only sums.
+type Aggregation string
+
+const (
+	// ByCoordinator lets the coordinator add up the messages. It could open every single one.
+	ByCoordinator Aggregation = "coordinator"
+	// Secure makes the clients share their messages among each other, so that nobody can open a
+	// single one. The coordinator and up to h clients together learn only sums ([Hidden]).
+	Secure Aggregation = "secure"
+)
+
+// Hidden returns h, the largest number of clients from which, with the coordinator, secure
+// aggregation hides the messages of the others. A study with M clients opens a sum only if
+// minClients of them take part in every step.
+func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
+
+// OneOther is the value of Colluders if the privacy target holds against one other participant,
+// who knows its own noise: t is 1 if a sum has at least two answers, and 0 otherwise.
+const OneOther = -1
+
 // Federation has the rules of the federation.
 type Federation struct {
 	MinClients     int // U_min, the smallest number of answers for which a sum is opened; default all clients
-	Colluders      int // t, the number of clients that may combine what they know to attack others; default 0
+	Colluders      int // t, the number of clients that may combine what they know to attack others, or OneOther; default 0, OneOther since version 2 if only sums are opened
 	Opens          Opens
-	NominalRecords int // public estimate of the number of records of one client; 0 if not given
-	MaxRecords     int // largest number of records of one client; default 1,000,000
+	Aggregation    Aggregation // default ByCoordinator; empty if every message may be opened
+	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
+	MaxRecords     int         // largest number of records of one client; default 1,000,000
+
+	// Pace is the number of seconds between a plan and its answer. A client that needs longer
+	// answers after the next multiple of it. An answer leaves at once if Pace is 0, the default of
+	// version 1. Since version 2 the default is 1.
+	Pace float64
 }
 
 // Simulation has the options of sim. Coordinator and clients do not use it.

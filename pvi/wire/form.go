@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts maps the byte of a verdict to the verdict. Byte 0 is invalid.
+// verdicts has the verdict for each byte that encodes one. Byte 0 is invalid.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -117,8 +117,8 @@ func namesSize(v []pvi.ClientID) int {
 	return size
 }
 
-// appendVerdict appends a verdict to b. For an unknown verdict it appends a byte that the reader
-// refuses.
+// appendVerdict appends the byte of a verdict to b. For an unknown verdict it appends a byte
+// that readers refuse.
 func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	for n, known := range verdicts {
 		if n > 0 && known == v {
@@ -132,7 +132,7 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string // reason of the first failure; empty before it
+	why    string // reason of the first failure; empty if no read has failed
 }
 
 // open checks the version and kind of a message, and returns a reader for its fields.

@@ -11,7 +11,7 @@ import (
 // AppendPlan appends a plan to b.
 func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	size := headSize + len(m.Protocol) + numberSize + 3*lengthSize + wideSize*len(m.Lambda) + numberSize*len(m.Centre)
-	b = slices.Grow(b, size+namesSize(m.Participants)) // grow once, because λ may be long
+	b = slices.Grow(b, size+namesSize(m.Participants)) // grow b once, because λ may be long
 	b = appendInt(append(begin(b, Plan), m.Protocol[:]...), m.Number)
 	return appendNames(appendInts(appendWides(b, m.Lambda), m.Centre), m.Participants)
 }
@@ -135,7 +135,7 @@ func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	return checked(m, r, OneStepOutcome)
 }
 
-// checked returns the message m, or an error if r did not read the whole message.
+// checked returns the message m. It returns an error if r failed or has bytes left.
 func checked[M any](m *M, r *reader, k Kind) (*M, error) {
 	if err := r.done(k); err != nil {
 		return nil, err

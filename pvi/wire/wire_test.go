@@ -26,7 +26,7 @@ type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
 	draw  func(*rapid.T) any
-	fixed any // message whose encoding in version 1 is in testdata
+	fixed any // message whose encoding in version 1 is in the folder testdata
 }
 
 func codecOf[M any](read func([]byte, Limits) (*M, error), write func([]byte, *M) []byte, draw func(*rapid.T) M, fixed M) codec {
@@ -44,7 +44,7 @@ func digest(t *rapid.T) pvi.Digest {
 	return pvi.Digest(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
 }
 
-// list draws nil or a list of up to nine values.
+// list draws nil or a list of one to nine values.
 func list[V any](t *rapid.T, name string, value *rapid.Generator[V]) []V {
 	if v := rapid.SliceOfN(value, 0, 9).Draw(t, name); len(v) > 0 {
 		return v
@@ -198,7 +198,7 @@ func TestBounds(t *testing.T) {
 		return AppendScalePlan(nil, &scale.Plan{Bounds: []study.Bounds{{Low: 0, High: x}}})
 	}
 	huge := AppendPlan(nil, plan)
-	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // length of the list λ
+	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // bytes of the length of λ
 	version := AppendPlan(nil, plan)
 	version[0] = 2
 	for _, c := range []struct {

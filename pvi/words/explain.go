@@ -19,26 +19,27 @@ type Explained struct {
 	Digest string `json:"digest"` // SHA-256 of the study document
 
 	Model      string               `json:"model"`       // description of the model in one line
-	Parameters []ExplainedParameter `json:"parameters"`  // elements of θ
+	Parameters []ExplainedParameter `json:"parameters"`  // parameters, one for each element of θ
 	Record     string               `json:"record"`      // formula of the log density of a record
-	InWords    string               `json:"record_said"` // the log density of a record in words
+	InWords    string               `json:"record_said"` // log density of a record in words
 	Program    string               `json:"program"`     // SHA-256 of the record program
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
+	Read   string            `json:"who_can_read"` // description of the people who could read an answer
 	Stays  []string          `json:"stays"`
 }
 
-// ExplainedParameter is the description of an element of θ and its prior.
+// An ExplainedParameter describes an element of θ and its prior.
 type ExplainedParameter struct {
 	Name  string `json:"name"`
 	Prior string `json:"prior"`
 	About string `json:"about"`
 }
 
-// ExplainedColumn is the description of a column that the model reads.
+// An ExplainedColumn describes a column that the model reads.
 type ExplainedColumn struct {
 	Name string `json:"name"`
 	What string `json:"what"`
@@ -51,7 +52,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	e := &Explained{
 		Study: st.Name, Title: st.Title, Digest: st.Digest.String(),
 		Model: Model(m), Record: m.Program().Describe().Record, InWords: likelihoodInWords(m),
-		Public: public(p), Sent: sent(p), Stays: stays(st),
+		Public: public(p), Sent: sent(p), Read: Readers(p), Stays: stays(st),
 	}
 	e.Program = fmt.Sprintf("%x", m.Program().Digest())
 	for _, q := range m.Parameters.All() {
@@ -61,6 +62,9 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	for _, i := range st.Reads() {
 		read[i] = true
 		e.Reads = append(e.Reads, explainColumn(st, &st.Columns[i]))
+	}
+	if name := st.Table.Person; name != "" {
+		e.Reads = append(e.Reads, ExplainedColumn{name, "any text", fmt.Sprintf("whose row it is: a client uses at most %s of a person, chosen by lot; never sent", Plural(st.Privacy.Rows(), "row"))})
 	}
 	for i, c := range st.Columns {
 		if !read[i] {
@@ -100,7 +104,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	for _, section := range []struct {
 		title string
 		items []string
-	}{{"What is public", e.Public}, {"What a client sends", append(slices.Clip(e.Sent), cost(p.Study())...)}, {"What stays with a client", e.Stays}} {
+	}{{"What is public", e.Public}, {"What a client sends", append(append(slices.Clip(e.Sent), e.Read), cost(p.Study())...)}, {"What stays with a client", e.Stays}} {
 		fmt.Fprintf(w, "\n%s\n\n", section.title)
 		for _, item := range section.items {
 			if _, err := fmt.Fprint(w, Bullet(item)); err != nil {
@@ -115,8 +119,8 @@ func cost(st *study.Study) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
 		return []string{"What that gives away about the client's whole data set: sim plan says, against whom."}
-	case study.Record:
-		return []string{"What that gives away about one record: sim plan says, against whom."}
+	case study.Record, study.Person:
+		return []string{fmt.Sprintf("What that gives away about %s: sim plan says, against whom.", st.Privacy.Protects())}
 	}
 	return nil
 }
@@ -138,6 +142,12 @@ func Bullet(text string) string {
 func priorInWords(p fit.Parameter) string {
 	if p.Beyond {
 		return p.About
+	}
+	if p.HalfNormal > 0 {
+		return fmt.Sprintf("half-normal, scale %s", Number(p.HalfNormal))
+	}
+	if p.Spread != "" {
+		return fmt.Sprintf("normal(0, %s)", p.Spread)
 	}
 	if p.Log {
 		l := p.OwnPrior()

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Forecast describes how large the noise is compared to the signal.
+// Forecast returns sentences that compare the noise with the signal of the records.
 func Forecast(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if steps, ok := method.StepsOf(p.Method()); ok {
@@ -21,12 +21,12 @@ func Forecast(p *pvi.Protocol) string {
 	if m, ok := p.Method().(method.Signalled); ok {
 		return Wrap(signalForecast(p, m, f))
 	}
-	if p.Study().Privacy.Unit == study.Record {
+	if p.Study().Privacy.Unit.OfRecords() {
 		of := "natural parameter"
 		if p.Study().Inference.Solver == study.Scoring {
 			of = "number of a round"
 		}
-		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
+		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to one: the noise hides the contributions of the first %.0f records of the whole federation.",
 			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)))
 	}
 	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
@@ -55,15 +55,15 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// leastSampledNoise is the noise multiplier above which the noise of all steps together hardly
-// depends on the sampling rate.
+// leastSampledNoise is the smallest noise multiplier at which the noise of all steps together
+// hardly depends on the sampling rate.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
 	if p.Study().Inference.Solver == study.DPSEP {
 		return propagationForecast(p, f)
 	}
-	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
+	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides the contributions of the first %.0f records of the whole federation.",
 		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
 	if m := p.Method().Noise().Multiplier; steps.Rate < 1 && m < leastSampledNoise {
 		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
@@ -72,12 +72,12 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 }
 
 func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
-	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
+	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides the contributions of the first %.0f records of the whole federation.",
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
 }
 
-// fullSignal is the [method.Signalled.Signal] above which intervals are hardly wider than the
-// noise makes necessary.
+// fullSignal is the value of [method.Signalled.Signal] above which the noise hardly widens the
+// intervals.
 const fullSignal = 30
 
 func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) string {

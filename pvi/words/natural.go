@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// ErrNoRatio is the error for a table of ratios if the model has neither odds nor rates.
+// ErrNoRatio is the error for a request of ratios if the model has neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
 // Natural writes a table of parameters in natural units, with their central 95 % intervals. If
 // other is not nil, it has the same parameters under another posterior, and the table shows them
-// on the right of a bar. If ratios is true, a log odds or a log rate is shown as the exponential
-// of its mean, without an sd.
+// to the right of a vertical bar. If ratios is true, the table shows the exponential of the mean
+// of each log odds and log rate, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
 	if other != nil {
@@ -42,6 +42,40 @@ func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) 
 			row = append(row, "│", Number(n.Mean), sd, Number(n.Low), Number(n.High))
 		}
 		rows = append(rows, slices.Delete(row, 2, 3))
+	}
+	if ratios && !found {
+		return ErrNoRatio
+	}
+	return Table(w, "  ", 2, rows)
+}
+
+// Estimates writes a table of point estimates in natural units and on the model's scale. If
+// pooled is not nil, it has the posterior of the same parameters from the pooled records, which
+// the table shows to the right of a vertical bar. If ratios is true, the table shows the
+// exponential of each log odds and log rate.
+func Estimates(w io.Writer, of []fit.Estimate, pooled []fit.Natural, ratios bool) error {
+	rows, found := [][]string{{"", "unit", "estimate", "on the model's scale"}}, false
+	if ratios {
+		rows[0][2] = "estimate or ratio"
+	}
+	if pooled != nil {
+		rows[0] = append(rows[0], "│", "mean", "sd", "2.5 %", "97.5 %")
+	}
+	for i, e := range of {
+		back, unit := func(x float64) float64 { return x }, e.Unit
+		if ratios && e.Ratio != "" {
+			back, unit, found = math.Exp, e.Ratio, true
+		}
+		row := []string{e.Name, unit, Number(back(e.Natural)), Number(e.Value)}
+		if pooled != nil {
+			p := pooled[i]
+			sd := Number(p.SD)
+			if ratios && e.Ratio != "" {
+				sd = ""
+			}
+			row = append(row, "│", Number(back(p.Mean)), sd, Number(back(p.Low)), Number(back(p.High)))
+		}
+		rows = append(rows, row)
 	}
 	if ratios && !found {
 		return ErrNoRatio

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Reading writes how reading and scaling have changed the records. Only the data holder may see
-// the text. Reading writes nothing if nothing was changed.
+// Reading writes how the records were changed when they were read and scaled. Only the data
+// holder may see the text. If nothing was changed, Reading writes nothing.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
 	for _, did := range []struct {
@@ -32,6 +32,9 @@ func Reading(w io.Writer, r shard.Report) error {
 		if total > 0 {
 			b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d %s: %s.", total, did.what, strings.Join(parts, ", "))))
 		}
+	}
+	if r.Surplus > 0 {
+		b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d rows were left out by lot: their persons have more rows than the study uses.", r.Surplus)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -9,6 +9,25 @@ import (
 	"fedpvi/pvi/study"
 )
 
+// Readers returns a sentence that names the people who could read a client's answer.
+func Readers(p *pvi.Protocol) string {
+	f := p.Study().Federation
+	switch {
+	case p.Study().Privacy.Unit == study.None:
+		return "Nothing hides an answer: whoever reads it can learn about single records."
+	case f.Opens == study.OpenMessages:
+		return "Anybody may read an answer: the noise in it hides every " + string(p.Study().Privacy.Unit) + "."
+	case f.Aggregation == study.Secure:
+		return fmt.Sprintf("Nobody can read an answer, the coordinator included, unless the coordinator and more than %d of the %d clients work together: the clients add up their answers, and only sums over %d or more can be opened.",
+			p.Hidden(), len(p.Roster()), p.MinClients())
+	}
+	return CoordinatorReads
+}
+
+// CoordinatorReads is the sentence that [Readers] returns for a study whose coordinator adds up
+// the answers.
+const CoordinatorReads = "The coordinator can open every single answer. It promises to open only sums, and nothing makes sure that it does: a study with federation.aggregation = \"secure\" does not need this promise."
+
 func public(p *pvi.Protocol) []string {
 	st := p.Study()
 	out := []string{
@@ -38,11 +57,15 @@ func sent(p *pvi.Protocol) []string {
 			fmt.Sprintf("%s times: the change of its factor, %s, found by %s, clipped to norm %s, with Gaussian noise that in a sum has %s times the clip as standard deviation.",
 				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
-	case study.Record:
+	case study.Record, study.Person:
 		if in.Solver == study.Scoring {
+			residuals := ""
+			if st.Model.Family == study.Poisson {
+				residuals = ", in the second half also squared residuals of the counts"
+			}
 			return []string{
-				fmt.Sprintf("In each of %d rounds, a sum over its records, up to %s: the gradients of their log likelihoods at a published point with counts of their lengths, in the first rounds also levels, values and squares of the columns, and in two rounds the curvatures. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
-					in.Rounds, Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
+				fmt.Sprintf("In each of %d rounds, a sum over its records, up to %s: the gradients of their log likelihoods at a published point with counts of their lengths, in the first rounds also levels, values and squares of the columns%s, and in two rounds the curvatures. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
+					in.Rounds, Plural(p.MessageSize(), "number"), residuals, Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
 			}
 		}
 		if m, ok := p.Method().(method.Stepped); ok {
@@ -118,15 +141,15 @@ func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	in, n, steps := p.Study().Inference, m.Noise(), m.Steps()
 	var out []string
 	if _, ok := m.(*gradientsum.Method); ok {
-		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
-			capital(fmt.Sprint(steps.Total)), Plural(m.Sampled().Dim(), "number"), Number(n.Clip), Number(n.Multiplier)))
+		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, %s clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
+			capital(fmt.Sprint(steps.Total)), Plural(m.Sampled().Dim(), "number"), one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier)))
 	} else {
 		what := "gradients"
 		if in.Solver == study.DPSEP {
 			what = "sites"
 		}
-		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(steps.Round, "noisy sum"), what, Number(n.Clip), Number(n.Multiplier), fmt.Sprint(steps.Total)))
+		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, %s clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
+			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(steps.Round, "noisy sum"), what, one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier), fmt.Sprint(steps.Total)))
 	}
 	if s, ok := m.Start(); ok {
 		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table writes rows in columns after an indent. The first left columns are aligned left, and the
-// others right. Columns are two blanks apart.
+// Table writes rows in columns after an indent. The first left columns are aligned to the left,
+// and the others to the right. Columns are two blanks apart.
 func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {

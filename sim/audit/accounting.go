@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accounted tests whether the event of a mechanism agrees with its noise and its clip. It
-// compares the μ of the event with the μ that [muOfGate] computes by a separate formula.
+// accounted tests whether the event of a mechanism agrees with the mechanism's noise and clip.
+// It compares the μ of the event with the μ that a separate formula gives (see [muOfGate]).
 func accounted(context.Context, task) (Check, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		for _, shares := range []int{1, 3} {
@@ -30,7 +30,7 @@ func accounted(context.Context, task) (Check, error) {
 	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for what is made of many"), nil
 }
 
-// muOfGate returns the μ of a mechanism's event and the μ by a separate formula.
+// muOfGate returns the μ of a mechanism's event, and the same μ by a separate formula.
 func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got, want float64, err error) {
 	const clip, multiplier = 2.5, 1.25
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -59,15 +59,17 @@ func accountedSamples(context.Context, task) (Check, error) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
-		with      float64 // mean of the sum if the record is drawn; the mean is 0 if it is not
-		without   float64 // mean of the sum if the replacement, or nothing, is drawn instead
+		with      float64 // mean of the sum if the record is drawn; without the draw the mean is 0
+		without   float64 // mean of the sum if the replacement, or nothing, is drawn in its place
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		{fixed, accountant.ReplaceOne, 2, 0}, // all other records have the opposite vector
+		// All other records have the opposite vector, which replaces the record's in the batch.
+		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		{fixed, accountant.AddRemove, 2, 0}, // as above: without the record, the batch contains another record
+		// With a fixed size, another record takes the place of the absent record in the batch.
+		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
@@ -89,8 +91,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The mechanism rounds the sd of its noise up to whole lattice steps, so the sd may exceed
-			// sigma by the factor 1 + 2^-23. The tolerance of 1e-4 allows for that.
+			// The mechanism rounds the sd of its noise up to whole lattice steps, so the sd may
+			// exceed sigma by the factor 1 + 2^-23. The tolerance of 1e-4 covers this
+			// difference.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}

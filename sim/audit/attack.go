@@ -21,7 +21,8 @@ type attack struct {
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic is a function of the observations. It is large where the other world is likely.
+// A statistic is a function of the observations. It is large for observations that are likely in
+// the other world.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
@@ -42,7 +43,7 @@ type Profile struct {
 // A Point is the result of a test of δ(ε) at one ε, in one direction, with one statistic.
 type Point struct {
 	Epsilon   float64 `json:"epsilon"`
-	Direction string  `json:"direction"` // the world to recognise, "other" or "null"
+	Direction string  `json:"direction"` // the world that the statistic recognises, "other" or "null"
 	Statistic string  `json:"statistic"`
 	Claimed   float64 `json:"claimed"`  // claimed upper bound δ(ε)
 	Seen      float64 `json:"seen"`     // observed TPR − e^ε·FPR
@@ -122,7 +123,7 @@ func scores(s statistic, runs [][]float64) []float64 {
 // is chosen for one ε.
 type rule struct {
 	statistic statistic
-	at        int // index of the ε in Epsilons
+	at        int // index in Epsilons of the ε for which the threshold was chosen
 	world     int // the world that the rule recognises
 	threshold float64
 }
@@ -141,7 +142,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// A rule with the threshold t decides for its world at every value from t on.
+				// A rule decides for its world at every value from its threshold on.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -182,7 +183,7 @@ func (r rule) recognises(runs [][]float64) int {
 }
 
 // test compares the claimed δ with the lower confidence bound on the δ that the rule shows. The
-// claim is refuted if this bound exceeds it.
+// claim is refuted if this bound exceeds the claimed δ.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -199,7 +200,7 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 }
 
 // verdict returns the result for the point whose lower bound exceeds its claim most. If no bound
-// exceeds its claim, verdict uses the point that is nearest to it.
+// exceeds its claim, it returns the result for the point whose bound is nearest to its claim.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

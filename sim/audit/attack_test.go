@@ -45,14 +45,15 @@ func TestAttackRefutesFalseClaims(t *testing.T) {
 		}
 		for _, p := range check.Profile.Points {
 			if p.AtLeast > p.Seen {
-				t.Errorf("at least %g of what was seen as %g", p.AtLeast, p.Seen)
+				t.Errorf("the lower bound %g is above the observed value %g", p.AtLeast, p.Seen)
 			}
 		}
 	}
 }
 
-// The test checks that the linear statistic is optimal between two Gaussians. Four releases with
-// a shift of .5 must give the advantage of one Gaussian release with μ = .5·√4.
+// The test checks that the linear statistic is optimal for distinguishing two Gaussians. An
+// attack on four releases with a shift of .5 must have the same success as an attack on one
+// Gaussian release with μ = .5·√4.
 func TestLinearIsOptimal(t *testing.T) {
 	check, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
 	if err != nil {
@@ -66,7 +67,8 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The test compares the likelihood ratios with explicit ratios of densities.
+// The test compares the statistics that are log likelihood ratios with explicit ratios of
+// densities.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -93,8 +95,8 @@ func TestLikelihoodRatios(t *testing.T) {
 	}
 }
 
-// The test checks that the trade-off curve derived from δ(ε) is above the exact curve of a
-// Gaussian, and near it.
+// The test checks that the trade-off curve computed from δ(ε) is above the exact curve of a
+// Gaussian release, and near it.
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)
@@ -192,13 +194,13 @@ func TestFirsts(t *testing.T) {
 			for i := range firsts(n, step) {
 				for _, at := range []int{i, i + step} {
 					if at < 0 || at >= n || used[at] && step != 0 {
-						t.Fatalf("%d apart of %d: index %d", step, n, at)
+						t.Fatalf("distance %d of %d: index %d", step, n, at)
 					}
 					used[at] = true
 				}
 			}
 			if step != 0 && abs(step) < n && !slices.Contains(used, true) {
-				t.Errorf("%d apart of %d: no pair", step, n)
+				t.Errorf("distance %d of %d: there is no pair", step, n)
 			}
 		}
 	}

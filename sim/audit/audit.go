@@ -23,7 +23,7 @@ type Options struct {
 // some cases. The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// One of pilotShare runs is a pilot run, from which an attack learns.
+// An attack learns from one of pilotShare of its runs, which are the pilot runs.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.
@@ -48,7 +48,8 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
-// An Auditor runs audits. It computes the claimed privacy profiles once for all audits.
+// An Auditor runs audits. It computes the claimed privacy profiles once and uses them in all
+// audits.
 type Auditor struct{ questions []question }
 
 // New returns an auditor.
@@ -77,8 +78,8 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer runs all questions on several goroutines. It starts them in order, so the fast
-// questions come first.
+// answer runs all questions on several goroutines. It starts them in order, so that the fast
+// questions are answered first.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	each := task{o.Seed, o.Runs, FalseAlarm / float64(a.checks())}
@@ -103,7 +104,7 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case found: // the first error, which made the other goroutines stop
+		case found: // a check has failed and the audit stops, so ignore later results
 		case err != nil && first == nil:
 			first = err
 			stop()

@@ -18,7 +18,8 @@ func binomialLower(hits, n int, alpha float64) float64 {
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 
-// binomialUpper returns the upper end of a one-sided confidence interval. See binomialLower.
+// binomialUpper returns the upper end of a one-sided confidence interval for a probability, from
+// hits in n trials. It is below the true probability with probability at most alpha.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
 // bisect returns the smallest p in [0, 1] above which beyond is true, to the resolution of
@@ -104,10 +105,10 @@ func chiSquareP(observed, expected []float64) float64 {
 }
 
 // leastExpected is the minimum expected count of a cell. It keeps the χ² distribution accurate
-// down to the p-values of an audit, 1e-10. Among three cells, with an expected count of 10 in
-// one cell, the statistic exceeds the χ² bound for 3e-10 in eight of 10^8 cases. With an
-// expected count of 100 it exceeds a bound twice as often as it should among three cells, and
-// less often than it should among five.
+// down to the p-values of an audit, 1e-10. If one of three cells has an expected count of 10,
+// the statistic exceeds the χ² bound for the probability 3e-10 with probability 8e-8. With an
+// expected count of 100 it exceeds a bound twice as often as it should if there are three cells,
+// and less often than it should if there are five.
 const leastExpected = 100
 
 // uniformP returns the result of chiSquareP for cells of equal probability.

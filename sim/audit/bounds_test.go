@@ -20,7 +20,7 @@ func binomialTail(k, n int, p float64) float64 {
 }
 
 // At the end of a confidence interval, the probability of at least the observed number of hits
-// is alpha. The test compares this with a sum over all terms.
+// is alpha. The test computes this probability as a sum over all terms.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -39,7 +39,7 @@ func TestBinomialBounds(t *testing.T) {
 	}
 	// For zero hits the exact bound is 1 − α^(1/n).
 	if got, want := binomialUpper(0, 50, .05), 1-math.Pow(.05, 1./50); math.Abs(got-want) > 1e-12 {
-		t.Errorf("none of 50: %g, want %g", got, want)
+		t.Errorf("upper bound for no hit in 50 trials is %g, want %g", got, want)
 	}
 }
 
@@ -57,8 +57,8 @@ func TestBinomialP(t *testing.T) {
 	}
 }
 
-// The test checks that p-values under the null hypothesis are uniform. The share of 4000
-// p-values below .05 has a standard error of .0035, and [.033, .067] is five standard errors to
+// The test checks that p-values under the null hypothesis are uniform. Of 4000 p-values, the
+// share below .05 has a standard error of .0035, so [.033, .067] is five standard errors to
 // either side.
 func TestPValuesAreUniform(t *testing.T) {
 	const repeats, n = 4000, 40
@@ -77,7 +77,7 @@ func TestPValuesAreUniform(t *testing.T) {
 		}
 		for name, p := range map[string]float64{
 			"variance": varianceP(squares, n),
-			// Because the means are known, there is one more degree of freedom.
+			// The means are known, so there is one more degree of freedom, and n + 1 is passed.
 			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
 			"cells":       uniformP(cells),
 		} {
@@ -95,7 +95,7 @@ func TestPValuesAreUniform(t *testing.T) {
 
 func TestChiSquareOfImpossibleCell(t *testing.T) {
 	if p := chiSquareP([]float64{10, 1, 20}, []float64{15, 0, 16}); p != 0 {
-		t.Errorf("what cannot happen has p = %g", p)
+		t.Errorf("an impossible observation has p = %g", p)
 	}
 	if p := chiSquareP([]float64{120, 80}, []float64{120, 80}); p != 1 {
 		t.Errorf("one cell has p = %g", p)
@@ -128,7 +128,7 @@ func TestStepDelta(t *testing.T) {
 			}
 			got := stepDelta(c.q, c.with, c.without, c.sigma, epsilon)
 			if math.Abs(got/bound.Upper-1) > 2e-3 {
-				t.Errorf("%T: δ(%g) = %g, the accountant says %g", c.event, epsilon, got, bound.Upper)
+				t.Errorf("%T: δ(%g) = %g, want %g as from the accountant", c.event, epsilon, got, bound.Upper)
 			}
 		}
 	}

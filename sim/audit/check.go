@@ -21,7 +21,7 @@ type Check struct {
 	// tests of the check. It is nil if the check involves no chance.
 	P *float64 `json:"p,omitempty"`
 
-	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil for other checks
+	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is no attack
 }
 
 // A task holds the parameters of an audit that its questions need.
@@ -29,7 +29,7 @@ type task struct {
 	seed uint64
 	runs int // number of runs of an attack in each world
 
-	// alpha is the maximum probability with which correct code may fail.
+	// alpha is the maximum probability with which a check may fail if the code is correct.
 	alpha float64
 }
 
@@ -70,8 +70,8 @@ type trial struct {
 	says string
 }
 
-// judge returns a check from the trial with the smallest p-value. All trials together fail
-// correct code with probability at most alpha.
+// judge returns a check from the trial with the smallest p-value. If the code is correct, it
+// fails with probability at most alpha over all trials.
 func judge(trials []trial, alpha float64) Check {
 	least := 0
 	for i, t := range trials {

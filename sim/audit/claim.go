@@ -11,12 +11,15 @@ import (
 // Epsilons are the values of ε at which claimed profiles are tested.
 var Epsilons = []float64{0, 0.5, 1, 2}
 
-// drawnEpsilons are further values of ε, which are used to draw claimed trade-off curves.
+// drawnEpsilons are further values of ε, at which claimed trade-off curves are computed for
+// plots.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
 // A claim is the accountant's privacy bound for all data that an observer sees in one run.
 type claim struct {
-	profile func() ([]float64, error) // computes upper bounds on δ at all ε, first those of Epsilons; runs only once
+	// profile returns upper bounds on δ at all of claimedEpsilons. It computes them at the first
+	// call only.
+	profile func() ([]float64, error)
 }
 
 func newClaim(e accountant.Event) *claim {
@@ -40,8 +43,8 @@ func newClaim(e accountant.Event) *claim {
 // claimedEpsilons returns every ε for which a claim computes δ.
 func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
-// tradeOff returns an upper bound on the true-positive rate of every attack, at the given
-// false-positive rates. The bound follows from δ(ε) in both directions.
+// tradeOff returns an upper bound on the true-positive rate of every attack at each of the given
+// false-positive rates. It computes the bound from δ(ε) in both directions.
 func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
 	deltas, err := c.profile()
 	if err != nil {

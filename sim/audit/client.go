@@ -19,6 +19,7 @@ type federation struct {
 	name      string
 	adjacency accountant.Adjacency
 	protocol  *pvi.Protocol
+	insider   bool // whether the observer is the last client, who subtracts its own message
 }
 
 const (
@@ -26,7 +27,7 @@ const (
 	federationRounds  = 12
 )
 
-// clientStudy has a prior with a precision far above the noise, so that q stays proper.
+// clientStudy has a prior whose precision is far above the noise, so that q stays proper.
 const clientStudy = slopeStudy + `[prior]
 sd = 0.02
 [inference]
@@ -43,17 +44,40 @@ max_records = 100
 func newFederation(factors, coordinates string, adjacency accountant.Adjacency) (*federation, error) {
 	p, err := newProtocol(clientStudy, federationClients, set("inference.rounds", federationRounds), set("privacy.adjacency", adjacency),
 		set("inference.factors", factors), set("privacy.coordinates", coordinates))
-	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p}, err
+	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p, false}, err
 }
 
-// claim returns the accounting event of all opened sums of the study, for an outsider.
+// insiders is the number of clients of a study in which one of them is the observer.
+const insiders = 3
+
+// newInsider returns a federation in which one client attacks another one. The study assumes the
+// given number of colluders, 0 or 1.
+func newInsider(colluders int) (*federation, error) {
+	p, err := newProtocol(clientStudy, insiders, set("inference.rounds", federationRounds), set("privacy.noise_multiplier", 2.0), set("federation.colluders", colluders),
+		set("inference.factors", "exact"), set("privacy.coordinates", "raw"))
+	return &federation{fmt.Sprintf("one of %d clients, colluders = %d", insiders, colluders), accountant.ZeroOut, p, true}, err
+}
+
+// claim returns the accounting event of all opened sums of the study, for the observer.
 func (f *federation) claim() accountant.Event {
+	view := method.Outsider
+	if f.insider {
+		view = method.Participant
+		if f.protocol.Colluders() > 0 {
+			view = method.Coalition
+		}
+	}
+	return f.claimFor(view)
+}
+
+// claimFor returns the accounting event of all opened sums for the named observer.
+func (f *federation) claimFor(view string) accountant.Event {
 	for _, v := range f.protocol.Views() {
-		if v.Name == "outside" {
+		if v.Name == view {
 			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: federationRounds}
 		}
 	}
-	panic("audit: a study of clients has an outside view") // unreachable, because Views of such a study returns this view
+	panic("audit: a study of clients has no view " + view) // unreachable: Views of these studies returns the views above
 }
 
 // attack returns an attack on the first client. In the other world its factor is far along the
@@ -68,13 +92,17 @@ func (f *federation) attack() (attack, error) {
 	begin := func(seed uint64, world int) (*sim.Federation, error) {
 		return f.play(seed, proposes{worlds[world], 0}, nil)
 	}
-	return playAttack(f.name, f.claim(), begin, func(_ *sim.Federation, o *pvi.Outcome) []float64 {
-		return []float64{noise.Lattice.Float(o.Sum[0])}
+	return playAttack(f.name, f.claim(), begin, func(play *sim.Federation, o *pvi.Outcome) []float64 {
+		seen := o.Sum[0]
+		if f.insider {
+			seen -= play.Message(len(play.Sites) - 1).Change[0]
+		}
+		return []float64{noise.Lattice.Float(seen)}
 	}), nil
 }
 
 // messages collects the noise in the messages of clients that propose no change. If the program
-// is correct, such a message consists of noise only.
+// is correct, such a message contains nothing but noise.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	// claimed is the accounted standard deviation of one noise share in lattice steps.
@@ -91,7 +119,7 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 // play sets up the federation. The first client uses the solver first, and the other clients use
 // the solver others unless it is nil.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
-	records := make([]*shard.Records, federationClients)
+	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {
 		records[m] = copies(10, 1, 0)
 	}
@@ -126,11 +154,11 @@ func (proposes) State() []byte { return nil }
 
 func (proposes) Restore([]byte) error { return nil }
 
-// quiet returns a solver that proposes no change. Factors without noise start at zero and stay
-// zero. Tied factors depend on λ, so the solver computes them from the cavity.
+// quiet returns a solver that proposes no change. A factor that is stored without noise starts
+// at zero and stays zero. A tied factor depends on λ, so the solver computes it from the cavity.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
-		return stays{weight: 1. / federationClients, prior: f.protocol.Prior()}
+		return stays{weight: 1 / float64(len(f.protocol.Roster())), prior: f.protocol.Prior()}
 	}
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }

@@ -14,8 +14,9 @@ var shownRates = func() []float64 {
 	return append(rates, 0.65, 0.8, 0.9, 0.97)
 }()
 
-// best returns the trade-off curve of the statistic whose curve has the largest area below. The
-// curve is only drawn. The tests use thresholds that were chosen on other runs.
+// best returns the trade-off curve of the statistic whose curve has the largest area below it.
+// The curve is used in plots alone. The tests of the audit use thresholds that were chosen on
+// other runs.
 func best(statistics []statistic, worlds [2][][]float64) []Rate {
 	var chosen []Rate
 	area := -1.0

@@ -25,20 +25,20 @@ type substitute struct {
 	of     descent // the mechanism under audit
 }
 
-// Offsets and sizes for a network with one pixel, one hidden unit and one latent dimension.
-// Tests of package cuda check the offsets of the words.
+// These are offsets and sizes for a network with one pixel, one hidden unit and one latent
+// dimension. Tests of package cuda check the offsets of the words.
 const (
 	headBatches  = 8
 	headIn       = 13
 	headOut      = 17
 	headCurrent  = 31
 	headWords    = 33
-	together     = 2  // fewer records than some batches have
-	mostInBatch  = 13 // makes the list of a step fill whole words
+	together     = 2  // smaller than some batches
+	mostInBatch  = 13 // a number for which the list of a step fills whole words
 	productSlots = 2 * 8 * 4
 )
 
-// slots lists, for each element of a vector, the weight through which it is released, and the
+// slots describes each element of a vector: the weight through which it is released, and the
 // layer and column of the derivatives that produce it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
@@ -148,7 +148,7 @@ func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, ru
 	t.Helper()
 	ctx := context.Background()
 	d = d.onProducts(device)
-	const alpha = 1e-7 // for four checks in three cases and with five faults
+	const alpha = 1e-7 // small, because the test makes four checks in three cases and with five faults
 	see := func(name string, c Check) {
 		if !c.Passed {
 			found = append(found, name+": "+c.Detail)
@@ -180,7 +180,7 @@ var productCases = []descent{
 }
 
 // The test checks that the releases of a product sum on a device satisfy the mechanism's claims.
-// The emulator takes a minute, so the test runs in make test-cuda and not in make test.
+// On the emulator it would take a minute, so it runs in make test-cuda and not in make test.
 func TestAuditOfProductsOnACard(t *testing.T) {
 	for i, d := range productCases {
 		for _, finding := range d.auditProducts(t, &substitute{Device: new(emulator.Device), clips: true}, uint64(i+1), 200) {
@@ -189,7 +189,7 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// The test checks that the audit finds a device that does not follow its plan.
+// The test checks that the audit finds faults of a device that does not follow its plan.
 func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
 	var key []uint64 // noise key of the first plan
@@ -204,7 +204,7 @@ func TestAuditFindsTamperingCard(t *testing.T) {
 			copy(plan[noiseKeyWord:], key)
 		}},
 		"less noise": {of: full, clips: true, tamper: func(plan []uint64) {
-			for i := range 256 { // scales each layer of the noise to three quarters of its width
+			for i := range 256 { // this fault scales each layer of the noise to three quarters of its width
 				w := plan[layersWord+5*i:]
 				w[0] = w[0] / 4 * 3
 			}

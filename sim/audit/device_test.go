@@ -31,8 +31,8 @@ type tamperer struct {
 	tamper func(t *tamperer, plan []uint64)
 }
 
-// Offsets of the words of a plan that tests alter, and the number of words for the layers of the
-// noise.
+// These are the offsets of the words of a plan that tests alter, and the number of words for the
+// layers of the noise.
 const (
 	kindWord     = 0
 	recordsWord  = 1
@@ -62,7 +62,7 @@ type deviceSteps struct {
 	device *tamperer
 }
 
-// on returns the same case with sums of gradients by the given device.
+// on returns the same case with sums of gradients that the given device computes.
 func (d descent) on(device *tamperer) descent {
 	d.adds = func(d descent, records int) (steps, error) {
 		m, err := newIntegers(d, records)
@@ -170,7 +170,7 @@ func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (f
 	t.Helper()
 	ctx := context.Background()
 	d = d.on(device)
-	const alpha = 1e-7 // for eight checks in four cases and with four faults
+	const alpha = 1e-7 // small, because the test makes eight checks in four cases and with four faults
 	see := func(name string, c Check) {
 		if !c.Passed {
 			found = append(found, name+": "+c.Detail)
@@ -212,7 +212,7 @@ func TestAuditOfTheDevice(t *testing.T) {
 	}
 }
 
-// The test checks that the audit finds a device that does not follow its plan.
+// The test checks that the audit finds faults of a device that does not follow its plan.
 func TestAuditFindsTamperingDevice(t *testing.T) {
 	d := deviceCases[0]
 	var key []uint64 // noise key of the first plan

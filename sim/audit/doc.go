@@ -3,9 +3,10 @@
 // An attack simulates a small worst-case problem many times with packages pvi, dpmech and sim,
 // in two worlds. The worlds differ by the protected record or client. The attack distinguishes
 // them by the likelihood ratio of an observer's data, computed with the measured noise and not
-// the claimed noise. If it succeeds more often than the claimed privacy profile δ(ε) allows, by
-// exact binomial confidence bounds, the claim is false (Tramèr et al. 2022, Nasr et al. 2023).
-// The whole profile is tested, because a bound on ε at a small δ has no power.
+// the claimed noise. If it succeeds more often than the claimed privacy profile δ(ε) allows,
+// judged by exact binomial confidence bounds, the claim is false (Tramèr et al. 2022, Nasr et
+// al. 2023). The whole profile is tested, because a test of ε at a single small δ would find
+// hardly any fault.
 //
 // Direct tests cover properties that an attack can hardly detect. These are the variance and the
 // shape of the noise in real messages, its correlation across rounds, coordinates, clients and

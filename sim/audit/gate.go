@@ -96,7 +96,8 @@ func allFinite(v []float64) bool {
 	return true
 }
 
-// oblivious tests that noise does not depend on the hidden value and is never used twice.
+// oblivious tests that noise does not depend on the value that it hides, and is never used
+// twice.
 func oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := newGate()
 	if err != nil {

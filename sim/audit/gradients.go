@@ -41,7 +41,7 @@ type gradients struct {
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
-	last      bool // one more release of gradient and curvature follows the rounds
+	last      bool // whether a release of gradient and curvature follows the rounds
 }
 
 func (g gradients) name() string {
@@ -106,7 +106,7 @@ var quietCases = []gradients{
 }
 
 // quiet collects the noise of steps from the client's messages. Each round has one step. The
-// noise of the step is the change of q minus the pull towards the prior.
+// noise of the step is the change of q, without the pull towards the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))

@@ -86,8 +86,8 @@ func (z noises) shapes() []trial {
 
 // correlations tests whether draws are independent. It compares draws between releases of a run,
 // between senders, between coordinates at any distance, and between neighbouring runs. It also
-// compares draws along releases and senders between which noise might be passed on. Each draw is
-// in at most one pair of a trial.
+// compares draws of different releases and senders at once, because a faulty program might reuse
+// noise in such a pattern. Each draw is in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
@@ -110,7 +110,7 @@ func (z noises) correlations() []trial {
 		}
 		r := stat.Correlation(a, b, nil)
 		if math.IsNaN(r) {
-			r = 1 // one of the two series is constant
+			r = 1 // if one of the two series is constant, count it as fully correlated
 		}
 		trials = append(trials, trial{
 			correlationP(r, len(a)),
@@ -123,7 +123,7 @@ func (z noises) correlations() []trial {
 // A pairing defines which draws are compared.
 type pairing struct {
 	name string
-	step [4]int // distances between the two draws in run, release, sender and coordinate
+	step [4]int // distance between the two draws in run, release, sender and coordinate
 }
 
 func pairings(releases, senders, dim int) []pairing {
@@ -149,8 +149,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts yields the first index i of disjoint pairs (i, i+step) in 0..n-1. If step is 0, it
-// yields all indices.
+// firsts yields the first index i of each pair (i, i+step) in a set of disjoint pairs in 0..n-1.
+// If step is 0, it yields all indices.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		apart, first := max(step, -step), max(-step, 0)

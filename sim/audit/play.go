@@ -12,7 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// columns declares the two columns of all studies, except for the bounds of the outcome.
+// columns declares the two columns of every study of this package, except for the bounds of the
+// outcome.
 const columns = `
 [study]
 version = 1
@@ -40,8 +41,8 @@ noise_sd = 1.0
 // slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
 
-// binaryColumns and binaryModel are the parts of a study with a binary outcome before and after
-// the model's family. The event is an outcome of 1.
+// binaryColumns and binaryModel are parts of a study with a binary outcome: the text before and
+// the text after the name of the model's family. The event is an outcome of 1.
 const (
 	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
 	binaryModel   = `
@@ -96,8 +97,8 @@ func copies(n int, record ...float64) *shard.Records {
 	return r
 }
 
-// appendRecord appends the protected record in the other world. In the null world it appends the
-// replacement under replace-one, and nothing under the other adjacencies.
+// appendRecord appends the protected record to r in the other world. In the null world it
+// appends the replacement under replace-one, and nothing under the other adjacencies.
 func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, record, replacement []float64) *shard.Records {
 	switch {
 	case world == 1:
@@ -108,16 +109,16 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome. There are others records
-// without a gradient, and the protected record or its replacement. The replacement has the
-// opposite outcome.
+// binaryRecords returns records of a study with a binary outcome: as many without a gradient as
+// others says, and the protected record or its replacement. The replacement has the opposite
+// outcome.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack on federations that run to their end. The observer sees the
-// features that see returns for every outcome, and the sums of a last round if the study has
-// one.
+// playAttack returns an attack on federations that run to their end. For every outcome the
+// observer sees the features that the function see returns, and the sums of a last round if the
+// study has one.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),

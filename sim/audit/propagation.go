@@ -45,7 +45,7 @@ func (c propagation) name() string {
 	return fmt.Sprintf("sites, %s %g, %d others, %s", c.sampling, c.rate, c.others, c.adjacency)
 }
 
-// propagationCases are cases with few records.
+// propagationCases are cases with so few records that the protected record matters.
 var propagationCases = []propagation{
 	{"poisson", 1, 0, accountant.AddRemove},
 	{"poisson", 1, 2, accountant.ReplaceOne},
@@ -107,8 +107,8 @@ func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]f
 	return sums, nil
 }
 
-// quiet collects the noise of every step of a client whose records have zero sites. The client's
-// factor is mostly improper.
+// quiet collects the noise of every step of a client whose records have zero sites. Because of
+// the noise, the client's factor is mostly improper.
 func (c propagation) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 120
 	p, err := c.protocol()

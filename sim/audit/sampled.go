@@ -11,8 +11,8 @@ import (
 
 // A descent is a test case of a private local solver. In every step the solver releases the
 // noisy sum of the clipped gradients of a random batch. The gradient of record 0, the canary, is
-// far longer than the clip. In the null world record 0 is absent, or its gradient is zero or has
-// the opposite sign.
+// far longer than the clip. In the null world record 0 is absent, or has a gradient that is zero
+// or has the opposite sign.
 type descent struct {
 	name      string
 	sampling  dpmech.Sampling
@@ -27,7 +27,7 @@ type descent struct {
 	// the worst case the other records are then like record 0.
 	crowd float64
 
-	// adds returns the mechanism that adds up the gradients.
+	// adds returns the mechanism that adds up the gradients of the given number of records.
 	adds func(d descent, records int) (steps, error)
 }
 
@@ -63,7 +63,7 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 func (d descent) attack() (attack, error) {
 	missing := [2]int{} // number of missing records in each world
 	if d.adjacency == accountant.AddRemove {
-		missing[0] = 1 // record 0 is missing, and the other records keep their gradients
+		missing[0] = 1 // in world 0 record 0 is missing, and the other records keep their gradients
 	}
 	var worlds [2]steps
 	for world := range worlds {
@@ -139,8 +139,8 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across returns the component of the other records' gradients orthogonal to the canary, in
-// units of the clip. It is 1 if their component along the canary is 0, and 0 otherwise.
+// across returns the component of the other records' gradients that is orthogonal to the canary,
+// in units of the clip. It is 1 if their component along the canary is 0, and 0 otherwise.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

@@ -46,7 +46,7 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// A law holds the probabilities that a kind of sampling promises.
+// A law has the probabilities that a kind of sampling promises.
 type law struct {
 	record float64   // probability that a given record is in a given step
 	pair   float64   // probability that two given records are in the same batch in an epoch
@@ -75,14 +75,14 @@ func (d descent) law() law {
 	case dpmech.WithoutReplacement:
 		q := float64(s.Batch) / float64(n)
 		return law{q, together(s.Batch), q * q, fixed(s.Batch)}
-	case dpmech.RandomAllocation: // one record in each step
+	case dpmech.RandomAllocation: // each record is in one step of an epoch
 		q := 1 / float64(s.Steps)
 		return law{q, q, q, binomial(q)}
 	case dpmech.Permutation: // batches of equal size
 		size := n / s.Batches
 		return law{1 / float64(s.Batches), float64(s.Batches) * together(size), 1 / float64(s.Batches), fixed(size)}
 	}
-	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable, because suite uses no other sampling
+	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite uses no other sampling
 }
 
 // counts holds counts of the records in batches, for [descent.frequencies].
@@ -90,7 +90,7 @@ type counts struct {
 	records, steps int
 	record         []float64 // number of epochs, by record and step of the epoch
 	pair           []float64 // number of epochs in which two records are in the same batch
-	again          []float64 // number of disjoint pairs of epochs, by record
+	again          []float64 // number of disjoint pairs of successive epochs with the record in the same step, by record
 	sizes          []float64 // number of epochs, by size of the first batch
 	last, now      []bool    // whether a record is in a step, by record and step
 }

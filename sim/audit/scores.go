@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -21,8 +22,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// scoresStudy has four coefficients. Where records are protected, its first round releases blocks
-// of every kind.
+// scoresStudy has four coefficients. If the privacy unit is the record, its first round releases
+// blocks of every kind.
 const scoresStudy = columns + `bounds = [0, 1]
 [[column]]
 name = "g"
@@ -46,36 +47,64 @@ nominal_records = 20
 min_clients = 3
 `
 
-// A scored is a test case of clients that release scores. The first client has the protected record
-// or is protected itself, the second has no contribution, and the last may collude. All rounds are
-// void, so that the queries of all runs are the same. The observer sees the answers of the first
-// client or, if sums are opened, the sum of the first two.
+// A scored is a test case of clients that release scores. The first client has the protected
+// record or is protected itself, the second client contributes nothing, and the last client may
+// collude. All rounds are void, so that all runs have the same queries. The observer sees the
+// answers of the first client or, if sums are opened, the sum of the first two clients.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
 	opens     study.Opens
+	grouped   bool // whether intercepts and slopes vary between levels of g
+	counted   bool // whether outcomes are counts, whose residuals are released too
 }
 
 const scoredClients, scoredColluders = 3, 1
 
 var scoredCases = []scored{
-	{study.Record, accountant.AddRemove, study.OpenMessages},
-	{study.Record, accountant.ReplaceOne, study.OpenSums},
-	{study.Client, accountant.ZeroOut, study.OpenSums},
-	{study.Client, accountant.ReplaceOne, study.OpenSums},
+	{study.Record, accountant.AddRemove, study.OpenMessages, false, false},
+	{study.Record, accountant.ReplaceOne, study.OpenSums, false, false},
+	{study.Client, accountant.ZeroOut, study.OpenSums, false, false},
+	{study.Client, accountant.ReplaceOne, study.OpenSums, false, false},
 }
 
-func (c scored) name() string { return fmt.Sprintf("scores, %s, %s, %s", c.unit, c.adjacency, c.opens) }
+// personScores protects a person with several rows. Its noise is that of the first case.
+var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false}
+
+// groupedScores has a model with groups. Its noise and its accounting are the same as in the
+// first case.
+var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false}
+
+// countedScores has counts in the place of a binary outcome.
+var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true}
+
+func (c scored) name() string {
+	name := fmt.Sprintf("scores, %s, %s, %s", c.unit, c.adjacency, c.opens)
+	if c.grouped {
+		name += ", groups"
+	}
+	return name
+}
 
 func (c scored) protocol() (*pvi.Protocol, error) {
 	settings := []study.Override{set("privacy.unit", c.unit), set("privacy.adjacency", c.adjacency)}
-	if c.unit == study.Record {
+	if c.unit.OfRecords() {
 		settings = append(settings, set("federation.opens", c.opens))
+	}
+	if c.unit == study.Person {
+		settings = append(settings, personSettings...)
 	}
 	if c.opens == study.OpenSums {
 		settings = append(settings, set("federation.colluders", scoredColluders))
 	}
-	return newProtocol(scoresStudy, scoredClients, settings...)
+	if c.grouped {
+		settings = append(settings, study.Override{Key: "model.terms", Value: `["x"]`}, study.Override{Key: "model.groups", Value: `["1 + x | g"]`})
+	}
+	text := scoresStudy
+	if c.counted {
+		text = strings.Replace(text, "family = \"logistic\"\noutcome = \"y\"\npositive = \">= 0.5\"", "family = \"poisson\"\noutcome = \"y\"", 1)
+	}
+	return newProtocol(text, scoredClients, settings...)
 }
 
 // honest returns the number of clients whose noise hides the first client's vector.
@@ -88,21 +117,23 @@ func (c scored) honest() int {
 
 // nothing returns records that contribute nothing.
 func (c scored) nothing() *shard.Records {
-	if c.unit == study.Record {
+	if c.unit.OfRecords() {
 		return new(shard.Records)
 	}
 	return copies(1, math.NaN(), 1, 0)
 }
 
 // far returns the records of the first client. In the other world their contributions are beyond
-// most clips. In the null world the outcome is the opposite under replace-one, and otherwise there
-// is no contribution.
+// most clips. In the null world their outcome is the opposite under replace-one, and they
+// contribute nothing under the other adjacencies.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		n, x = 60, 1 // The information of longer records would shrink the client's gradient.
+		n, x = 60, 1 // with longer records, their information would shrink the client's gradient
 	}
 	switch {
+	case world == 1 && c.unit == study.Person:
+		return person(new(shard.Records), "victim", manyRows, x, 1, 1)
 	case world == 1:
 		return copies(n, x, 1, 1)
 	case c.adjacency == accountant.ReplaceOne:
@@ -111,14 +142,14 @@ func (c scored) far(world int) *shard.Records {
 	return c.nothing()
 }
 
-// A rounded is a method with a mechanism for every round.
+// A rounded method has a mechanism for every round.
 type rounded interface {
 	method.Method
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
 // answers returns the honest clients' messages in all rounds, all of which are void. A message
-// ends where its round's mechanism ends.
+// has as many elements as the mechanism of its round.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -172,9 +203,9 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack that tests in which world the first client is. Its features are every
-// round's answers along the difference between the worlds, which is zero if a round does not tell
-// them apart.
+// attack returns an attack on the first client, which tries to tell the two worlds apart. Its
+// features are the answers of every round along the difference between the worlds. The feature
+// is zero for a round in which the worlds do not differ.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -241,7 +272,7 @@ func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	return certain(true, "answers of %d pairs differ by no more than %.6f of the accounted sensitivity", pairs, farthest), nil
 }
 
-// pair returns two neighbouring data sets of a client. All numbers are of any size.
+// pair returns two neighbouring data sets of a client, with numbers of any size.
 func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func() float64 {
 		if r.IntN(4) == 0 {
@@ -250,13 +281,18 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
 	}
 	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
+	if c.unit == study.Person {
+		return personPair(r, row)
+	}
 	for world := range worlds {
 		worlds[world] = new(shard.Records)
 		if world == 1 || c.adjacency == accountant.ReplaceOne {
-			worlds[world].Append(row()) // first, so that it could change what the others contribute
+			// The protected record comes first, because it might then change the contributions
+			// of the other records.
+			worlds[world].Append(row())
 		}
 	}
-	alike, others := r.IntN(2) == 0, row() // the sum of records that are alike is as long as can be
+	alike, others := r.IntN(2) == 0, row() // if all records are alike, their sum is as long as possible
 	for range 1 + r.IntN(12) {
 		shared := slices.Clone(others)
 		if !alike {
@@ -274,8 +310,9 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// charged tests whether the charges of some releases cover as many rounds, whichever a client
-// missed, and whether the cost of all releases is that of their clips and noise.
+// charged tests two properties. The charges of several releases must cover the same number of
+// rounds, whichever rounds a client missed. The cost of all releases must be the cost of their
+// clips and noise.
 func (c scored) charged(context.Context, task) (Check, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -285,8 +322,11 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	if c.adjacency == accountant.ReplaceOne {
 		factor = 2
 	}
+	if c.unit == study.Person {
+		factor *= personRows
+	}
 	noise := p.Method().Noise()
-	var squares []float64 // of μ, by round
+	var squares []float64 // squares of μ, by round
 	for n := 1; n <= p.Plans(); n++ {
 		clip := factor * p.Method().(rounded).Mechanism(n).Clip() / noise.SD
 		squares = append(squares, clip*clip/float64(c.honest()))
@@ -315,36 +355,52 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	return certain(true, "any %d releases and fewer cost what they are charged with", len(squares)), nil
 }
 
-// scoreNorms tests whether the vectors of records are longer than the clips of their rounds before
-// the mechanism clips them, in queries after sums that nobody computed.
+// scoreNorms tests whether the vectors of records exceed the clips of their rounds before the
+// mechanism clips them. The queries follow from arbitrary sums.
 func scoreNorms(_ context.Context, t task) (Check, error) {
+	var longest float64
+	for _, c := range []scored{scoredCases[0], countedScores} {
+		length, problem, err := t.longestVector(c)
+		if err != nil || problem != "" {
+			return certain(false, "%s", problem), err
+		}
+		longest = max(longest, length)
+	}
+	return certain(true, "no vector of a record has more than %.6f of the clip's norm", longest), nil
+}
+
+// longestVector returns the largest norm of any record's vector in case c, divided by the clip. If
+// a vector is longer than the clip, longestVector stops there, and tooLong describes the vector.
+func (t task) longestVector(c scored) (longest float64, tooLong string, err error) {
 	const records, hostile = 200, 2
-	c := scoredCases[0]
 	p, err := c.protocol()
 	if err != nil {
-		return Check{}, err
+		return 0, "", err
 	}
 	problem, err := scoring.NewProblem(p.Study(), p.Model(), scoredClients, p.Digest())
 	if err != nil {
-		return Check{}, err
+		return 0, "", err
 	}
 	problem.SetNoise(p.Study().Privacy.NoiseMultiplier, c.honest())
 	r := rand.New(seeded.Stream(t.seed, "norms of scores"))
-	var longest float64
 	for round := 1; round <= problem.Rounds; round++ {
 		state := problem.Begin()
 		for n := range hostile {
 			query, err := state.Query(round)
 			if err != nil {
-				return Check{}, err
+				return 0, "", err
 			}
 			contributor, vector := query.Contributor(), make([]float64, problem.Size(round))
 			for k := range records {
 				x := slices.Clone(hostileVector(r)[:4])
-				contributor.Vector(vector, x, float64(r.IntN(2)))
+				y := float64(r.IntN(2))
+				if c.counted {
+					y = math.Floor(math.Exp(5 * r.Float64()))
+				}
+				contributor.Vector(vector, x, y)
 				length := floats.Norm(vector, 2) / problem.Clip(round)
 				if length > 1+1e-9 && allFinite(vector) {
-					return certain(false, "round %d, record %d: a vector has %.4g times the norm of the clip", round, k+1, length), nil
+					return length, fmt.Sprintf("%s, round %d, record %d: a vector has %.4g times the norm of the clip", p.Study().Model.Family, round, k+1, length), nil
 				}
 				if allFinite(vector) {
 					longest = max(longest, length)
@@ -361,11 +417,11 @@ func scoreNorms(_ context.Context, t task) (Check, error) {
 			}
 		}
 	}
-	return certain(true, "no vector of %d records a query has more than %.6f of the clip's norm", records, longest), nil
+	return longest, "", nil
 }
 
-// clientNorms tests whether the vectors of clients have norms above 1, before the mechanism clips
-// them, in queries of any numbers.
+// clientNorms tests whether the vectors of clients have norms above 1 before the mechanism clips
+// them. The queries have arbitrary numbers.
 func clientNorms(_ context.Context, t task) (Check, error) {
 	const clients, dim = 2000, 3
 	r := rand.New(seeded.Stream(t.seed, "norms of clients"))

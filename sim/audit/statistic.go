@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linear returns Fisher's discriminant. This is the statistic wᵀx that best separates two
-// Gaussians with the same covariance. Means and covariance are estimated from the given runs.
+// linear returns the statistic wᵀx that best separates two Gaussians with the same covariance,
+// which is Fisher's discriminant. It estimates means and covariance from the given runs.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)
@@ -28,7 +28,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}
 	var covariance mat.SymDense
 	covariance.SymOuterK(1/float64(len(null)+len(other)-2), centred)
-	// A feature without variance would make the matrix singular, so a ridge is added.
+	// The added ridge keeps the matrix invertible if a feature has no variance.
 	ridge := 1e-9*mat.Trace(&covariance)/float64(n) + math.SmallestNonzeroFloat64
 	for i := range n {
 		covariance.SetSym(i, i, covariance.At(i, i)+ridge)
@@ -51,7 +51,8 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns only the linear statistic. Many attacks use it to learn.
+// linearOnly returns a list that has only the linear statistic. Many attacks use it as their
+// function learn.
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err
@@ -78,8 +79,8 @@ func mixture(rate, with, without, sd float64) statistic {
 }
 
 // allocation returns the log likelihood ratio of epochs of the given number of steps. In each
-// epoch one step, drawn at random, is N(with, sd²) in the other world and N(without, sd²) in the
-// null world. All other steps are N(0, sd²).
+// epoch one step, chosen at random, has the distribution N(with, sd²) in the other world and
+// N(without, sd²) in the null world. All other steps have the distribution N(0, sd²).
 func allocation(steps int, with, without, sd float64) statistic {
 	ratio := func(epoch []float64, c float64) float64 {
 		odds := make([]float64, len(epoch))

@@ -22,12 +22,14 @@ func suite() ([]question, error) {
 	for _, s := range scoredCases {
 		quick = append(quick, single(s.name(), "accounting", s.charged), single(s.name(), "neighbours", s.neighbours))
 	}
+	quick = append(quick, single(groupedScores.name(), "neighbours", groupedScores.neighbours))
+	quick = append(quick, single(personScores.name(), "accounting", personScores.charged), single(personScores.name(), "neighbours", personScores.neighbours))
 	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
 	var long []question
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	for _, c := range []struct { // kinds of factors whose accounting is sound, each under one adjacency
+	for _, c := range []struct { // kinds of factors whose accounting is sound, each with one adjacency
 		factors, coordinates string
 		adjacency            accountant.Adjacency
 	}{
@@ -39,6 +41,13 @@ func suite() ([]question, error) {
 			return nil, err
 		}
 		quick = append(quick, aboutNoise(f.name, f.messages))
+		long = append(long, lazily(f.name, f.attack))
+	}
+	for colluders := range 2 {
+		f, err := newInsider(colluders)
+		if err != nil {
+			return nil, err
+		}
 		long = append(long, lazily(f.name, f.attack))
 	}
 	for _, g := range quietCases {
@@ -57,6 +66,9 @@ func suite() ([]question, error) {
 	for _, g := range gradientCases {
 		long = append(long, lazily(g.name(), g.attack))
 	}
+	for _, c := range personCases {
+		long = append(long, lazily(c.name(), c.attack))
+	}
 	for _, s := range summedCases {
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 		long = append(long, lazily(s.name(), s.attack))
@@ -64,9 +76,10 @@ func suite() ([]question, error) {
 	for _, s := range scoredCases {
 		long = append(long, lazily(s.name(), s.attack))
 	}
-	for _, s := range scoredCases[:3] { // the noise of the last case is that of the third
+	for _, s := range scoredCases[:3] { // the last case has the same noise as the third
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 	}
+	quick = append(quick, outcomes())
 	return append(quick, long...), nil
 }
 
@@ -83,8 +96,8 @@ func lazily(about string, set func() (attack, error)) question {
 	})
 }
 
-// descents has a test case for each kind of sampling. There are two cases for Poisson sampling,
-// under two adjacencies.
+// descents has a test case for each kind of sampling, and two cases with different adjacencies
+// for Poisson sampling.
 var descents = []descent{
 	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
 	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},

@@ -15,7 +15,8 @@ import (
 
 // A summed is a test case of clients whose gradients are opened only as a sum. The observer
 // knows the messages of the last clients, who collude and have no gradient. Only the noise
-// shares of the other clients protect the record. There are as few of them as the study assumes.
+// shares of the other clients protect the record. There are as few other clients as the study
+// assumes.
 type summed struct {
 	mode      string // kind of gradients
 	rate      float64

@@ -54,8 +54,9 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// products adds up vectors by products of float matrices, like the gradients of two layers with
-// one input and two outputs each. Records beyond the first ones of a batch are added one by one.
+// products adds up vectors by products of float matrices, as if they were the gradients of two
+// layers with one input and two outputs each. It adds the records after the first ones of a
+// batch one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -120,7 +121,7 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		return Check{}, err
 	}
 	m := all.(products)
-	// The noise is far below the clip, so single precision can represent the sum of both.
+	// The noise is far smaller than the clip, so single precision can represent the sum of both.
 	allowed := m.Sensitivity() * (1 + 0x1p-20)
 	r := rand.New(seeded.Stream(t.seed, "norms of products"))
 	var largest float64

@@ -146,9 +146,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The test compares three values of ε for d3p's experiment with known values: the value in the
-// d3p paper, the value of d3p's function, and the proved value for batches of a fixed size. Two
-// independent accountants give 0.535, 1.012 and 1.983.
+// The test computes three values of ε for d3p's experiment and compares them with known values.
+// These are the value in the d3p paper, the value of d3p's function, and the proved value for
+// batches of a fixed size. Two independent accountants give 0.535, 1.012 and 1.983 for them.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {
@@ -174,14 +174,14 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// The test checks that the noise and the sampling rate depend on the public number of images in
-// the experiment file, and not on the number of images in the data file.
+// The noise and the sampling rate must depend on the public number of images in the experiment
+// file, and not on the number of images in the data file.
 func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))
 	run, result := play(t, dir, 1)
 	if a := run.Accounting; result.Records != 200 || a.Epsilon == 0 {
-		t.Errorf("%d images are told", result.Records)
+		t.Errorf("the result states %d images, want the public number 200", result.Records)
 	}
 	spec, err := Load(filepath.Join(dir, "tiny.toml"), []string{NonPrivate})
 	if err != nil {
@@ -247,7 +247,7 @@ func TestReadImagesRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ReadImages(path, 3); err == nil {
-		t.Error("what is not compressed was read as if it were")
+		t.Error("a file that is not compressed was read as a compressed file")
 	}
 }
 

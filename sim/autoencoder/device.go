@@ -10,7 +10,7 @@ import (
 )
 
 // mostPlanned is the maximum number of steps that a device computes without an interruption. The
-// user sees progress only after these steps, so the number must be small.
+// number must be small, because the user sees progress only at interruptions.
 const mostPlanned = 512
 
 // onDevice holds the device that computes the steps, and a function that draws the batches and

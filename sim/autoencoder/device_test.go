@@ -16,7 +16,7 @@ import (
 )
 
 // A card is an emulated device that fails after a given number of launches. It counts the bytes
-// of memory in use.
+// of memory that the program has allocated and not freed.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -34,7 +34,7 @@ func (c *card) Launch(kernel string, blocks, threads, shared int, arguments ...u
 	return c.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// A socket is a source of devices that contains one card.
+// A socket is a source of devices. It contains one card.
 type socket struct {
 	*card
 	demanded bool
@@ -73,7 +73,7 @@ func TestDevice(t *testing.T) {
 	for _, settings := range [][]string{nil, {NonPrivate}} {
 		sound, said, err := playOn(t, socket{card: whole}, settings...)
 		if err != nil || sound.ComputedOn != "emulated device" || len(said) != 1 || said[0] != "computing on emulated device" {
-			t.Fatalf("%v, computed on %q, said %q", err, sound.ComputedOn, said)
+			t.Fatalf("error %v, computed on %q, messages %q", err, sound.ComputedOn, said)
 		}
 		if (sound.Privacy != nil) != (settings == nil) || len(sound.Epochs) != 3 {
 			t.Errorf("the result is %+v", sound)

@@ -49,7 +49,7 @@ type Run struct {
 	device      *onDevice // device that computes the steps; nil for the CPU
 }
 
-// Purposes of the seeded streams.
+// These are the purposes of the seeded streams.
 const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"
@@ -157,7 +157,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps computes at most left steps and returns the number of computed steps.
+// steps computes at most left steps and returns how many it computed.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))

@@ -153,8 +153,8 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// StepsPerEpoch returns the number of steps in an epoch, the number of records divided by the
-// expected size of a batch, rounded down.
+// StepsPerEpoch returns the number of steps in an epoch. It is the number of records divided by
+// the expected size of a batch, rounded down.
 func (s *Spec) StepsPerEpoch() int { return s.Records / s.Batch }
 
 // Steps returns the number of steps of the whole run.

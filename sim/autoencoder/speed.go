@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// Sizes of the network whose speed [Examine] measures. The network is d3p's autoencoder for
-// MNIST.
+// These are the sizes of the network whose speed [Examine] measures. The network is d3p's
+// autoencoder for MNIST.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -114,7 +114,7 @@ func processorRate() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = t.Close() }() // Close returns errors only for a device
+	defer func() { _ = t.Close() }() // Close returns an error only if a device is in use, and none is
 	return speed.Rate(func(steps int) error {
 		for range steps {
 			if err := t.Step(); err != nil {

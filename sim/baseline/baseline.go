@@ -54,7 +54,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 		natural[i] = natural[d+i] * m
 	}
 	if err := family.Check(natural); err != nil {
-		return Cost{}, fmt.Errorf("baseline: the steps ran away, a smaller inference.step_size keeps them finite: %w", err)
+		return Cost{}, fmt.Errorf("baseline: the steps have diverged; a smaller inference.step_size keeps them finite: %w", err)
 	}
 	p.Adopt(natural)
 	return cost, nil

@@ -78,9 +78,9 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 
 // The test checks that with little noise and small steps the samples are from the posterior. A
 // chain of 20,000 steps with η = 0.02 at a precision Λ of about 10 has an autocorrelation time
-// of 2/(ηΛ) = 10 steps. Its last half is therefore worth 500 independent samples. The standard
-// error of their mean is .045 sds, and that of their sd is 3.2 %. The bounds are four standard
-// errors, plus 3 % for the step size.
+// of 2/(ηΛ) = 10 steps. Its last half is therefore as precise as 500 independent samples, whose
+// mean has a standard error of .045 sds, and whose sd has a standard error of 3.2 %. The bounds
+// are four standard errors, plus 3 % for the step size.
 func TestLangevinSamplesThePosterior(t *testing.T) {
 	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
 	if _, err := Play(p, 3); err != nil {
@@ -97,10 +97,11 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 // The clip is so small that the records have no effect, so the chain is an autoregression around
 // the prior with coefficient 1 − η/2. The test compares the variance of its states with the
 // exact variance. The variance of the noise in a step is the larger of η and η²/4 times the
-// variance of the noisy sums. 10,000 steps are worth at least 10,000·η/2/2 independent samples.
+// variance of the noisy sums. The variance from 10,000 steps is at least as precise as from
+// 10,000·η/2/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
-		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so all noise is added
+		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so a step adds noise of variance η
 		{1e-9 + 3, 0.2, 0.01 * 900}, // the sum has sd 30, so a step has variance η²/4·900
 	} {
 		p := play(t, 1, fmt.Sprintf("steps = 20000\nstep_size = %g\nstep_decay = 1.0\naverage = 0.5", c.eta),
@@ -140,10 +141,10 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// θ has two values, one of which is rare. The prior stands for the prior and the
-			// likelihood of all other records together.
+			// In the test θ has two values, one of which is rare. The variable prior stands for
+			// the prior and the likelihood of all other records together.
 			prior := []float64{r.Float64() * 1e-3, 1}
-			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both θ
+			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both values of θ
 			for i := range said {
 				for j := range said[i] {
 					said[i][j] = -bound * math.Round(r.Float64())

@@ -17,11 +17,11 @@ import (
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
-// where G is the noisy sum of clipped gradients divided by the sampling rate. The term e is
-// normal noise that raises the variance of the noise to η, if the noise in η/2·G is smaller. The
-// function returns the mean and standard deviation of θ over the last steps. The study's
-// averaging share sets the number of these steps. Because of the noise in G, the samples spread
-// more widely than the posterior.
+// where G is the noisy sum of clipped gradients divided by the sampling rate. If the variance of
+// the noise in η/2·G is below η, the term e is normal noise that raises it to η. The function
+// returns the mean and standard deviation of θ over the last steps. Their number is the study's
+// averaging share of all steps. Because of the noise in G, the samples spread more widely than
+// the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -40,7 +40,8 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	query := func(batch []uint32, sum *dpmech.Accumulator) error {
 		rows = solver.AppendBatch(rows[:0], batch)
 		s.Sum = sum
-		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s) // infinite because the mechanism clips the gradients
+		// The clip is infinite because the mechanism clips the gradients.
+		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s)
 	}
 	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}
 	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // standard deviation of the noise in each element of G
@@ -108,6 +109,6 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD replaces a standard deviation of zero, because q needs a finite precision. It is on
-// the model's scale.
+// pointSD replaces a standard deviation of zero on the model's scale, because q needs a finite
+// precision.
 const pointSD = 1e-6

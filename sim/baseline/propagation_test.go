@@ -6,8 +6,8 @@ import (
 )
 
 // The test compares the mean and sd by expectation propagation with the posterior of one
-// coefficient by quadrature, to three digits. It tests a separate factor for every record, and
-// one common factor for all records.
+// coefficient by quadrature, to three digits. It runs the method with a separate factor for
+// every record, and with one common factor for all records.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, name := range []string{"ep", "sep"} {
 		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)
@@ -16,7 +16,7 @@ func TestPropagationFindsThePosterior(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !math.IsNaN(cost.Claimed) || !math.IsNaN(cost.Proven) {
-			t.Errorf("%s: cost %+v of what hides nothing", name, cost)
+			t.Errorf("%s: a method without noise has the cost %+v", name, cost)
 		}
 		mean, sd := exact(p, 1, math.Inf(1))
 		found := p.Posterior()

@@ -21,10 +21,10 @@ func newRand(s *dpmech.Stream) *rand.Rand { return rand.New(s) }
 //
 //	density(θ) ∝ prior(θ) · exp(w Σ_i max(ℓ_i(θ), −B)).
 //
-// Adding a record multiplies the density by a number in [e^(−wB), 1], and the normaliser by
-// another such number, so that ε = wB. If a record is replaced, both numbers are in [e^(−wB),
-// e^(wB)], and ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, which has 4B for |ℓ| ≤ B). The
-// power w is at most 1, which is the likelihood itself.
+// Adding a record multiplies the density before normalisation by a number in [e^(−wB), 1], and
+// the normaliser by another such number, so that ε = wB. If a record is replaced, both numbers
+// are in [e^(−wB), e^(wB)], and ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, which has 4B
+// for |ℓ| ≤ B). The power w is at most 1, which is the likelihood itself.
 func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	if adjacency == accountant.ReplaceOne {
 		epsilon /= 2
@@ -85,7 +85,7 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 		r.program.LogDensities(each, theta, r.table)
 		var sum float64
 		for _, l := range each {
-			if !(l >= -bound) { // a value that is not finite counts as −bound
+			if !(l >= -bound) { // the condition is also true if l is NaN
 				l = -bound
 			}
 			sum += l

@@ -33,24 +33,28 @@ type Answer struct {
 // Risk describes the success of an attacker. The attacker sees all releases and wants to know
 // from which of two adjacent inputs they came.
 type Risk struct {
-	Advantage     float64  `json:"advantage"`       // upper bound on the true-positive rate minus the false-positive rate of any attack
-	AdvantageLow  float64  `json:"advantage_lower"` // lower bound on the true-positive rate minus the false-positive rate of the best attack
-	Accuracy      float64  `json:"accuracy"`        // upper bound on the accuracy, if both inputs are equally likely
-	AccuracyLow   float64  `json:"accuracy_lower"`
-	Rates         []Rate   `json:"true_positive_rates"`
-	Prior         float64  `json:"prior"`
-	Exception     float64  `json:"odds_exception"`  // probability that the odds change by more than LogOddsFactor
-	LogOddsFactor *float64 `json:"log_odds_factor"` // log of the maximum factor by which the releases change the odds
-	Odds          *float64 `json:"posterior_odds"`  // odds after the releases, for the prior probability Prior
+	Advantage    float64 `json:"advantage"`       // upper bound on the true-positive rate minus the false-positive rate of any attack
+	AdvantageLow float64 `json:"advantage_lower"` // lower bound on the true-positive rate minus the false-positive rate of the best attack
+	Accuracy     float64 `json:"accuracy"`        // upper bound on the accuracy, if both inputs are equally likely
+	AccuracyLow  float64 `json:"accuracy_lower"`
+	Rates        []Rate  `json:"true_positive_rates"`
+	Prior        float64 `json:"prior"`
+	// Probability that the releases change the odds by more than the factor exp(LogOddsFactor).
+	Exception float64 `json:"odds_exception"`
+	// Log of the largest factor by which the releases change the odds, except with probability
+	// Exception.
+	LogOddsFactor *float64 `json:"log_odds_factor"`
+	Odds          *float64 `json:"posterior_odds"` // odds after the releases, if the prior probability is Prior
 	Group         Group    `json:"group"`
 }
 
 // Rate bounds the true-positive rate of an attack with the false-positive rate FPR.
 type Rate struct {
-	FPR       float64 `json:"fpr"`
-	TPR       float64 `json:"tpr_upper"`
-	TPRLow    float64 `json:"tpr_lower"`
-	Posterior float64 `json:"posterior"` // upper bound on the probability that a record was used if the attack decides that it was
+	FPR    float64 `json:"fpr"`
+	TPR    float64 `json:"tpr_upper"`
+	TPRLow float64 `json:"tpr_lower"`
+	// Upper bound on the probability that the record was used, given that the attack says so.
+	Posterior float64 `json:"posterior"`
 }
 
 // Group is the privacy guarantee for groups of records.

@@ -43,7 +43,7 @@ type Question struct {
 	FPRs    []float64 // false-positive rates of attacks
 	Prior   float64   // attacker's prior probability that the record was used
 	Group   int       // number of records in a group
-	Compare bool      // also compute bounds by other methods and under other adjacencies
+	Compare bool      // whether to compute bounds by other methods and under other adjacencies too
 }
 
 // maxSteps is the maximum number of steps in a search.

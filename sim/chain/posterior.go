@@ -17,15 +17,15 @@ import (
 const Links = 20000
 
 // leastAccepted is the minimum share of proposals that must be accepted. If proposals are
-// accepted with probability a, a state of the chain is worth a/(2 − a) independent draws. With
-// the minimum share the whole chain is worth about 1,000 independent draws.
+// accepted with probability a, n states of the chain are as precise as n·a/(2 − a) independent
+// draws. At the minimum share the whole chain is as precise as about 1,000 independent draws.
 const leastAccepted = 0.1
 
 // Posterior returns the mean and covariance of the posterior of θ given all records. The log
 // posterior must be concave at the given point, which should be near its maximum. The first
 // fifth of the states is dropped. For a nearly normal posterior the relative error of an sd is
-// about 1 %, from 1/√(2n) for n independent draws. Posterior returns an error if too few
-// proposals are accepted, as with very many coefficients.
+// about 1 %. It is 1/√(2n) if the chain is as precise as n independent draws. Posterior returns
+// an error if too few proposals are accepted, as with very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {

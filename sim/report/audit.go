@@ -84,7 +84,7 @@ func attackPanel(c audit.Check, legend bool) (*plot.Plot, error) {
 	} {
 		var xy plotter.XYs
 		for _, rate := range set.rates {
-			if rate.TPR > 0 { // skipped otherwise, because a logarithmic scale cannot show zero
+			if rate.TPR > 0 { // a logarithmic scale cannot show zero
 				xy = append(xy, plotter.XY{X: rate.FPR, Y: rate.TPR})
 			}
 		}

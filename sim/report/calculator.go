@@ -115,8 +115,8 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent formats a probability in percent, rounded up. The ~ before the percent sign marks a
-// space at which a line must not break.
+// percent formats a probability in percent, rounded up. The character ~ before the percent sign
+// stands for a space at which a line must not break.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
 // meaning returns the meaning of the bounds in words, for an ethics committee.
@@ -145,7 +145,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	return strings.ReplaceAll(wrap(b.String()), "~", " ") // replaced after wrap, so that no line breaks at ~
+	return strings.ReplaceAll(wrap(b.String()), "~", " ") // wrap runs first, so that no line breaks at ~
 }
 
 func percentPlain(p float64) string { return number(100*p) + "~%" }
@@ -174,6 +174,7 @@ func notes(a *calculator.Answer) []string {
 	case calculator.Permutation:
 		notes = append(notes, "Shuffling is given no credit: an epoch costs what one release over all records costs. The order of the batches hides little where noise is small, and no bound for it is used here.")
 	case calculator.RandomAllocation:
+		notes = append(notes, "No lower bound is known for random allocation: the true cost may be well below the upper bound.")
 		notes = append(notes, "Every record has to draw its step by itself, independently of the others. Shuffling into batches of one size is not that: it is --sampling permutation.")
 	}
 	return notes

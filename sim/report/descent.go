@@ -30,7 +30,7 @@ func stepsOf(p *pvi.Protocol) *method.Steps {
 	return d
 }
 
-// sumsMoveQ reports whether the coordinator moves q by sums of the clients' gradients.
+// sumsMoveQ reports whether the coordinator moves q directly by sums of the clients' gradients.
 func sumsMoveQ(p *pvi.Protocol) bool {
 	_, ok := p.Method().(*gradientsum.Method)
 	return ok
@@ -99,6 +99,9 @@ func stepSizeRule(p *pvi.Protocol) string {
 
 func clippedGradient(p *pvi.Protocol) string {
 	d, what := stepsOf(p), "a record's gradient"
+	if p.Study().Privacy.Unit == study.Person {
+		what = "the sum of the gradients of a person's rows"
+	}
 	if p.Study().Inference.Solver == study.DPSEP {
 		what = contributionInWords(p)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +30,8 @@ bounds = [0, 1]
 
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// The test checks the words for private steps: in the plan, in the explanation of a release, and
-// in the privacy statement.
+// The test checks the words that describe private steps in the plan, in the explanation of a
+// release, and in the privacy statement.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string
@@ -61,7 +62,8 @@ func TestPrivateStepsInWords(t *testing.T) {
 			false,
 		},
 		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
-		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false}, // no μ is printed, because only a part of the releases is Gaussian
+		// The plan prints no μ, because only a part of the releases is Gaussian.
+		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false},
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
 			[]string{"40 records of 400 in every step, without replacement, and accounted as that"},
@@ -140,16 +142,19 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	}
 	exact := oddsInWords(sim.Privacy{Unit: study.Record, Promise: promise})
 	rough := *promise
-	rough.Mu = 0
+	rough.Views = slices.Clone(rough.Views)
+	for i := range rough.Views {
+		rough.Views[i].Mu = 0
+	}
 	bound := oddsInWords(sim.Privacy{Unit: study.Record, Promise: &rough})
 	for _, c := range []struct{ format, text string }{{"exact", exact}, {"bound", bound}} {
 		if strings.Contains(c.text, "factor of at most 1,") || strings.Contains(c.text, "at most 0.500") {
-			t.Errorf("%s: nothing is said to be given away: %s", c.format, c.text)
+			t.Errorf("%s: the statement does not bound the attacker's success: %s", c.format, c.text)
 		}
 	}
 	// The privacy loss is N(μ²/2, μ²). It must exceed ε + log 2 with a probability below 2δ.
 	loss := (promise.Epsilon + math.Ln2 - promise.Mu*promise.Mu/2) / promise.Mu
 	if tail := math.Erfc(loss/math.Sqrt2) / 2; tail > 2*promise.Delta {
-		t.Errorf("a loss above ε + log 2 has probability %g, said to be at most %g", tail, 2*promise.Delta)
+		t.Errorf("a loss above ε + log 2 has probability %g, but the statement says at most %g", tail, 2*promise.Delta)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -101,8 +100,8 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 			s.Units.Map(draw, theta)
 		}
 		for i, x := range draw {
-			if natural && s.Units[i].Log {
-				x = math.Exp(x)
+			if natural {
+				x = s.Units[i].Back(x)
 			}
 			fmt.Fprintf(out, ",%.10g", x)
 		}

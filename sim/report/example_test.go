@@ -28,11 +28,14 @@ func ExamplePlan() {
 	_, costs, _ := strings.Cut(plan.String(), "colluders\n")
 	fmt.Print(costs)
 	// Output:
+	//   added up                 by the coordinator, who can open every answer
 	//   noise of one client      sd 5.59 = 11723437 steps of 2^-21
 	//
 	//   against                                                     under        ε at δ = 1e-05
 	//   an outsider, or the coordinator, who sees opened sums only  zero-out              9.997
 	//   an outsider, or the coordinator, who sees opened sums only  replace-one           24.38
+	//   one other participant, who knows its own noise              zero-out              10.32
+	//   one other participant, who knows its own noise              replace-one           25.24
 	//   a coordinator who can open every client's message           zero-out              77.33
 	//   a coordinator who can open every client's message           replace-one           235.4
 	//

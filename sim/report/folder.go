@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/study"
@@ -61,7 +63,7 @@ type entry struct {
 	Verdict      pvi.Verdict    `json:"verdict"`
 	Participants []pvi.ClientID `json:"participants"`
 	Sum          []int64        `json:"sum"`               // opened sum in lattice steps
-	Lambda       []pvi.Wide     `json:"lambda"`            // natural parameters minus those of the prior after the round, on the lattice
+	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
 	Epsilon      *float64       `json:"epsilon,omitempty"` // proven ε of a client so far
 }
 
@@ -95,7 +97,7 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// Numbers of chains, and of draws in each chain, that a run saves.
+// These are the numbers of chains, and of draws in each chain, that a run saves.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
@@ -108,19 +110,11 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 		return fmt.Errorf("writing the transcript: %w", err)
 	}
 	p.ObserveLast(h, r)
-	family, err := gaussian.New(r.Family, len(r.Posterior))
-	if err != nil {
-		return err
-	}
-	shown, err := newShown(r, family)
-	if err != nil {
-		return err
-	}
 	steps := []func() error{
-		func() error { return f.texts(st, r, shown) },
+		func() error { return f.texts(st, r) },
+		func() error { return f.posterior(r, p.Normals) },
 		func() error { return f.predictions(st, r) },
-		func() error { return f.draws(shown, p.Normals) },
-		func() error { return f.figures(r, h, family, p.Reference) },
+		func() error { return f.figures(r, h, p) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -151,8 +145,37 @@ func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	return err
 }
 
-// texts writes the study, the result, the posterior and the privacy statement.
-func (f *Folder) texts(st *study.Study, r *sim.Result, s *shown) error {
+// texts writes the study, the result and the privacy statement. If q is not the posterior, it
+// writes q too.
+func (f *Folder) texts(st *study.Study, r *sim.Result) error {
+	var err error
+	if r.Q != nil {
+		err = f.writeJSON("q.json", r.Q)
+	}
+	return errors.Join(
+		err,
+		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
+		f.writeJSON("run.json", r),
+		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
+	)
+}
+
+// posterior writes the posterior with draws from it, or the point estimates.
+func (f *Folder) posterior(r *sim.Result, normal func(chain int) func() float64) error {
+	if r.Estimates != nil {
+		return errors.Join(
+			f.writeJSON("posterior.json", estimatesFile{r.Notes, r.Estimates, r.NonPrivate}),
+			f.write("posterior.csv", func(w io.Writer) error { return estimatesCSV(w, r) }),
+		)
+	}
+	family, err := gaussian.New(r.Family, len(r.Posterior))
+	if err != nil {
+		return err
+	}
+	s, err := newShown(r, family)
+	if err != nil {
+		return err
+	}
 	cov, err := s.naturalCovariance()
 	if err != nil {
 		return err
@@ -162,11 +185,9 @@ func (f *Folder) texts(st *study.Study, r *sim.Result, s *shown) error {
 	}
 	return errors.Join(
 		err,
-		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
-		f.writeJSON("run.json", r),
 		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.NoiseAware, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, cov}),
 		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
-		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
+		f.draws(s, normal),
 	)
 }
 
@@ -187,14 +208,31 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 }
 
 // figures writes figures of the posterior and of the progress of the run.
-func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, reference *sim.Reference) error {
+func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	intervals, err := Intervals(r)
 	if err != nil {
 		return err
 	}
-	rounds, err := Rounds(h, family, reference.In(family))
+	mean, cov, err := p.Reference.Moments()
 	if err != nil {
 		return err
+	}
+	target := Target{Mean: mean, SD: make([]float64, len(mean))}
+	for i, m := range r.NonPrivate {
+		target.Names, target.SD[i] = append(target.Names, m.Name), math.Sqrt(cov.At(i, i))
+	}
+	rounds, err := Rounds(h, p.Federation.Protocol.Family(), target, r.Estimates == nil)
+	if err != nil {
+		return err
+	}
+	if r.Prior != nil {
+		prior, err := AgainstPrior(r.Prior)
+		if err != nil {
+			return err
+		}
+		if err := f.WriteFigure("prior", prior); err != nil {
+			return err
+		}
 	}
 	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
 }
@@ -209,6 +247,12 @@ func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 		f.writeJSON("predictions.json", map[string]*sim.Predictions{"posterior": r.Test, "nonprivate": r.NonPrivateTest}),
 		f.write("predictions.csv", func(w io.Writer) error { return predictionsCSV(w, st, r) }),
 	)
+	if err == nil && r.Checks != nil {
+		var checks Figure
+		if checks, err = Checks(r.Checks); err == nil {
+			err = f.WriteFigure("checks", checks)
+		}
+	}
 	if err != nil || len(r.Test.Calibration) == 0 {
 		return err
 	}
@@ -250,15 +294,23 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	Posterior  []sim.Marginal  `json:"posterior"` // marginal distributions of q
-	NonPrivate []sim.Marginal  `json:"nonprivate"`
-	Family     string          `json:"family"`
-	Natural    []float64       `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
-	Covariance [][]float64     `json:"covariance"`
+	// Marginal distributions of the posterior; if NoiseAware is set, those of q.
+	Posterior  []sim.Marginal `json:"posterior"`
+	NonPrivate []sim.Marginal `json:"nonprivate"`
+	Family     string         `json:"family"`
+	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
+	Covariance [][]float64    `json:"covariance"`
 
 	// NaturalCovariance is the covariance of the posterior that reports show, in natural units.
 	// If a parameter is fitted on the log scale, the covariance is that of its logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
+}
+
+// estimatesFile is the JSON content of posterior.json if the study reports point estimates alone.
+type estimatesFile struct {
+	Notes      []string       `json:"notes"`
+	Estimates  []fit.Estimate `json:"estimates"`
+	NonPrivate []sim.Marginal `json:"nonprivate"`
 }
 
 // statementFile writes privacy.txt. It contains the privacy statement and the notes for readers
@@ -291,6 +343,20 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+func estimatesCSV(w io.Writer, r *sim.Result) error {
+	rows := [][]string{{
+		"coefficient", "estimate", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5",
+		"natural_estimate", "nonprivate_natural_mean", "nonprivate_natural_sd", "nonprivate_natural_low", "nonprivate_natural_high", "unit",
+	}}
+	for i, e := range r.Estimates {
+		p := r.NonPrivate[i]
+		b := p.Natural
+		row := append([]string{e.Name}, exact(e.Value, p.Mean, p.SD, p.Lower, p.Upper, e.Natural, b.Mean, b.SD, b.Low, b.High)...)
+		rows = append(rows, append(row, e.Unit))
+	}
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 // exact returns numbers as text without rounding.

@@ -12,8 +12,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Numbers of simulated federations from which the plan estimates the widths of intervals. There
-// are fewer with many coefficients, because the time grows with the cube of their number.
+// These are the numbers of simulated federations from which the plan estimates the widths of
+// intervals. A study with many coefficients has fewer simulations, because their time grows with
+// the cube of that number.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
@@ -64,9 +65,9 @@ func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
 	return out, federations, nil
 }
 
-// mostForeseen is the maximum number of coefficients that a plan lists. If the expected sd is
-// above the share silent of the prior's sd, the plan says that the records give hardly any
-// information.
+// mostForeseen is the maximum number of coefficients that a plan lists. If the expected
+// posterior sd is above silent times the prior's sd, the plan says that the records give hardly
+// any information.
 const (
 	mostForeseen = 40
 	silent       = 0.9

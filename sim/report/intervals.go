@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"image/color"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -23,32 +24,55 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns the intervals of the federated posterior and of the pooled posterior.
+// intervalSets returns the intervals of the federated posterior and of the pooled posterior. A
+// point estimate is an interval of length 0.
 func intervalSets(r *sim.Result) []intervalSet {
-	return []intervalSet{
-		{"federated", r.Shown(), Palette[0], draw.CircleGlyph{}},
-		{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}},
+	federated := intervalSet{"federated", nil, Palette[0], draw.CircleGlyph{}}
+	if r.Estimates == nil {
+		federated.of = r.Shown()
+	} else {
+		federated.label = "federated, point estimates"
 	}
+	for _, e := range r.Estimates {
+		federated.of = append(federated.of, sim.Marginal{Mean: e.Value, Lower: e.Value, Upper: e.Value})
+	}
+	return []intervalSet{federated, {"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}}}
+}
+
+// intervalNames returns the label of each coefficient. A label includes the federated interval
+// in natural units.
+func intervalNames(r *sim.Result) (names []string) {
+	for _, e := range r.Estimates {
+		names = append(names, fmt.Sprintf("%s, %s\n%.3g", e.Name, e.Unit, e.Natural))
+	}
+	if names != nil {
+		return names
+	}
+	for _, m := range r.Shown() {
+		names = append(names, fmt.Sprintf("%s, %s\n%.3g [%.3g, %.3g]", m.Name, m.Unit, m.Natural.Mean, m.Low, m.High))
+	}
+	return names
 }
 
 // Intervals draws the 95 % intervals of the posterior that reports show, and the intervals of
 // the pooled records without privacy. The intervals are on the model's scale, which all
-// coefficients share. Below the name of each coefficient the figure prints the interval in
+// coefficients share. Below the name of each coefficient the figure shows the interval in
 // natural units.
 func Intervals(r *sim.Result) (Figure, error) {
-	n := min(len(r.Posterior), intervalLimit)
+	n := min(len(r.NonPrivate), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
-	if n < len(r.Posterior) {
-		title = fmt.Sprintf("%s (first %d of %d coefficients)", title, n, len(r.Posterior))
+	if r.Estimates != nil {
+		title = "Estimates"
+	}
+	if n < len(r.NonPrivate) {
+		title = fmt.Sprintf("%s (first %d of %d coefficients)", title, n, len(r.NonPrivate))
 	}
 	for _, note := range r.Notes {
 		title += "\n" + note
 	}
 	p := NewPanel(title, "model's scale; federated numbers at the left in natural units", "")
-	names := make([]string, n)
-	for i, m := range r.Shown()[:n] {
-		names[n-1-i] = fmt.Sprintf("%s, %s\n%.3g [%.3g, %.3g]", m.Name, m.Unit, m.Natural.Mean, m.Low, m.High)
-	}
+	names := intervalNames(r)[:n]
+	slices.Reverse(names)
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
 	sets := intervalSets(r)

@@ -57,6 +57,9 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	case study.Iterates:
 		return [][]string{{"intervals", "widened by the variance of the last rounds' means, as published: to compare with, not to rely on"}}
 	}
+	if p.Study().Points() {
+		return [][]string{{"intervals", "none: the result has point estimates alone"}}
+	}
 	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 

@@ -20,7 +20,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		{"identity", "sha256 " + st.Digest.String()},
 		{"model", words.Model(p.Model())},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
-		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
+		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), p.Colluders())},
 		{"schedule", schedule(p)},
 		{"", roundsNeeded(p)},
 	}
@@ -64,7 +64,7 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded describes in words how many rounds the model needs to converge.
+// roundsNeeded describes in words how many rounds the posterior needs to converge.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
 	in := st.Inference
@@ -111,7 +111,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nPrivacy of a %s, derived from %s\n\n", st.Privacy.Unit, target(st.Privacy))
+	fmt.Fprintf(w, "\nPrivacy of %s, derived from %s\n\n%s\n", st.Privacy.Protects(), target(st.Privacy), words.Wrap(words.Headline(costs))+words.Wrap(words.Conditions(p)))
 	if err := Table(w, "  ", 2, releaseRows(p, costs[0].Mu, one.Mu)); err != nil {
 		return err
 	}
@@ -122,6 +122,13 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	}
 	if err := Table(w, "  ", 2, rows); err != nil {
 		return err
+	}
+	atTwo, err := words.AtTwoClients(p)
+	if err != nil {
+		return err
+	}
+	if atTwo != "" {
+		fmt.Fprintf(w, "\n%s", wrap(atTwo))
 	}
 	fmt.Fprintf(w, "\n%s", words.Forecast(p))
 	if p.Sound() {
@@ -150,10 +157,16 @@ func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	rows = append(rows,
 		[]string{"noise multiplier σ", number(n.Multiplier)},
 		[]string{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(n.Clip), clipped(p))})
+	rows = append(rows, personRows(p)...)
 	if f.Opens == study.OpenSums {
 		rows = append(rows,
 			[]string{"opened", fmt.Sprintf("sums of at least %d answers", p.MinClients())},
-			[]string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-f.Colluders, p.MinClients(), f.Colluders)})
+			[]string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-p.Colluders(), p.MinClients(), p.Colluders())})
+		if s := newPlannedSecure(p); s != nil {
+			rows = append(rows, s.rows(len(p.Roster()))...)
+		} else {
+			rows = append(rows, []string{"added up", "by the coordinator, who can open every answer"})
+		}
 	}
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
 	return append(rows, intervalRows(p)...)
@@ -173,10 +186,10 @@ func clipped(p *pvi.Protocol) string {
 	if p.Study().Inference.Partitions.Count > 0 {
 		return clippedPart(p)
 	}
-	if p.Study().Privacy.Unit == study.Record && p.Study().Inference.Solver == study.Scoring {
+	if p.Study().Privacy.Unit.OfRecords() && p.Study().Inference.Solver == study.Scoring {
 		return "what a record adds in the dearest round: score, counts, values of columns, curvature"
 	}
-	if p.Study().Privacy.Unit == study.Record {
+	if p.Study().Privacy.Unit.OfRecords() {
 		return "a record's statistics"
 	}
 	if p.Study().Inference.Solver == study.Scoring {
@@ -186,6 +199,26 @@ func clipped(p *pvi.Protocol) string {
 		return "a client's change of natural parameters, around the current mean"
 	}
 	return "a client's change of natural parameters"
+}
+
+// personRows returns the rows of the text plan with the cost to a person. It returns nil if the
+// study does not protect persons.
+func personRows(p *pvi.Protocol) [][]string {
+	privacy := p.Study().Privacy
+	if privacy.Unit != study.Person {
+		return nil
+	}
+	cost := fmt.Sprintf("a person moves a sum by up to %d·C, so that the noise is %d times that for single rows", privacy.RowsPerPerson, privacy.RowsPerPerson)
+	switch {
+	case stepsOf(p) != nil:
+		cost = "the vectors of a person's rows are added up, and their sum is clipped: a person costs as much as a single row with this clip"
+	case p.Study().Inference.Partitions.Count > 0:
+		cost = "all rows of a person are in one part: a person costs as much as a single row"
+	}
+	return [][]string{
+		{"rows of a person", fmt.Sprintf("at most %d at a client, chosen by lot", privacy.RowsPerPerson)},
+		{"", cost},
+	}
 }
 
 // starts reports whether each client first releases noisy statistics of its records.

@@ -25,10 +25,11 @@ type planned struct {
 	Factors      study.Factors   `json:"factors"`
 	Damping      string          `json:"damping"`
 	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // nil without privacy
+	Secure       *plannedSecure  `json:"secure,omitempty"`  // nil without secure aggregation
 }
 
-// plannedPrivacy is the part of the JSON plan about privacy. The embedded fields are the
-// guarantee that a result also states.
+// plannedPrivacy is the part of the JSON plan about privacy. The embedded fields are the same as
+// in a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
@@ -36,7 +37,7 @@ type plannedPrivacy struct {
 	Forecast method.Forecast `json:"forecast"`
 	Descent  *plannedDescent `json:"descent,omitempty"` // nil without private gradient steps
 
-	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without private gradient steps
+	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
 }
 
 // PlanJSON writes the plan of a study as a JSON object.
@@ -50,11 +51,12 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 		Natural:      p.Family().Size(),
 		Clients:      len(p.Roster()),
 		MinClients:   p.MinClients(),
-		Colluders:    st.Federation.Colluders,
+		Colluders:    p.Colluders(),
 		Schedule:     st.Inference.Schedule,
 		Rounds:       st.Inference.Rounds,
 		Factors:      st.Inference.Factors,
 		Damping:      damping(st.Inference.Damping),
+		Secure:       newPlannedSecure(p),
 	}
 	if st.Privacy.Unit != study.None {
 		promise, err := sim.NewPromise(p, p.Releases())

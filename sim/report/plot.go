@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"io"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -173,27 +172,28 @@ func (f Figure) draw(area draw.Canvas) {
 // rowHeight is the height of each panel in the figure of [Rounds], in points.
 const rowHeight vg.Length = 200
 
-// Rounds plots the natural parameters, the divergence from the reference and the spent ε against
-// the outcomes of a run.
-func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure, error) {
-	natural, err := naturalPanel(h, family, reference)
+// A Target is a posterior with which the plot of a run compares q. It has the mean and sds, and
+// the names of the parameters.
+type Target struct {
+	Names    []string
+	Mean, SD []float64
+}
+
+// Rounds plots the mean of q against the outcomes of a run, in sds of a target, and the spent ε.
+// If divergence is true, it also plots the divergence of q from the target.
+func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bool) (Figure, error) {
+	means, err := meansPanel(h, family, target)
 	if err != nil {
 		return Figure{}, err
 	}
-	// A divergence that rounds to zero cannot be shown on a logarithmic axis, so the loop drops
-	// it.
-	apart := new(sim.History)
-	for _, p := range h.Points {
-		if p.KL > 0 {
-			apart.Points = append(apart.Points, p)
+	panels := []*plot.Plot{means}
+	if divergence {
+		kl, err := divergencePanel(h)
+		if err != nil {
+			return Figure{}, err
 		}
+		panels = append(panels, kl)
 	}
-	kl, err := seriesPanel(apart, "KL to the pooled posterior", "nats", Palette[0], func(p sim.Point) float64 { return p.KL })
-	if err != nil {
-		return Figure{}, err
-	}
-	LogY(kl)
-	panels := []*plot.Plot{natural, kl}
 	if n := len(h.Points); n > 0 && h.Points[n-1].Epsilon != nil {
 		epsilon, err := epsilonPanel(h)
 		if err != nil {
@@ -221,71 +221,56 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// fewNatural is the maximum number of natural parameters that get a colour each. Up to this
-// number the figure also shows the reference as a dashed line.
-const fewNatural = 6
-
-// naturalNames returns a name for each natural parameter of q. If there are many parameters, it
-// returns one name for each kind, such as the precisions.
-func naturalNames(family gaussian.Family) []string {
-	var names []string
-	for i := range family.Dim() {
-		names = append(names, fmt.Sprintf("h%d", i+1))
-	}
-	for _, at := range family.Precision() {
-		names = append(names, fmt.Sprintf("Λ%d,%d", at[0]+1, at[1]+1))
-	}
-	if len(names) > fewNatural {
-		for i := range names {
-			names[i] = "precision Λ"
-			if i < family.Dim() {
-				names[i] = "precision × mean, h"
-			}
+// divergencePanel plots the divergence from the pooled posterior. A divergence that rounds to zero
+// has no place on a logarithmic axis and is left out.
+func divergencePanel(h *sim.History) (*plot.Plot, error) {
+	apart := new(sim.History)
+	for _, p := range h.Points {
+		if p.KL > 0 {
+			apart.Points = append(apart.Points, p)
 		}
 	}
-	return names
+	kl, err := seriesPanel(apart, "KL to the pooled posterior", "nats", Palette[0], func(p sim.Point) float64 { return p.KL })
+	if err != nil {
+		return nil, err
+	}
+	LogY(kl)
+	return kl, nil
 }
 
-// naturalPanel plots every natural parameter on an arsinh scale, because their magnitudes and
-// signs differ.
-func naturalPanel(h *sim.History, family gaussian.Family, reference []float64) (*plot.Plot, error) {
-	p := NewPanel("natural parameters of q", "", "value (arsinh scale)")
+// fewMeans is the largest number of coefficients whose lines each have a colour and a name.
+const fewMeans = 6
+
+// meansPanel plots the distance of every element of the mean of q from the target's mean, in sds
+// of the target. The scale is arsinh, because the first distances may be hundreds of sds.
+func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Plot, error) {
+	p := NewPanel("mean of q, from the pooled posterior's mean", "", "pooled sds (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}
-	names := naturalNames(family)
-	kinds := slices.Compact(slices.Clone(names))
-	for j, name := range names {
-		var xy plotter.XYs
-		for _, point := range h.Points {
-			xy = append(xy, plotter.XY{X: float64(point.Outcome), Y: math.Asinh(point.Natural[j])})
+	lines := make([]plotter.XYs, len(target.Mean))
+	mean := make([]float64, len(target.Mean))
+	for _, point := range h.Points {
+		if err := family.Mean(mean, point.Natural); err != nil {
+			return nil, err
 		}
+		for j, x := range mean {
+			lines[j] = append(lines[j], plotter.XY{X: float64(point.Outcome), Y: math.Asinh((x - target.Mean[j]) / target.SD[j])})
+		}
+	}
+	for j, xy := range lines {
 		line, err := plotter.NewLine(xy)
 		if err != nil {
 			return nil, err
 		}
-		kind := slices.Index(kinds, name)
-		line.Color, line.Width = Palette[kind%len(Palette)], vg.Points(1)
+		line.Color, line.Width = Fade(Palette[0], 0.5), vg.Points(1)
+		if len(lines) <= fewMeans {
+			line.Color, line.Dashes, line.Width = Palette[j], Dashes[j], vg.Points(1.5)
+			p.Legend.Add(target.Names[j], line)
+		}
 		p.Add(line)
-		if kind == len(kinds)-1 && j == len(names)-1 || names[j+1] != name {
-			p.Legend.Add(name, line)
-		}
-		if len(names) > fewNatural {
-			continue
-		}
-		y := math.Asinh(reference[j])
-		dashes, err := plotter.NewLine(plotter.XYs{{X: 0, Y: y}, {X: xy[len(xy)-1].X, Y: y}})
-		if err != nil {
-			return nil, err
-		}
-		dashes.Color, dashes.Dashes = line.Color, []vg.Length{vg.Points(4), vg.Points(3)}
-		p.Add(dashes)
-		if j == len(names)-1 {
-			key := *dashes
-			key.Color = grey
-			p.Legend.Add("dashed: pooled, without privacy", &key)
-			kinds = append(kinds, "dashed")
-		}
 	}
-	ReserveLegend(p, len(kinds), rowHeight)
+	if len(lines) <= fewMeans {
+		ReserveLegend(p, len(lines), rowHeight)
+	}
 	return p, nil
 }
 

@@ -32,8 +32,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units are finished. It calls text for a description only if it
-// writes a line.
+// Update shows that done of total units are finished. It calls text for a description, but only
+// if it writes a line.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return
@@ -47,7 +47,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 		return
 	}
 	if p.shown.IsZero() && !p.terminal && now.Sub(p.began) < every && done < total {
-		return // a short task needs no line in a log
+		return // a task that ends so soon needs no line in a log
 	}
 	p.shown = now
 	elapsed := now.Sub(p.began).Seconds()

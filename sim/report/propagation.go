@@ -82,10 +82,17 @@ func startRows(p *pvi.Protocol) [][]string {
 }
 
 // contributionInWords describes in words the vector that a record contributes to a client's sum,
-// and its clip.
+// and the clip of this vector.
 func contributionInWords(p *pvi.Protocol) string {
 	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
-		return "a record's site, less an equal share of its client's factor"
+		return siteOfUnit(p) + ", less an equal share of its client's factor"
+	}
+	return siteOfUnit(p)
+}
+
+func siteOfUnit(p *pvi.Protocol) string {
+	if p.Study().Privacy.Unit == study.Person {
+		return "the sum of the sites of a person's rows"
 	}
 	return "a record's site"
 }

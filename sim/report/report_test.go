@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ import (
 	"fedpvi/sim"
 )
 
-// two is a result with a posterior of two coefficients with means 1 and −2 and unit variances.
+// two is a result whose posterior has two coefficients, with means 1 and −2 and unit variances.
 var two = sim.Result{
 	Study: "two-slopes", Seed: 3, Family: "full", Natural: []float64{1, -2, 1, 0, 1},
 	Posterior:  []sim.Marginal{{Name: "x", Mean: 1, SD: 1, Lower: -1, Upper: 3}, {Name: "sex[m]:age", Mean: -2, SD: 1, Lower: -4, Upper: 0}},
@@ -52,7 +51,7 @@ func TestDraws(t *testing.T) {
 		}
 	}
 	if !strings.Contains(natural.String(), "# x: mmHg\n") {
-		t.Error("the file in natural units does not tell them")
+		t.Error("the file in natural units does not name the units")
 	}
 	column, inUnits := columns(t, &buf, n), columns(t, &natural, n)
 	for k := range n {
@@ -62,7 +61,8 @@ func TestDraws(t *testing.T) {
 			}
 		}
 	}
-	// The bounds are five standard errors. E[log q] of two unit normals is −1 − log 2π.
+	// The bounds are five standard errors. The mean of log q for two unit normals is −1 − log
+	// 2π.
 	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
 		mean, sd := stat.MeanStdDev(column[i], nil)
 		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
@@ -138,7 +138,9 @@ func TestFigures(t *testing.T) {
 	}
 	for name, draw := range map[string]func() (Figure, error){
 		"intervals": func() (Figure, error) { return Intervals(&two) },
-		"rounds":    func() (Figure, error) { return Rounds(h, gaussian.Full(2), []float64{1, -2, 3, 0, 1}) },
+		"rounds": func() (Figure, error) {
+			return Rounds(h, gaussian.Full(2), Target{Names: []string{"x", "y"}, Mean: []float64{1, -2}, SD: []float64{3, 1}}, true)
+		},
 	} {
 		first, second := t.TempDir(), t.TempDir()
 		for _, folder := range []string{first, second} {
@@ -224,15 +226,17 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// The test checks the panels of a run: a run without privacy has no panel of ε, a divergence of
-// zero does not make the axis linear, and the lines have a legend.
+// The test checks the panels of a run. A run without privacy must have no panel of ε, a
+// divergence of zero must not make the axis linear, and the lines must have a legend.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0
+	standard := []float64{0, 0, 0, 1, 0, 1, 0, 0, 1}
 	for i, kl := range []float64{100, 1, 0} {
-		h.Add(sim.Point{Outcome: i, Natural: make([]float64, 9), KL: kl})
+		h.Add(sim.Point{Outcome: i, Natural: standard, KL: kl})
 	}
-	figure, err := Rounds(h, gaussian.Full(3), make([]float64, 9))
+	target := Target{Names: []string{"a", "b", "c"}, Mean: []float64{0, 1, -8}, SD: []float64{1, 1, 2}}
+	figure, err := Rounds(h, gaussian.Full(3), target, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,32 +246,31 @@ func TestRounds(t *testing.T) {
 	if _, ok := figure.Panels[1].Y.Scale.(plot.LogScale); !ok {
 		t.Error("the axis of the divergence is not logarithmic")
 	}
-	h.Add(sim.Point{Outcome: 3, Natural: make([]float64, 9), Epsilon: &epsilon})
-	if figure, err = Rounds(h, gaussian.Full(3), make([]float64, 9)); err != nil || len(figure.Panels) != 3 {
+	h.Add(sim.Point{Outcome: 3, Natural: standard, Epsilon: &epsilon})
+	if figure, err = Rounds(h, gaussian.Full(3), target, true); err != nil || len(figure.Panels) != 3 {
 		t.Errorf("%d panels with a promise, %v; want three", len(figure.Panels), err)
 	}
-	for family, want := range map[gaussian.Family]string{
-		gaussian.Full(1):     "h1 Λ1,1",
-		gaussian.Diagonal(2): "h1 h2 Λ1,1 Λ2,2",
-		gaussian.Diagonal(4): "precision × mean, h precision Λ",
-	} {
-		if got := strings.Join(slices.Compact(naturalNames(family)), " "); got != want {
-			t.Errorf("%s over R^%d: names %q, want %q", family.Name(), family.Dim(), got, want)
-		}
+	if figure, err = Rounds(h, gaussian.Full(3), target, false); err != nil || len(figure.Panels) != 2 {
+		t.Errorf("%d panels without a divergence, %v; want two", len(figure.Panels), err)
+	}
+	// The means of the standard normal q are 0, which is (0 + 8)/2 sds from the third mean of
+	// the target.
+	if top := figure.Panels[0]; math.Abs(math.Sinh(top.Y.Min)+1) > 1e-9 || math.Sinh(top.Y.Max) < 4 {
+		t.Errorf("distances from %g to %g, want from −1 to 4", math.Sinh(top.Y.Min), math.Sinh(top.Y.Max))
 	}
 }
 
 func TestReading(t *testing.T) {
 	var b strings.Builder
 	if err := Reading(&b, shard.Report{Records: 9, Dropped: map[string]int{}}); err != nil || b.Len() > 0 {
-		t.Errorf("nothing done is told as %q, %v", b.String(), err)
+		t.Errorf("a task without finished units is shown as %q, %v", b.String(), err)
 	}
 	if err := Reading(&b, shard.Report{Dropped: map[string]int{"age": 2, "sex": 1}, Imputed: map[string]int{"salt": 4}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "In reading the records, 3 records were dropped: age 2, sex 1.\nIn reading the records, 4 missing values were imputed: salt 4.\n"
 	if b.String() != want {
-		t.Errorf("told %q, want %q", b.String(), want)
+		t.Errorf("progress is shown as %q, want %q", b.String(), want)
 	}
 }
 
@@ -318,7 +321,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
-		t.Errorf("discarding leaves %v, %v", left, err)
+		t.Errorf("after Discard the folder contains %v, error %v", left, err)
 	}
 }
 

@@ -75,14 +75,14 @@ func logarithmic(axis *plot.Axis) {
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	if axis.Min == axis.Max { // for a single power of ten gonum would extend the axis to 0
+	if axis.Min == axis.Max { // gonum would extend the axis of a single power of ten to 0
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
 	axis.Scale = plot.LogScale{}
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks decades, and labels at most about six of them. If there are few decades, it
+// logTicks marks decades and labels at most about six of them. If there are few decades, it
 // labels 1, 2 and 5 in each decade.
 type logTicks struct{}
 
@@ -107,7 +107,7 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// shortNumber formats m·10^e.
+// shortNumber returns the text of m·10^e.
 func shortNumber(m, e int) string {
 	if -4 <= e && e <= 3 {
 		return fmt.Sprintf("%.4g", float64(m)*math.Pow10(e))

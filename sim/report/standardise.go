@@ -86,7 +86,7 @@ func released(s *scale.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:
 		return "its records' mean values and mean squares, in a sum over clients"
-	case study.Record:
+	case study.Record, study.Person:
 		return "the number of its records and the sums of their values and squares"
 	default:
 		return "the number of its records and the sums of their values and squares, exactly"

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Shorthands for functions of package words, which formats texts for all programs.
+// These are shorter names for functions of package words, which formats texts for all programs.
 var (
 	number = words.Number
 	plural = words.Plural

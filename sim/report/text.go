@@ -17,7 +17,12 @@ import (
 // Posterior writes two tables. The first compares the reported posterior with the posterior of
 // the pooled records, in natural units. The second shows the reported posterior on the model's
 // scale, and also q if q is a different posterior. For ratios see [words.Natural].
+//
+// Point estimates have one table, beside the posterior of the pooled records.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
+	if r.Estimates != nil {
+		return estimates(w, st, r, ratios)
+	}
 	fmt.Fprintf(w, "Posterior of %s from %s of %s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"))
 	names, natural, pooled := make([]string, len(r.Posterior)), make([]fit.Natural, len(r.Posterior)), make([]fit.Natural, len(r.Posterior))
 	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %"}}
@@ -35,14 +40,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if err := words.Natural(w, names, natural, pooled, ratios); err != nil {
 		return err
 	}
-	right := "the posterior of the pooled records without privacy"
-	if r.Reference != sim.ExactReference {
-		right = "the pooled records without privacy, by " + r.Reference
-	}
-	fmt.Fprintf(w, "\nRight of the bar: %s.\n", right)
-	for _, note := range r.Notes {
-		io.WriteString(w, wrap(note))
-	}
+	belowTable(w, r)
 	if r.NoiseAware != nil || !r.Units.Identity() {
 		fmt.Fprintf(w, "\nOn the model's scale%s\n\n", scaleNote(st))
 		if err := Table(w, "  ", 1, rows); err != nil {
@@ -58,9 +56,77 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if err := scaleTable(w, r.Scale); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "KL divergence of q from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
-		r.KL, r.Accepted, r.Outcomes, rejections(r))
+	if r.Prior != nil {
+		io.WriteString(w, "Against the prior, and with other priors, on the model's scale\n\n")
+		if err := words.AgainstPrior(w, r.Prior); err != nil {
+			return err
+		}
+		io.WriteString(w, "\n")
+	}
+	if err := influenceTable(w, r); err != nil {
+		return err
+	}
+	of := "q"
+	if st.Version > 1 {
+		of = "this posterior"
+	}
+	_, err := fmt.Fprintf(w, "KL divergence of %s from the pooled posterior: %.4g nats. %s\n", of, *r.KL, moves(r))
 	return err
+}
+
+// mostInfluences is the largest number of clients in the table of influences.
+const mostInfluences = 5
+
+// influenceTable writes the clients without which the pooled posterior would move most.
+func influenceTable(w io.Writer, r *sim.Result) error {
+	if len(r.Influences) == 0 {
+		return nil
+	}
+	io.WriteString(w, "Without a client, the mean of the pooled posterior would move most in\n\n")
+	rows := [][]string{{"client", "records", "coefficient", "by"}}
+	for _, one := range r.Influences[:min(mostInfluences, len(r.Influences))] {
+		rows = append(rows, []string{string(one.Client), fmt.Sprint(one.Records), one.Coefficient, fmt.Sprintf("%+.2f sd", one.Shift)})
+	}
+	if err := Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// estimates writes a table of point estimates.
+func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
+	fmt.Fprintf(w, "Estimates of %s from %s of %s\n\n", plural(len(r.Estimates), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"))
+	pooled := make([]fit.Natural, len(r.NonPrivate))
+	for i, m := range r.NonPrivate {
+		pooled[i] = m.Natural
+	}
+	if err := words.Estimates(w, r.Estimates, pooled, ratios); err != nil {
+		return err
+	}
+	belowTable(w, r)
+	if err := scaleTable(w, r.Scale); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "The estimates are %.4g sds of the pooled posterior from its mean (root mean square). %s\n", *r.Apart, moves(r))
+	return err
+}
+
+// belowTable writes which posterior is to the right of the vertical bar, and the notes.
+func belowTable(w io.Writer, r *sim.Result) {
+	right := "the posterior of the pooled records without privacy"
+	if r.Reference != sim.ExactReference {
+		right = "the pooled records without privacy, by " + r.Reference
+	}
+	fmt.Fprintf(w, "\nRight of the bar: %s.\n", right)
+	for _, note := range r.Notes {
+		io.WriteString(w, wrap(note))
+	}
+}
+
+// moves returns a text with the number of outcomes that moved λ.
+func moves(r *sim.Result) string {
+	return fmt.Sprintf("λ moved in %d of %d outcomes%s.", r.Accepted, r.Outcomes, rejections(r))
 }
 
 // parameterName returns the word for an element of θ, such as "coefficient".
@@ -125,17 +191,23 @@ func Statement(w io.Writer, r *sim.Result) error {
 		}
 		b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
 			everyOne(r.Clients), count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
-	case study.Record:
+	case study.Record, study.Person:
 		b.WriteString(recordStatement(r))
 	}
 	b.WriteString(scaleStatement(p))
 	b.WriteString(selectionStatement(p.Selection))
+	b.WriteByte('\n')
+	b.WriteString(wrap(words.Headline(costs(p))) + wrap(p.Conditions))
 	b.WriteByte('\n')
 	if err := views(&b, p); err != nil {
 		return err
 	}
 	b.WriteByte('\n')
 	b.WriteString(wrap(oddsInWords(p)))
+	if p.AtTwo != "" {
+		b.WriteByte('\n')
+		b.WriteString(wrap(p.AtTwo))
+	}
 	if !p.Sound {
 		b.WriteByte('\n')
 		b.WriteString(unsound(p.Promise))
@@ -148,16 +220,16 @@ func Statement(w io.Writer, r *sim.Result) error {
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
-		text := wrap(fmt.Sprintf("The privacy unit is a record. %s released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. Adding or removing a record changes one part, by up to twice the clip.",
-			everyOne(r.Clients), count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier)))
+		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. Adding or removing a %s changes one part, by up to twice the clip.",
+			p.Protects, everyOne(r.Clients), count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier), p.Unit))
 		if p.Opens == study.OpenSums {
 			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
 		}
 		return text
 	}
 	if p.Scores {
-		text := wrap(fmt.Sprintf("The privacy unit is a record. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values and of curvatures. What a record adds was clipped to norm %s or less, with noise of sd %s.",
-			everyOne(r.Clients), times(p.Releases), number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
+		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values, of curvatures and, for a Poisson regression, of squared residuals. What a record adds was clipped to norm %s or less, with noise of sd %s.",
+			p.Protects, everyOne(r.Clients), times(p.Releases), number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
 		if p.Opens == study.OpenSums {
 			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
 		}
@@ -172,12 +244,16 @@ func recordStatement(r *sim.Result) string {
 	case p.Gradients:
 		what = "a sum of its records' " + summed(p) + " " + times(p.Releases)
 	}
+	one := "each record's"
+	if p.Unit == study.Person && p.Gradients {
+		one = "those of a person added up and"
+	}
 	how := "with noise of %s times the clip as standard deviation. Its other messages were computed from these releases."
 	if p.Opens == study.OpenSums {
 		how = "with a share of the noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
 	}
-	text := wrap(fmt.Sprintf("The privacy unit is a record. %s released %s, each record's clipped to norm %s, "+how,
-		everyOne(r.Clients), what, number(p.Clip), number(p.NoiseMultiplier)))
+	text := wrap(fmt.Sprintf("The privacy unit is %s. %s released %s, %s clipped to norm %s, "+how,
+		p.Protects, everyOne(r.Clients), what, one, number(p.Clip), number(p.NoiseMultiplier)))
 	if p.LastRelease {
 		text += wrap("After the rounds it released its gradient and its curvature once more, with noise of their own, for the intervals; the costs below count them.")
 	}
@@ -192,18 +268,29 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// oddsInWords describes in words how much the odds of an attacker can change. If the releases
-// together are equivalent to a Gaussian mechanism, the distribution of the privacy loss is
-// known. Otherwise the loss L exceeds ε + log 2 with probability at most 2δ, because δ bounds
+// costs returns the costs of a result for every observer and adjacency. The cost for the
+// target's observer and the study's adjacency is the first.
+func costs(p sim.Privacy) []method.Cost {
+	var out []method.Cost
+	for _, v := range p.Views {
+		out = append(out, method.Cost{View: method.View{Name: v.View, Who: v.Who}, Adjacency: v.Adjacency, Mu: v.Mu, Epsilon: v.Epsilon, Delta: p.Delta})
+	}
+	return out
+}
+
+// oddsInWords describes in words how much the odds of the strongest observer can change. If the
+// releases together are equivalent to a Gaussian mechanism, the distribution of the privacy loss
+// is known. Otherwise the loss L exceeds ε + log 2 with probability at most 2δ, because δ bounds
 // the mean of the positive part of 1 − exp(ε − L).
 func oddsInWords(p sim.Privacy) string {
-	odds, probability := p.Epsilon+math.Ln2, 2*p.Delta
-	guess := (1 + accountant.AdvantageBound(p.Epsilon, p.Delta)) / 2
-	if p.Mu > 0 {
-		odds, probability = accountant.GaussianOdds(p.Mu, p.Delta), p.Delta
-		guess = accountant.GaussianGuess(p.Mu)
+	of := method.Strongest(costs(p))
+	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta
+	guess := (1 + accountant.AdvantageBound(of.Epsilon, p.Delta)) / 2
+	if of.Mu > 0 {
+		odds, probability = accountant.GaussianOdds(of.Mu, p.Delta), p.Delta
+		guess = accountant.GaussianGuess(of.Mu)
 	}
-	return fmt.Sprintf("In words: all releases together can change an observer's odds on %s by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+	return fmt.Sprintf("In words: all releases together can change this observer's odds on %s by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
 		inWords(p.Adjacency, p.Unit), factor(odds), probability, guess)
 }
 
@@ -243,14 +330,18 @@ func unsound(p *sim.Promise) string {
 
 func inWords(a accountant.Adjacency, unit study.Unit) string {
 	switch {
+	case a == accountant.AddRemove && unit == study.Person:
+		return "whether a person's rows are there or not"
 	case a == accountant.AddRemove:
-		return "whether a record is there or not"
+		return "whether a row is there or not"
 	case a == accountant.ZeroOut:
 		return "whether a client's contributions counted or were left out"
 	case unit == study.Client:
 		return "which of two data sets a client holds"
+	case unit == study.Person:
+		return "which of two persons' rows are there"
 	default:
-		return "which of two values a record has"
+		return "which of two values a row has"
 	}
 }
 

@@ -80,7 +80,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	}
 	LogX(p)
 	LogY(p)
-	p.Legend.Top = false // below the diagonal there are no curves
+	p.Legend.Top = false // the curves leave the space below the diagonal empty
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(400), Height: vg.Points(330)}, nil
 }

@@ -9,9 +9,9 @@ import (
 // addCoverage adds the shares of the true coefficients that lie inside the central 90 %
 // intervals of q and of the noise-aware posterior. The two shares are equal if the study
 // requests no noise-aware posterior. If the true coefficients are unknown, as for records from
-// files, addCoverage adds nothing.
+// files, or if the study reports point estimates alone, addCoverage adds nothing.
 func addCoverage(values map[string]float64, p *sim.Play) error {
-	if p.Truth == nil {
+	if p.Truth == nil || p.Federation.Protocol.Study().Points() {
 		return nil
 	}
 	plain, aware, err := p.Coverage()
@@ -19,8 +19,8 @@ func addCoverage(values map[string]float64, p *sim.Play) error {
 	return err
 }
 
-// isShare reports whether a metric is a share of the coefficients. It takes few values, so a
-// mean summarises it better than quantiles.
+// isShare reports whether a metric is a share of the coefficients. A share takes few values, so
+// its mean is a better summary than its quantiles.
 func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
 
 // standardError returns the standard error of the mean of independent values. It returns NaN for

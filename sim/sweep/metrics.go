@@ -50,6 +50,11 @@ func measure(p *sim.Play) (map[string]float64, error) {
 		return nil, err
 	}
 	f := p.Federation
+	if f.Protocol.Study().Points() {
+		for _, of := range []string{"kl", "sd_ratio", "noise_aware_sd_ratio"} {
+			delete(values, of) // point estimates have no posterior to compare
+		}
+	}
 	if f.Protocol.Study().Privacy.Unit == study.None {
 		return values, nil
 	}
@@ -125,8 +130,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the ε of the rounds so far to an outsider, without the claims of a publication.
-// It returns NaN for a study without privacy.
+// truth returns the ε of the rounds so far to an outsider. It is the true ε even if a
+// publication claims less. For a study without privacy truth returns NaN.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil
@@ -146,6 +151,9 @@ func (s *Spec) traceAt(p *sim.Play, round int) (tracePoint, error) {
 	kl, err := p.KL()
 	if err != nil {
 		return tracePoint{}, err
+	}
+	if p.Federation.Protocol.Study().Points() {
+		kl = nan
 	}
 	epsilon, err := truth(p.Federation.Protocol, round)
 	if err != nil {

@@ -67,7 +67,9 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	const plain, roomy, key = 320, 4, 13 // sizes in points; each legend line above roomy adds the height key
+	// Sizes in points; a legend with more than roomy lines adds key to the height for each
+	// further line.
+	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
@@ -203,7 +205,7 @@ func (r *Results) lines(p Plot) []Line {
 func (f *figure) addLines(lines []Line) error {
 	low, high := f.X.Min, f.X.Max
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return nil // a plot without points has no range to draw lines in
+		return nil // without points there is no range over which to draw lines
 	}
 	for i, l := range lines {
 		line, err := plotter.NewLine(plotter.XYs{{X: low, Y: l.Y}, {X: high, Y: l.Y}})

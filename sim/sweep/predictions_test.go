@@ -197,11 +197,11 @@ func checkSummary(t *testing.T, found map[string]string, results map[string][]st
 	b, _ := strconv.ParseFloat(results["accuracy"][1], 64)
 	mean, err := strconv.ParseFloat(summary["accuracy_mean"][0], 64)
 	if err != nil || math.Abs(mean-(a+b)/2) > 1e-12 {
-		t.Errorf("mean accuracy %g, %v; want that of %g and %g", mean, err, a, b)
+		t.Errorf("mean accuracy %g, error %v; want the mean of %g and %g", mean, err, a, b)
 	}
 	sd, err := strconv.ParseFloat(summary["accuracy_sd"][0], 64)
 	if err != nil || math.Abs(sd-math.Abs(a-b)/math.Sqrt2) > 1e-12 {
-		t.Errorf("sd of accuracy %g, %v; want that of %g and %g", sd, err, a, b)
+		t.Errorf("sd of accuracy %g, error %v; want the sd of %g and %g", sd, err, a, b)
 	}
 	lines := strings.Split(strings.TrimSpace(found["summary.md"]), "\n")
 	if len(lines) != 6 || !strings.HasPrefix(lines[0], "| sd | held out | accuracy | below pooled | log likelihood |") {

@@ -25,7 +25,7 @@ const (
 // file sweep.json identifies the sweep.
 type Results struct {
 	Folder string
-	Notice string // description of the repair of an interrupted folder; empty if nothing was repaired
+	Notice string // description of how an interrupted folder was repaired; empty if nothing was repaired
 
 	spec    *Spec
 	values  [][]float64 // metrics of each run in the order of [Spec.Metrics]; NaN for an empty field
@@ -48,7 +48,8 @@ type mark struct {
 }
 
 // OpenResults creates the folder of a sweep, or resumes a folder of the same sweep and study.
-// Rows that an interruption left incomplete are run again. Any other difference is an error.
+// Rows that an interruption left incomplete are run again. If the folder belongs to another
+// sweep or study, OpenResults returns an error.
 func OpenResults(folder string, s *Spec) (*Results, error) {
 	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
 	if err := r.mark(); err != nil {

@@ -41,8 +41,9 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order, but only if their number is less than window above the number of the
-	// oldest unfinished run. This bounds the number of finished rows that wait to be written.
+	// Runs start in order. A run starts only if its number is less than window above the number
+	// of the oldest unfinished run, which bounds the number of finished rows that wait to be
+	// written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -79,7 +80,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 	cancel()
 	close(next)
 	go func() { wg.Wait(); close(out) }()
-	for range out { // wait until all workers have ended
+	for range out { // the loop ends when all workers have ended
 	}
 	if errors.Is(failure, context.Canceled) {
 		failure = context.Canceled

@@ -17,7 +17,7 @@ type series struct {
 	x             []float64
 	low, mid, top []float64
 
-	aside func(x float64) float64 // shifts x so that the marks of several series do not overlap
+	aside func(x float64) float64 // shifts x, so that the marks of several series do not overlap
 }
 
 // collect returns the series of a plot. If x is not a number, names holds the cases of the
@@ -60,9 +60,9 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values and the ends of their spread. These are the median with
-// the deciles, or the mean with one standard deviation to each side. For a share they are the
-// mean with its 95 % confidence interval.
+// spread returns the middle of values and the ends of their spread. The middle is the median and
+// the ends are deciles, or the middle is the mean and the ends are one standard deviation away.
+// For a share the ends are those of the mean's 95 % confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64
@@ -148,7 +148,7 @@ func (r *Results) pooled(p Plot) float64 {
 	return mean(values)
 }
 
-// at returns points with the series' x and the given values.
+// at returns points with the x of the series and the given values as y.
 func (s series) at(values []float64) plotter.XYs {
 	xy := make(plotter.XYs, len(s.x))
 	for k, x := range s.x {
@@ -160,7 +160,7 @@ func (s series) at(values []float64) plotter.XYs {
 // aside returns a function that shifts the x of series i, so that the whiskers of several series
 // at the same x do not overlap. All shifts together span half of the distance between two names,
 // or an eighth of the least distance between two numbers. On a logarithmic axis the distance is
-// that of the logarithms.
+// between the logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

@@ -197,7 +197,7 @@ func encode(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		if v == "" {
-			return "", nil // no value; the override removes the key
+			return "", nil // the value is absent; an override without a value removes the key
 		}
 		return strconv.Quote(v), nil
 	case bool, int64:
@@ -294,7 +294,8 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case on every axis for a grid cell. The last axis varies fastest.
+// cases returns the case on every axis for a grid cell. Cells are numbered so that the last axis
+// varies fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {

@@ -80,7 +80,7 @@ var testStatistics = func() (all []statistic) {
 	return all
 }()
 
-// over returns a statistic that applies the function of to the values of one metric.
+// over returns a statistic that is a function of the values of one metric.
 func over(name, metric string, of func(values []float64) float64) statistic {
 	return statistic{name, func(r *Results, cell int) float64 { return of(r.column(cell, metric)) }}
 }

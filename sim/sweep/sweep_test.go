@@ -152,7 +152,8 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// The order of runs: the seed varies fastest, then the last axis, then the axis before it.
+	// In the order of runs, the seed varies fastest, then the last axis, then the axis before
+	// it.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
@@ -162,8 +163,8 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// The test runs a sweep with two first seeds. Runs with the same seed must have the same
-// results.
+// The test runs a sweep twice, with different values of first_seed. Runs with the same seed must
+// have the same results in both.
 func TestFirstSeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -195,7 +196,7 @@ func TestResume(t *testing.T) {
 	// runs first, but fewer than the whole sweep has.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
 		if testing.Short() && c.workers == 1 {
-			continue // slow under the race detector, which these single-threaded cases do not need
+			continue // these cases have one thread, and are slow under the race detector
 		}
 		folder := filepath.Join(t.TempDir(), "stopped")
 		results := open(t, folder, spec)
@@ -212,7 +213,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("stopped after %d runs: %v", c.stop, err)
 		}
 		results.Close()
-		// The torn last rows are those of a process that was killed during a write.
+		// A process that was killed during a write leaves such torn last rows.
 		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
 			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -225,7 +226,7 @@ func TestResume(t *testing.T) {
 		}
 		again := open(t, folder, spec)
 		if !strings.Contains(again.Notice, "the sweep was stopped while it wrote here") {
-			t.Errorf("nothing is said of the half-written rows: %q", again.Notice)
+			t.Errorf("the notice does not mention the incomplete rows: %q", again.Notice)
 		}
 		if again.Runs() < c.stop || c.workers == 1 && again.Runs() > c.stop {
 			t.Errorf("%d runs are kept of %d", again.Runs(), c.stop)

@@ -26,6 +26,10 @@ type Cell struct {
 	Columns      string     `json:"columns"`
 	Bounds       string     `json:"bounds"`
 	Scale        string     `json:"scale"`
+
+	Groups int    `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
+	Varies string `json:"varies,omitempty"` // what varies between groups: "intercepts", or "slopes" for these and the first column's slopes
+	Spread string `json:"spread,omitempty"` // of the effects: "prior" if it is drawn from the prior, "none" if it is 0
 }
 
 // A factor is a property of a cell with its levels.
@@ -34,7 +38,7 @@ type factor struct {
 	levels []string
 }
 
-// factors are the properties that the covering design combines.
+// factors are the properties that the covering design of models without groups combines.
 var factors = []factor{
 	{"family", []string{"linear", "linear-learned", "robust", "logistic", "probit", "softmax", "poisson", "poisson-overdispersed", "negative-binomial", "negative-binomial-poisson"}},
 	{"records", []string{"400", "2000", "20000", "200000"}},
@@ -48,17 +52,35 @@ var factors = []factor{
 	{"scale", []string{"scaled", "raw"}},
 }
 
+// groupFactors are the properties that the covering design of models with groups combines. Groups
+// have frequencies 1/rank. With the split "groups" a client has all records of its groups.
+var groupFactors = []factor{
+	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
+	{"records", []string{"400", "2000", "20000"}},
+	{"coefficients", []string{"3", "10"}},
+	{"clients", []string{"1", "3", "10"}},
+	{"split", []string{"balanced", "groups"}},
+	{"epsilon", []string{"0.3", "1", "3", "10", "off"}},
+	{"unit", []string{"record"}},
+	{"columns", []string{"independent", "correlated"}},
+	{"bounds", []string{"tight", "wide"}},
+	{"scale", []string{"scaled", "raw"}},
+	{"groups", []string{"5", "20", "60"}},
+	{"varies", []string{"intercepts", "slopes"}},
+	{"spread", []string{"prior", "none"}},
+}
+
 // Names returns the names of a cell's properties.
 func Names() []string {
 	names := []string{"set"}
-	for _, f := range factors {
+	for _, f := range groupFactors { // among which are all others
 		names = append(names, f.name)
 	}
 	return names
 }
 
 // Level returns the level of the property with a name. A public data set has a set, an ε and a
-// unit, and no level of the others.
+// unit, and no level of the others. A cell without groups has no level of their properties.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
 		return ""
@@ -87,8 +109,17 @@ func (c *Cell) Level(name string) string {
 		return c.Columns
 	case "bounds":
 		return c.Bounds
-	default:
+	case "scale":
 		return c.Scale
+	case "varies":
+		return c.Varies
+	case "spread":
+		return c.Spread
+	default:
+		if c.Groups == 0 {
+			return ""
+		}
+		return strconv.Itoa(c.Groups)
 	}
 }
 
@@ -101,6 +132,9 @@ func (c *Cell) String() string {
 	for _, f := range factors {
 		levels = append(levels, c.Level(f.name))
 	}
+	if c.Groups > 0 {
+		levels = append(levels, c.Level("groups")+" groups", c.Varies, c.Spread)
+	}
 	return strings.Join(levels, " ")
 }
 
@@ -108,9 +142,12 @@ func (c *Cell) String() string {
 type row []int
 
 // cell returns the cell with the levels of a row.
-func (r row) cell() Cell {
+func (r row) cell(factors []factor) Cell {
 	at := func(name string) string {
 		i := slices.IndexFunc(factors, func(f factor) bool { return f.name == name })
+		if i < 0 {
+			return ""
+		}
 		return factors[i].levels[r[i]]
 	}
 	count := func(name string) int {
@@ -121,6 +158,7 @@ func (r row) cell() Cell {
 	return Cell{
 		Family: at("family"), Records: count("records"), Coefficients: count("coefficients"), Clients: count("clients"),
 		Split: at("split"), Epsilon: epsilon, Unit: study.Unit(at("unit")), Columns: at("columns"), Bounds: at("bounds"), Scale: at("scale"),
+		Groups: count("groups"), Varies: at("varies"), Spread: at("spread"),
 	}
 }
 
@@ -129,12 +167,19 @@ const (
 	mostWork     = 2.5e9 // records × (coefficients of all predictors)², of which a fit of the pooled records takes some multiple
 	leastMany    = 10    // clients in a study that protects a whole client
 	mostOfClient = 10    // coefficients in such a study, whose posterior takes time in proportion to the sixth power
+	mostEffects  = 60    // effects of groups, of all kinds
 )
 
 // possible reports whether a cell can be played.
 func (c *Cell) possible() bool {
-	d := c.Coefficients * c.model().predictors
+	effects := c.Groups
+	if c.Varies == "slopes" {
+		effects *= 2
+	}
+	d := c.Coefficients*c.model().predictors + effects
 	switch {
+	case effects > mostEffects:
+		return false
 	case c.Clients == 1 && c.Split != "balanced":
 		return false
 	case c.Unit == study.Client && (c.Clients < leastMany || d > mostOfClient):
@@ -145,19 +190,27 @@ func (c *Cell) possible() bool {
 	return float64(c.Records)*float64(d)*float64(d) <= mostWork
 }
 
-// size is the number of cells of the design.
-const size = 400
+// size and groupSize are the numbers of cells of the designs without and with groups.
+const size, groupSize = 400, 60
 
-// Cells returns the cells of the bank: the covering design, and then the public data sets.
+// nothing is the cell of sites that are labels of nothing.
+var nothing = Cell{
+	Family: "logistic", Records: 6400, Coefficients: 9, Clients: 5, Split: "balanced", Epsilon: 1, Unit: study.Record,
+	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
+}
+
+// Cells returns the cells of the bank: the covering design, the public data sets, the covering
+// design of models with groups, and the cell of sites that are labels of nothing.
 func Cells() []Cell { return slices.Clone(bank()) }
 
 var bank = sync.OnceValue(func() []Cell {
-	cells := design()
+	cells := design(factors, size)
 	for _, set := range sets {
 		for _, epsilon := range []float64{1, 3} {
 			cells = append(cells, Cell{Set: set, Epsilon: epsilon, Unit: study.Record})
 		}
 	}
+	cells = append(append(cells, design(groupFactors, groupSize)...), nothing)
 	for i := range cells {
 		cells[i].Number = i + 1
 	}
@@ -167,10 +220,10 @@ var bank = sync.OnceValue(func() []Cell {
 // design returns a covering design by greedy choice. Each cell is the one of many random cells
 // that has the most combinations of levels which no earlier cell has: first pairs, until every
 // possible pair occurs, then triples. So the first cells are a smaller design of the same kind.
-func design() []Cell {
+func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // pairs that can occur and do not yet
-	each(make(row, 0, len(factors)), func(r row) {
+	each(factors, make(row, 0, len(factors)), func(r row) {
 		rows = append(rows, slices.Clone(r))
 		r.combinations(2, func(key string) { open[key] = true })
 	})
@@ -195,7 +248,7 @@ func design() []Cell {
 		}
 		best.combinations(2, func(key string) { delete(open, key) })
 		best.combinations(3, func(key string) { seen[key] = true })
-		cells = append(cells, best.cell())
+		cells = append(cells, best.cell(factors))
 	}
 	return cells
 }
@@ -204,15 +257,15 @@ func design() []Cell {
 const candidates = 100
 
 // each calls do with every possible combination of levels that begins with r.
-func each(r row, do func(row)) {
+func each(factors []factor, r row, do func(row)) {
 	if len(r) == len(factors) {
-		if c := r.cell(); c.possible() {
+		if c := r.cell(factors); c.possible() {
 			do(r)
 		}
 		return
 	}
 	for i := range factors[len(r)].levels {
-		each(append(r, i), do)
+		each(factors, append(r, i), do)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/hierarchy"
 )
 
 // clips are the quantiles of norms among which the clip of the ideal release is chosen.
@@ -121,6 +123,9 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 		}
 	}
 	seen.Mul(f.information, &weighted)
+	if f.groups != nil {
+		return f.averaged(&seen)
+	}
 	precision := mat.NewSymDense(d, nil)
 	for i := range d {
 		for j := range i + 1 {
@@ -139,6 +144,35 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 	variance := make([]float64, d)
 	for i := range variance {
 		variance[i] = inverse.At(i, i)
+	}
+	return variance, nil
+}
+
+// averaged returns the variances, averaged over the spreads of groups, where a release shows a part
+// of the information around the pooled mode.
+func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
+	d := len(f.groups.Mean)
+	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}
+	for i, a := range f.order[:d] {
+		for j, b := range f.order[:d] {
+			both := (seen.At(a, b) + seen.At(b, a)) / 2
+			l.Linear[i] += both * f.mode[b]
+			if j >= i {
+				l.Precision.SetSym(i, j, both)
+			}
+		}
+	}
+	region, err := f.groups.Region(l)
+	if err != nil {
+		return nil, err
+	}
+	_, cov, err := f.groups.Posterior(l, region, 4*f.groups.Points(), 0)
+	if err != nil {
+		return nil, err
+	}
+	variance := make([]float64, len(f.order))
+	for i, a := range f.order {
+		variance[a] = cov.At(i, i)
 	}
 	return variance, nil
 }

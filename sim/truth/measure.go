@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/internal/special"
 	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
@@ -17,11 +18,9 @@ import (
 	"fedpvi/sim"
 )
 
-// A Replication is what one play of a cell shows. Shares and medians are over the coordinates of
-// θ.
-type Replication struct {
-	Seed uint64 `json:"seed"`
-
+// Measures compare a posterior with the truth, with the pooled posterior, and with the ideal.
+// Shares and medians are over coordinates of θ.
+type Measures struct {
 	Truth  *float64 `json:"truth,omitempty"` // share of true coordinates within 90 % intervals; nil if there is no truth
 	Pooled float64  `json:"pooled"`          // share of the mass of the pooled posterior within them
 	Prior  float64  `json:"prior"`           // share of that mass within 90 % intervals of the prior
@@ -30,6 +29,21 @@ type Replication struct {
 	WidthPooled float64 `json:"width_to_pooled"` // median of sd over that of the pooled posterior
 	Ideal       float64 `json:"ideal_to_prior"`  // median of the ideal's sd over the prior's
 	RMS         float64 `json:"rms"`             // root mean square error of the mean against the pooled mode, in pooled sds
+}
+
+// A Replication is what one play of a cell shows.
+type Replication struct {
+	Seed uint64 `json:"seed"`
+	Measures
+
+	// Kinds has the measures of the coefficients and scales, of the effects of groups, and of the
+	// spreads of effects by themselves; nil if there are no groups.
+	Kinds map[string]*Measures `json:"kinds,omitempty"`
+
+	// Spread is the largest posterior mean of a spread, on the scale of the predictor; nil if
+	// there are no groups.
+	Spread *float64 `json:"spread,omitempty"`
+	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads hold 0
 
 	// Mean log predictive density of held-out records, on the model's scale.
 	Log       float64 `json:"log"`
@@ -80,7 +94,10 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 	for _, s := range f.Shards {
 		clients = append(clients, m.Regression(s))
 	}
-	fit, err := newPooled(m, clients)
+	all, err := newPooled(m, clients)
+	if m.Centred() {
+		all, err = newAveraged(f, clients)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,26 +105,76 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 	if err != nil {
 		return err
 	}
-	ideal, err := fit.ideal(noise, w.study.Privacy.Unit == study.Client)
+	ideal, err := all.ideal(noise, w.study.Privacy.Unit == study.Client)
 	if err != nil {
 		return err
 	}
-	var own, prior normals
+	p := &played{fit: all, ideal: ideal, truth: w.truth}
+	kinds := map[string][]int{}
 	for i, x := range mean {
-		p := m.Parameters.Prior(i)
-		own, prior = append(own, study.Normal{Mean: x, SD: math.Sqrt(cov.At(i, i))}), append(prior, p)
+		parameter := m.Parameters.At(i)
+		p.own, p.prior = append(p.own, study.Normal{Mean: x, SD: math.Sqrt(cov.At(i, i))}), append(p.prior, parameter.Prior)
+		if m.Centred() {
+			kinds[kindOf(m, i)] = append(kinds[kindOf(m, i)], i)
+		}
+		kinds[""] = append(kinds[""], i)
 	}
-	r.Pooled, r.Prior, r.Truth = own.hold(fit), prior.hold(fit), own.covers(w.truth)
+	r.Measures = p.of(kinds[""])
+	if m.Centred() {
+		r.Kinds = map[string]*Measures{}
+		for _, kind := range Kinds {
+			measures := p.of(kinds[kind])
+			r.Kinds[kind] = &measures
+		}
+		largest := 0.0
+		r.Zero = true
+		for _, e := range m.Effects() {
+			q := p.own[e.Spread]
+			largest = max(largest, q.Mean*w.half)
+			r.Zero = r.Zero && q.Mean <= fit.Normal95*q.SD
+		}
+		r.Spread = &largest
+	}
+	return r.predict(w, f, all)
+}
+
+// Kinds are the kinds of coordinates in a model with groups.
+var Kinds = []string{"coefficients", "effects", "spreads"}
+
+// kindOf returns the kind of a coordinate of a model with groups.
+func kindOf(m *fit.Model, i int) string {
+	if _, ok := m.Spread(i); ok {
+		return Kinds[1]
+	}
+	for _, e := range m.Effects() {
+		if i == e.Spread {
+			return Kinds[2]
+		}
+	}
+	return Kinds[0]
+}
+
+// A played has the marginals of a posterior and what they are compared with.
+type played struct {
+	own, prior []study.Normal
+	fit        *pooled
+	ideal      []float64 // variances
+	truth      []float64
+}
+
+// of returns the measures over the given coordinates.
+func (p *played) of(coordinates []int) (m Measures) {
 	var width, wide, gain []float64
-	for i, q := range own {
-		sd := math.Sqrt(fit.cov.At(i, i))
-		width, wide = append(width, q.SD/math.Sqrt(ideal[i])), append(wide, q.SD/sd)
-		gain = append(gain, math.Sqrt(ideal[i])/prior[i].SD)
-		off := (q.Mean - fit.mode[i]) / sd
-		r.RMS += off * off / float64(len(own))
+	for _, i := range coordinates {
+		q, sd := p.own[i], math.Sqrt(p.fit.cov.At(i, i))
+		width, wide = append(width, q.SD/math.Sqrt(p.ideal[i])), append(wide, q.SD/sd)
+		gain = append(gain, math.Sqrt(p.ideal[i])/p.prior[i].SD)
+		off := (q.Mean - p.fit.mode[i]) / sd
+		m.RMS += off * off / float64(len(coordinates))
 	}
-	r.Width, r.WidthPooled, r.Ideal, r.RMS = median(width), median(wide), median(gain), math.Sqrt(r.RMS)
-	return r.predict(w, f, fit)
+	m.Width, m.WidthPooled, m.Ideal, m.RMS = median(width), median(wide), median(gain), math.Sqrt(m.RMS)
+	m.Pooled, m.Prior, m.Truth = p.hold(p.own, coordinates), p.hold(p.prior, coordinates), p.covers(coordinates)
+	return m
 }
 
 // totalNoise returns the sd of the noise in a sum of all clients' vectors, for one release with
@@ -156,27 +223,24 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return score(&r.LogPooled, fit.mode, fit.cov)
 }
 
-// normals are the marginals of a distribution.
-type normals []study.Normal
-
-// hold returns the share of the mass of the pooled posterior within the 90 % intervals of n, over
-// coordinates.
-func (n normals) hold(f *pooled) (share float64) {
-	for i, q := range n {
-		sd := math.Sqrt(f.cov.At(i, i))
-		high, low := (q.Mean+z90*q.SD-f.mode[i])/sd, (q.Mean-z90*q.SD-f.mode[i])/sd
-		share += (special.Phi(high) - special.Phi(low)) / float64(len(n))
+// hold returns the share of the mass of the pooled posterior within the 90 % intervals of the given
+// marginals.
+func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
+	for _, i := range coordinates {
+		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))
+		high, low := (q.Mean+z90*q.SD-p.fit.mode[i])/sd, (q.Mean-z90*q.SD-p.fit.mode[i])/sd
+		share += (special.Phi(high) - special.Phi(low)) / float64(len(coordinates))
 	}
 	return share
 }
 
 // covers returns the share of true coordinates within 90 % intervals, or nil if none is true.
-func (n normals) covers(truth []float64) *float64 {
+func (p *played) covers(coordinates []int) *float64 {
 	within, of := 0, 0
-	for i, x := range truth {
-		if !math.IsNaN(x) {
+	for _, i := range coordinates {
+		if p.truth != nil && !math.IsNaN(p.truth[i]) {
 			of++
-			within += count(math.Abs(x-n[i].Mean) <= z90*n[i].SD)
+			within += count(math.Abs(p.truth[i]-p.own[i].Mean) <= z90*p.own[i].SD)
 		}
 	}
 	if of == 0 {

@@ -7,7 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/hierarchy"
 	"fedpvi/pvi/solver"
+	"fedpvi/sim"
 )
 
 // A pooled is the fit of all records in one place: the normal distribution at the mode of the
@@ -19,6 +21,34 @@ type pooled struct {
 	precision   *mat.SymDense // of the posterior
 	prior       []float64     // precision of the prior of each coordinate
 	cov         *mat.SymDense // of the posterior
+
+	// groups is the prior of the coordinates on which records depend, and order has the indices of
+	// these and of the spreads; nil if there are no groups.
+	groups *hierarchy.Prior
+	order  []int
+}
+
+// newAveraged returns the pooled fit of a model with groups. The mode is the posterior mean.
+func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, error) {
+	reference, err := sim.NewReference(f.Protocol, f.Shards, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := f.Protocol.Model()
+	p := &pooled{clients: clients, prior: make([]float64, m.Dim())}
+	if p.mode, p.cov, err = reference.Moments(); err != nil {
+		return nil, err
+	}
+	if _, err := p.score(p.mode); err != nil {
+		return nil, err
+	}
+	var root mat.Cholesky
+	if !root.Factorize(p.cov) {
+		return nil, errors.New("the pooled covariance is not positive definite")
+	}
+	p.precision = new(mat.SymDense)
+	p.groups, p.order = m.Hierarchy()
+	return p, root.InverseTo(p.precision)
 }
 
 const (

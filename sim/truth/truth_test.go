@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,10 +34,16 @@ func find(t *testing.T, selection string) *Cell {
 	return &cells[0]
 }
 
-// Every pair of levels that occurs in some possible cell occurs in the design, and no cell occurs
-// twice. Pairs are found by asking, for each, whether any cell has it.
+// The design contains every pair of levels of two factors that any valid cell has, and no cell
+// twice. The test finds these pairs by enumerating all valid cells.
 func TestEveryPairOccurs(t *testing.T) {
-	all, err := Select(Cells(), "set=")
+	checkPairs(t, "set=,groups=", factors, size)
+	checkPairs(t, "groups>=1,1-"+fmt.Sprint(len(Cells())-1), groupFactors, groupSize)
+}
+
+func checkPairs(t *testing.T, selection string, factors []factor, size int) {
+	t.Helper()
+	all, err := Select(Cells(), selection)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +72,8 @@ func TestEveryPairOccurs(t *testing.T) {
 			has[p] = true
 		}
 	}
-	each(make(row, 0, len(factors)), func(r row) {
-		c := r.cell()
+	each(factors, make(row, 0, len(factors)), func(r row) {
+		c := r.cell(factors)
 		for _, p := range pairs(&c) {
 			if !has[p] {
 				has[p] = true
@@ -78,7 +85,7 @@ func TestEveryPairOccurs(t *testing.T) {
 
 func TestSelect(t *testing.T) {
 	cells := Cells()
-	for selection, want := range map[string]int{"": len(cells), "7": 1, "1-40": 40, "3,5-6": 3, "set!=": 2 * len(sets), "set=adult,epsilon>=3": 1, "records<=200000": size} {
+	for selection, want := range map[string]int{"": len(cells), "7": 1, "1-40": 40, "3,5-6": 3, "set!=": 2 * len(sets), "set=adult,epsilon>=3": 1, "records<=200000": size + groupSize + 1, "records<=200000,groups=": size} {
 		got, err := Select(cells, selection)
 		if err != nil || len(got) != want {
 			t.Errorf("%q: %d cells, %v; want %d", selection, len(got), err, want)
@@ -202,7 +209,7 @@ func TestPooledIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference, err := sim.NewReference(f.Protocol, f.Shards)
+	reference, err := sim.NewReference(f.Protocol, f.Shards, nil)
 	if err != nil || !reference.Exact {
 		t.Fatal(err)
 	}
@@ -333,7 +340,7 @@ func TestRunContinues(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	replication := func(truth *float64, pooled float64) *Replication {
-		return &Replication{Truth: truth, Pooled: pooled, Prior: .9, Width: 1.5, Ideal: .1, LogPrior: -1, Log: -.5}
+		return &Replication{Measures: Measures{Truth: truth, Pooled: pooled, Prior: .9, Width: 1.5, Ideal: .1}, LogPrior: -1, Log: -.5}
 	}
 	all := Summarise([]Outcome{
 		{Cell: Cell{Number: 1, Family: "logistic", Unit: study.Record}, Replications: []*Replication{replication(share(.8), .88), replication(share(1), .92)}},
@@ -387,5 +394,28 @@ func TestBank(t *testing.T) {
 	}
 	if m := mean(pooled); m < .85 {
 		t.Errorf("intervals of 90 %% hold %.2f of the pooled posterior", m)
+	}
+}
+
+// With groups the bank measures each kind of coordinate. Next to no noise is almost the ideal
+// release: sds are the ideal's, and the mean is the pooled one.
+func TestBankOfGroups(t *testing.T) {
+	cell := find(t, "groups=5,epsilon=off,family=linear")
+	cell.Records = 2000
+	r, err := cell.Play(context.Background(), 1, noClock)
+	if err != nil || r.Failed != "" {
+		t.Fatal(err, r.Failed)
+	}
+	for _, kind := range Kinds {
+		most := 1.1
+		if kind == "spreads" {
+			most = 1.2 // the right tail of the spread of five groups is long, and the rule's points are few
+		}
+		if m := r.Kinds[kind]; m.Width < .9 || m.Width > most || m.RMS > .3 || m.Pooled < .85 {
+			t.Errorf("%s: width %.2f, %.2f of the pooled, rms %.2f, pooled %.2f", kind, m.Width, m.WidthPooled, m.RMS, m.Pooled)
+		}
+	}
+	if r.Spread == nil || *r.Spread <= 0 {
+		t.Errorf("spread %v", r.Spread)
 	}
 }

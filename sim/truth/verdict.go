@@ -41,6 +41,10 @@ type Summary struct {
 	RMS                  float64 // root of the mean square
 	Loss, Gain           float64 // mean log score below the pooled fit's, and above the prior's
 	Seconds              float64 // mean
+
+	Kinds  map[string]*Summary // by kind of coordinate, in a cell with groups
+	Spread float64             // mean of the largest spread of effects; NaN without groups
+	Small  int                 // number of replications in which the largest spread is small or intervals hold 0
 }
 
 // Signal reports whether records can say much in this cell: the ideal release at least halves
@@ -55,14 +59,24 @@ func Summarise(outcomes []Outcome) []Summary {
 	}
 	var all []Summary
 	for _, number := range slices.Sorted(maps.Keys(byCell)) {
-		all = append(all, summarise(byCell[number]))
+		outcomes := byCell[number]
+		s := summarise(outcomes, func(r *Replication) *Measures { return &r.Measures })
+		if s.Groups > 0 {
+			s.Kinds = map[string]*Summary{}
+			for _, kind := range Kinds {
+				of := summarise(outcomes, func(r *Replication) *Measures { return r.Kinds[kind] })
+				s.Kinds[kind] = &of
+			}
+		}
+		all = append(all, s)
 	}
 	return all
 }
 
-func summarise(outcomes []Outcome) Summary {
+// summarise joins the outcomes of a cell, with one of the measures of each replication.
+func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
-	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds []float64
+	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
 	for _, o := range outcomes {
 		for _, r := range o.Replications {
 			s.Replications++
@@ -72,18 +86,23 @@ func summarise(outcomes []Outcome) Summary {
 				s.Reason = cmp.Or(s.Reason, r.Failed)
 				continue
 			}
-			if r.Truth != nil {
-				truth = append(truth, *r.Truth)
+			m := measures(r)
+			if m.Truth != nil {
+				truth = append(truth, *m.Truth)
 			}
-			pooled, prior = append(pooled, r.Pooled), append(prior, r.Prior)
-			width, wide, ideal = append(width, r.Width), append(wide, r.WidthPooled), append(ideal, r.Ideal)
-			squares = append(squares, r.RMS*r.RMS)
+			pooled, prior = append(pooled, m.Pooled), append(prior, m.Prior)
+			width, wide, ideal = append(width, m.Width), append(wide, m.WidthPooled), append(ideal, m.Ideal)
+			squares = append(squares, m.RMS*m.RMS)
+			if r.Spread != nil {
+				spread = append(spread, *r.Spread)
+				s.Small += count(*r.Spread < smallSpread || r.Zero)
+			}
 			loss, gain = append(loss, r.LogPooled-r.Log), append(gain, r.Log-r.LogPrior)
 		}
 	}
 	s.Truth, s.Pooled, s.Prior, s.Upper = mean(truth), mean(pooled), mean(prior), upper(pooled)
 	s.Width, s.WidthPooled, s.Ideal, s.RMS = median(width), median(wide), median(ideal), math.Sqrt(mean(squares))
-	s.Loss, s.Gain, s.Seconds = mean(loss), mean(gain), mean(seconds)
+	s.Loss, s.Gain, s.Seconds, s.Spread = mean(loss), mean(gain), mean(seconds), mean(spread)
 	return s
 }
 
@@ -116,7 +135,7 @@ func Write(w io.Writer, all []Summary) error {
 	for _, name := range Names() {
 		levels := map[string][]Summary{}
 		for _, s := range all {
-			if (s.Set == "") == (name != "set") || name == "epsilon" {
+			if s.Level(name) != "" {
 				levels[s.Level(name)] = append(levels[s.Level(name)], s)
 			}
 		}
@@ -126,6 +145,21 @@ func Write(w io.Writer, all []Summary) error {
 				label = name
 			}
 			rows = append(rows, line(label, level, levels[level]))
+		}
+	}
+	for i, kind := range Kinds {
+		var of []Summary
+		for _, s := range all {
+			if s.Groups > 0 {
+				of = append(of, *s.Kinds[kind])
+			}
+		}
+		if len(of) > 0 {
+			label := ""
+			if i == 0 {
+				label = "with groups"
+			}
+			rows = append(rows, line(label, kind, of))
 		}
 	}
 	rows = append(rows, line("all", "", all))
@@ -186,6 +220,7 @@ const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
 	worse       = .01      // log score below the prior's that is too much
+	smallSpread = .1       // spread of groups that do not differ
 )
 
 // verdict writes shares of cells over the bars, and the cells that fail.
@@ -240,7 +275,44 @@ All:
 	if err != nil {
 		return err
 	}
+	if err := spreads(w, all); err != nil {
+		return err
+	}
 	return failures(w, all)
+}
+
+// spreads writes coverage by kind of coordinate in cells with groups, where the signal is there for
+// this kind, and the spreads of groups that do not differ.
+func spreads(w io.Writer, all []Summary) error {
+	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
+	if len(grouped) == 0 {
+		return nil
+	}
+	rows := [][]string{{"where there is signal", "cells", "truth", "pooled", "prior's", "width", "rms"}}
+	for _, kind := range Kinds {
+		var of []Summary
+		for _, s := range grouped {
+			if k := s.Kinds[kind]; k.Signal() {
+				of = append(of, *k)
+			}
+		}
+		l := line("", "", of)
+		rows = append(rows, []string{kind, l[2], l[3], l[4], l[5], l[7], l[9]})
+	}
+	if _, err := fmt.Fprint(w, "\nModels with groups:\n\n"); err != nil {
+		return err
+	}
+	if err := report.Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	for _, s := range grouped {
+		if s.Spread > 0 && s.Level("spread") == "none" {
+			if _, err := fmt.Fprintf(w, "  cell %d, groups that do not differ: largest spread %.3f on average, below %.1f or with 0 in its interval in %d of %d\n", s.Number, s.Spread, smallSpread, s.Small, s.Replications); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fails reports whether a cell covers too little, beyond chance.

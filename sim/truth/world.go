@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -98,6 +99,9 @@ func (c *Cell) plan() *plan {
 		p.levels = (columns+1)/2 + 1
 		columns -= p.levels - 1
 	}
+	if c.Groups > 0 {
+		p.levels = c.Groups
+	}
 	if c.Bounds == "wide" {
 		half *= wider
 		p.bound *= wider
@@ -137,10 +141,14 @@ func (p *plan) study(family study.Family) (*study.Study, error) {
 		columns.WriteString("[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"l0\"")
 		for l := 1; l < p.levels; l++ {
 			fmt.Fprintf(&columns, ", \"l%d\"", l)
-			fmt.Fprintf(&priors, "\"g[l%d]\" = { sd = %v }\n", l, 2*effect)
+			if p.Groups == 0 {
+				fmt.Fprintf(&priors, "\"g[l%d]\" = { sd = %v }\n", l, 2*effect)
+			}
 		}
 		columns.WriteString("]\n")
-		terms.WriteString(`"g"`)
+		if p.Groups == 0 {
+			terms.WriteString(`"g"`)
+		}
 	}
 	columns.WriteString("[[column]]\nname = \"y\"\n")
 	switch {
@@ -162,6 +170,16 @@ func (p *plan) study(family study.Family) (*study.Study, error) {
 	case m.measured() && p.Family != "linear":
 		fmt.Fprintf(&priors, "[prior.scale]\nmedian = %v\nfactor = 1.5\n", 1/p.half)
 	}
+	groups, spread := "", ""
+	if p.Groups > 0 && p.Spread == "prior" { // else the default
+		spread = fmt.Sprintf("spread = %v\n", m.intercept/p.half)
+	}
+	switch p.Varies {
+	case "intercepts":
+		groups = "groups = [\"g\"]\n"
+	case "slopes":
+		groups = "groups = [\"1 + x0 | g\"]\n"
+	}
 	standardise, budget := "none", fmt.Sprintf("epsilon = %v", p.Epsilon)
 	if p.Scale == "scaled" {
 		standardise = "bounds"
@@ -176,15 +194,17 @@ name = "cell"
 family = %q
 %soutcome = "y"
 terms = [%s]
-standardise = %q
+%sstandardise = %q
 [privacy]
 unit = %q
 %s
 delta = %v
 [federation]
 nominal_records = %d
+colluders = 0
+%s[prior]
 %s[prior.coefficients]
-%s`, family, m.keys, terms.String(), standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), priors.String()))
+%s`, family, m.keys, terms.String(), groups, standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), spread, priors.String()))
 }
 
 // A world is a study with its clients' records.
@@ -192,6 +212,7 @@ type world struct {
 	study   *study.Study
 	holders []sim.Holder
 	test    *shard.Records // held out
+	half    float64        // number of the predictor's units that are 1 on the model's scale
 
 	// truth has the coordinates of θ from which all records were drawn, and NaN for a coordinate
 	// without a true value. It is nil if there is no such θ.
@@ -220,11 +241,25 @@ func (c *Cell) world(seed uint64) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{study: fitted, test: new(shard.Records)}
+	w := &world{study: fitted, test: new(shard.Records), half: p.half}
 	truth := make([]float64, from.Dim())
 	for i := range truth {
 		prior := from.Parameters.Prior(i)
-		truth[i] = prior.Mean + prior.SD*r.NormFloat64()
+		sd := prior.SD
+		if spread, ok := from.Spread(i); ok {
+			sd = truth[spread]
+		}
+		z := r.NormFloat64()
+		truth[i] = prior.Mean + sd*z
+		if half := from.Parameters.At(i).HalfNormal; half > 0 {
+			truth[i] = half * math.Abs(z)
+		}
+	}
+	if c.Spread == "none" {
+		for _, e := range from.Effects() {
+			truth[e.Spread] = 0
+			clear(truth[e.First : e.First+e.Levels])
+		}
 	}
 	all := new(shard.Records)
 	sizes := c.sizes()
@@ -244,6 +279,9 @@ func (c *Cell) world(seed uint64) (*world, error) {
 		slices.Sort(order)
 	case "labels":
 		sortHalf(all, order)
+	case "groups":
+		at := fitted.ColumnIndex("g")
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.Row(a)[at], all.Row(b)[at]) })
 	}
 	for m, n := range sizes {
 		w.holders = append(w.holders, sim.Holder{ID: pvi.ClientID(fmt.Sprintf("client-%03d", m+1)), Records: all.Select(order[:n])})
@@ -253,10 +291,10 @@ func (c *Cell) world(seed uint64) (*world, error) {
 }
 
 // takeTruth keeps what is true of the fitted model. Records of clients that differ have no truth
-// as a whole, but the population of clients has one. The likelihood of a Poisson model is not
-// that of overdispersed counts: its posterior is narrower than the error of its mean.
+// as a whole, but the population of clients has one. Overdispersed
+// counts have the coefficients of their Poisson regression, and a dispersion that this has not.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
-	if c.Split == "heterogeneous" && c.Unit == study.Record || c.Family == "poisson-overdispersed" {
+	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil
 	}
 	m, err := fit.New(w.study)
@@ -266,7 +304,7 @@ func (w *world) takeTruth(c *Cell, truth []float64) error {
 	for len(truth) < m.Dim() {
 		truth = append(truth, math.NaN())
 	}
-	w.truth = truth
+	w.truth = truth[:m.Dim()]
 	return nil
 }
 

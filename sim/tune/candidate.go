@@ -18,7 +18,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Keys of the settings that the search may change.
+// These are the keys of the settings that the search may change.
 const (
 	keyClip     = "privacy.clip"
 	keySteps    = "inference.steps"
@@ -38,7 +38,7 @@ func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// Names of the candidates that every search tries.
+// These are the names of the candidates that every search tries.
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
@@ -124,7 +124,8 @@ func newSpace(load loader) (*space, error) {
 type loader func(settings ...string) (*study.Study, error)
 
 // If a model has no default clip, the clip is a quantile of the norms of gradients of generated
-// records under several θ. It cuts about as many gradients as the default for log odds.
+// records under several θ. This clip cuts about as many gradients as the default clip for log
+// odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
@@ -161,7 +162,7 @@ func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)
 	_, summed := p.Method().(*gradientsum.Method)
-	if stepped && !summed { // if only sums are opened, a round has one step
+	if stepped && !summed { // if only sums are opened, a round always has one step
 		keys = append(keys, keySteps)
 	}
 	if stepped {
@@ -174,8 +175,8 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates that the search tries. Half of the candidates have the default
-// sampling rate.
+// rates are the sampling rates that the search tries, besides the default rate, which half of
+// the candidates have.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
 // candidate returns the candidate at a point u of the unit cube, with one coordinate for each

@@ -46,7 +46,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	}
 	seen := func(p *sim.Play, status sim.Status) error {
 		if status.Epsilon != nil {
-			status.Epsilon = &spent // all releases of the selection come before the repeated run
+			status.Epsilon = &spent // the repeated run releases nothing new, so the cost stays the same
 		}
 		return observe(p, status)
 	}

@@ -13,8 +13,10 @@ import (
 // A Row describes the result of a candidate.
 type Row struct {
 	Candidate
-	Runs  int      `json:"runs"`
-	Score *float64 `json:"score,omitempty"` // mean over runs on records that were not used to choose finalists
+	Runs int `json:"runs"`
+	// Mean over runs whose records did not affect the choice of finalists; nil if no run has a
+	// score.
+	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
 	// Gain is the mean difference between the candidate's score and the score of the default

@@ -27,16 +27,17 @@ type SelectionOptions struct {
 	Workers    int
 }
 
-// scoreBudget is the share of the study's μ² that the scores use. asideShare is the share of the
-// records that each client sets aside for the scores.
+// These are the shares of a selection. The scores use the share scoreBudget of the study's μ².
+// Each client sets the share asideShare of its records aside for the scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
-// A Selection chooses between candidate settings by the private records of a federation. Anybody
-// may read the federation's messages, so every run and every score is a release. Their
-// composition meets the study's target, so each run has more noise than a single run would need.
+// A Selection compares candidate settings on the private records of a federation, and chooses
+// one. Anybody may read the federation's messages, so every run and every score is a release.
+// All of them together meet the study's target, so each run has more noise than a single run
+// would need.
 //
 // Every client sets some records aside and runs all candidates on its other records. For each
 // record set aside it computes a vector of the record's scores under all candidates, minus their
@@ -120,7 +121,7 @@ func (s *space) parse(text string) (Candidate, error) {
 		key, value, _ := strings.Cut(pair, "=")
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !slices.Contains(s.keys, key) {
-			return c, fmt.Errorf("candidate %q: %q is none of the settings that a candidate of this study may have: write %s=number", text, pair, strings.Join(s.keys, "=number or "))
+			return c, fmt.Errorf("candidate %q: a candidate of this study cannot set %q: write %s=number", text, pair, strings.Join(s.keys, "=number or "))
 		}
 		c.set(key, x)
 	}
@@ -196,7 +197,7 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the accounting event of all releases under an adjacency: those of every
+// Event returns the accounting event of all releases under an adjacency: the releases of every
 // candidate's run, and the scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
@@ -222,7 +223,7 @@ func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, e
 	}
 	bound, err := profile.Epsilon(s.base.Privacy.Delta)
 	if profile.Gaussian() {
-		mu = profile.Mu() // only if all releases together are Gaussian
+		mu = profile.Mu() // mu has a meaning only if all releases together are Gaussian
 	}
 	return bound.Upper, mu, err
 }

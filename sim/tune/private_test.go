@@ -38,7 +38,7 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 		t.Fatal(err)
 	}
 	if all := c.Result.Privacy.Promise.Epsilon; len(spent) == 0 || slices.ContainsFunc(spent, func(e float64) bool { return e != all }) {
-		t.Errorf("the run that is seen says that %v was spent, and all that was released before it cost %g", spent, all)
+		t.Errorf("the repeated run reports a spending of %v, but all releases before it cost %g", spent, all)
 	}
 	return c
 }
@@ -244,7 +244,7 @@ func TestSelectionRefusals(t *testing.T) {
 		"opens nothing but sums":     {Settings: []string{"federation.opens=sums", "inference.steps="}, Draw: 3},
 		"write privacy.epsilon":      {Settings: []string{"privacy.epsilon=", "privacy.noise_multiplier=2"}, Draw: 3},
 		"leave nothing to choose":    {Draw: 1},
-		"none of the settings":       {Candidates: []string{"prior.sd=3"}},
+		`cannot set "prior.sd=3"`:    {Candidates: []string{"prior.sd=3"}},
 		"model.standardise":          {Settings: []string{"model.standardise=private"}, Draw: 3},
 		"inference.steps: ":          {Candidates: []string{"inference.steps=0.5"}},
 		"is of outcomes that are th": {Score: Accuracy, Draw: 2, Settings: []string{`model={family = "linear", outcome = "x", terms = ["z"], noise_sd = "learned"}`}},

@@ -51,10 +51,10 @@ type Options struct {
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// The first part of the runs, with the share lookShare, tries many candidates, each with the
-// number looks of runs. The second part compares at most finalists of the best candidates with
-// the default settings, on other records or other splits. It is necessary because the best of
-// many scores is biased upwards.
+// A search has two parts. The first part has the share lookShare of the runs. It tries many
+// candidates, with looks runs for each. The second part compares the best candidates, at most
+// finalists of them, with the default settings, on other records or other splits. It is
+// necessary because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2

@@ -152,9 +152,10 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Method().Noise().Clip
-	for key, limits := range map[string][4]float64{ // bounds of the smallest value (first two numbers) and of the largest value (last two)
+	// The first two numbers bound the smallest value, and the last two the largest value.
+	for key, limits := range map[string][4]float64{
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
-		keySteps:   {25, 32, 170, 200}, // a quarter to twice the default of 100, in two rounds
+		keySteps:   {25, 32, 170, 200}, // with two rounds, from a quarter to twice the default of 100 steps
 		keyDamping: {0.07, 0.1, 0.9, 1},
 		keyRate:    {0.05, 0.05, 1, 1},
 	} {

@@ -14,7 +14,7 @@ import (
 )
 
 // A siege runs one study many times with faults. It kills processes at random times, makes the
-// network unreliable, and limits the size of files, which has the effect of a full disk.
+// network unreliable, and limits the size of files, which acts like a full disk.
 type siege struct {
 	base  string
 	proxy *proxy
@@ -94,7 +94,8 @@ func (s *siege) prepare(ctx context.Context) error {
 	if err := s.net.kill(hub); err != nil {
 		return err
 	}
-	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock")) // a socket cannot be copied
+	// The copies must not contain the socket, because a socket cannot be copied.
+	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock"))
 }
 
 // run runs the study once with faults, from a copy of the prepared state.
@@ -198,15 +199,16 @@ func (b *battle) strike(id string) {
 	}
 }
 
-// start starts a process. At random it limits the size of the process's files, which has the
-// effect of a full disk.
+// start starts a process. At random it limits the size of the process's files, which acts like a
+// full disk.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
 	if id != hub {
 		program = "client"
 		args = []string{"--log", "json", "run", "--round-deadline", roundTime.String(), "--data", filepath.Join(b.net.records, id+".csv"), "--result", b.net.result(id)}
-		if err := os.RemoveAll(b.net.result(id)); err != nil { // a killed process may have left an incomplete result
+		// Remove an incomplete result that a killed process may have left.
+		if err := os.RemoveAll(b.net.result(id)); err != nil {
 			return err
 		}
 	}
@@ -224,7 +226,8 @@ func (b *battle) start(id string) error {
 	b.lives[id] = c
 	go func() { b.ends <- end{id, c.Wait()} }()
 	if b.limit[id] {
-		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // so that the process restarts, perhaps without the limit
+		// A kill makes the process restart, perhaps without the limit.
+		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() })
 	}
 	return nil
 }

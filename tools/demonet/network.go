@@ -86,7 +86,14 @@ func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 // start starts or restarts a process. A client that has not joined joins first.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
-		return n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
+		// A killed coordinator leaves its socket. If the old socket is removed, a new socket
+		// shows that the coordinator has begun to serve. Before that, another program could lock
+		// the state.
+		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		err := n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
+		return errors.Join(err, n.serving(ctx))
 	}
 	if _, err := os.Stat(n.state(id)); errors.Is(err, os.ErrNotExist) {
 		if err := n.join(ctx, id); err != nil {
@@ -94,6 +101,24 @@ func (n *network) start(ctx context.Context, id string) error {
 		}
 	}
 	return n.run(id, "client", "--state", n.state(id), "--log", "json", "run", "--data", filepath.Join(n.records, id+".csv"))
+}
+
+func (n *network) socket() string { return filepath.Join(n.state(hub), "admin.sock") }
+
+// serving waits until the coordinator serves.
+func (n *network) serving(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if _, err := os.Lstat(n.socket()); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the coordinator does not serve: see %s.log", n.state(hub))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // join redeems the invitation of a client, writes a policy that permits any study, and approves the
@@ -200,6 +225,21 @@ func (n *network) stop() {
 	}
 }
 
+// restart kills processes and starts them again.
+func (n *network) restart(ctx context.Context, ids ...string) error {
+	for _, id := range ids {
+		if err := n.kill(id); err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		if err := n.start(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // disturb kills a client and the coordinator halfway through the study, and restarts them.
 func disturb(ctx context.Context, n *network) error {
 	victim := n.clients[1]
@@ -231,6 +271,9 @@ func disturb(ctx context.Context, n *network) error {
 type status struct {
 	Asked int `json:"asked"`
 	Of    int `json:"questions"`
+	Open  []struct {
+		Step string `json:"step"`
+	} `json:"open"`
 }
 
 func (n *network) halfWay(ctx context.Context) (round int, err error) {
@@ -254,7 +297,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	}
 	defer func() {
 		cancel()
-		_ = c.Wait() // always an error, because the process was killed
+		_ = c.Wait() // Wait returns an error, because the process was killed
 	}()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s status

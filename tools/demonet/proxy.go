@@ -149,6 +149,6 @@ func (p *proxy) sayAgain(b []byte) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(50 * time.Millisecond))
 	if _, err := c.Write(b); err == nil {
-		_, _ = io.Copy(io.Discard, c) // the reply is ignored
+		_, _ = io.Copy(io.Discard, c) // the reply is read and ignored
 	}
 }

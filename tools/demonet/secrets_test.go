@@ -152,7 +152,8 @@ func (o *observed) wiretap(at, to string) (address string) {
 			}
 			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 				pipes.Go(func() {
-					_, _ = io.Copy(way[1], io.TeeReader(way[0], &o.shown)) // returns when the connection ends
+					// Copy returns when the connection ends.
+					_, _ = io.Copy(way[1], io.TeeReader(way[0], &o.shown))
 					way[0].Close()
 					way[1].Close()
 				})
@@ -183,7 +184,7 @@ func (o *observed) open(name identity.Name) *client.Client {
 }
 
 // take runs a client from joining to the end of the study. The client also tries to take part
-// before its approval, which must be refused.
+// before it has approved the study, which must fail.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -217,7 +218,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		Show:   func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
 	}
 	_, err = c.Run(ctx, run)
-	o.fail(err) // an error, because the study is not approved
+	o.fail(err) // an error is expected, because the client has not approved the study
 	if _, err := c.Approve(member, policy, "", member.Hash.String()); err != nil {
 		return err
 	}
@@ -296,7 +297,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	})
 	check(t, err)
 	check(t, state.Close())
-	// For gossip, clients use the host to which they connect, which is that of the wiretap.
+	// The gossip of clients goes to the host to which they connect, which is the wiretap.
 	_, port, err := net.SplitHostPort(o.gossip)
 	check(t, err)
 	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)

@@ -21,11 +21,11 @@ func upgrade(ctx context.Context, earlier string) error {
 	if err != nil {
 		return err
 	}
-	first, err := play(ctx, clients, "this build", bin, leave)
+	first, err := play(ctx, records, clients, "this build", bin, leave)
 	if err != nil {
 		return err
 	}
-	second, err := play(ctx, clients, "upgraded", earlier, replace)
+	second, err := play(ctx, records, clients, "upgraded", earlier, replace)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func replace(ctx context.Context, n *network) error {
 		say("  round %d: %s was replaced by this build's, and round %d is asked for", from, id, round)
 	}
 	for id := range n.programs {
-		n.programs[id] = bin // for the verification of all states by this build
+		n.programs[id] = bin // this build verifies all states at the end
 	}
 	return nil
 }

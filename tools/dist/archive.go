@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,8 +54,9 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// alongside lists the files that each archive contains in addition to the programs.
-var alongside = []string{"LICENSE", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
+// alongside lists the files that each archive contains besides the programs: files of the
+// commit, and manual pages made from the commit.
+var alongside = []string{"LICENSE", "SECURITY.md", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
 // archive writes the archive of the programs for one processor.
 func (r release) archive(bin, machine string) error {
@@ -69,10 +69,11 @@ func (r release) archive(bin, machine string) error {
 		}
 		entries = append(entries, entry{name: top + "bin/" + p, mode: 0o755, body: b})
 	}
+	entries = append(entries, entry{name: top + "LICENCES", mode: 0o644, body: r.licences()})
 	for _, pattern := range alongside {
-		files, err := filepath.Glob(pattern)
+		files, err := filepath.Glob(filepath.Join(r.source, pattern))
 		if err != nil || len(files) == 0 {
-			return fmt.Errorf("%s: no such file here, where dist is run: %w", pattern, err)
+			return fmt.Errorf("%s: the commit has no such file", pattern)
 		}
 		slices.Sort(files)
 		for _, f := range files {
@@ -80,7 +81,11 @@ func (r release) archive(bin, machine string) error {
 			if err != nil {
 				return err
 			}
-			entries = append(entries, entry{name: top + path.Clean(filepath.ToSlash(f)), mode: 0o644, body: b})
+			name, err := filepath.Rel(r.source, f)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry{name: top + filepath.ToSlash(name), mode: 0o644, body: b})
 		}
 	}
 	var packed bytes.Buffer

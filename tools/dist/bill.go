@@ -33,6 +33,7 @@ type component struct {
 	Ref        string     `json:"bom-ref,omitempty"`
 	Name       string     `json:"name"`
 	Version    string     `json:"version"`
+	Licences   []licence  `json:"licenses,omitempty"`
 	PURL       string     `json:"purl,omitempty"`
 	Hashes     []hash     `json:"hashes,omitempty"`
 	Properties []property `json:"properties,omitempty"`
@@ -41,6 +42,10 @@ type component struct {
 type hash struct {
 	Algorithm string `json:"alg"`
 	Content   string `json:"content"`
+}
+
+type licence struct {
+	Expression string `json:"expression"` // licence expression of SPDX
 }
 
 type property struct {
@@ -77,10 +82,15 @@ func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill
 	for _, m := range info.Deps {
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
-		// A checksum of go.sum is "h1:" followed by the SHA-256 of a list of files in base64.
+		if l := r.modules[m.Path].licence; l != "" {
+			c.Licences = []licence{{l}}
+		}
+		// A checksum in go.sum is "h1:" followed by a SHA-256 in base64. It is the hash of a
+		// list of the module's files and their hashes. Bills of Go programs state this hash as
+		// the hash of the module.
 		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
-				c.Properties = []property{{"go:sum:h1", hex.EncodeToString(raw)}}
+				c.Hashes = []hash{{"SHA-256", hex.EncodeToString(raw)}}
 			}
 		}
 		out.Components = append(out.Components, c)

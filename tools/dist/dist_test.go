@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -93,15 +94,17 @@ func TestImageIsConsistent(t *testing.T) {
 func TestBillListsModules(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		t.Fatal("the test does not say how it was built")
+		t.Fatal("the test program has no build information")
 	}
 	info.Deps = []*debug.Module{{Path: "example.org/module", Version: "v1.2.3", Sum: "h1:AAECAw=="}}
-	b := made.billOf(info, "client", []byte("a program"))
+	r := made
+	r.modules = map[string]module{"example.org/module": {licence: "MIT"}}
+	b := r.billOf(info, "client", []byte("a program"))
 	if b.Metadata.Component.Hashes[0].Content != fmt.Sprintf("%x", sha256.Sum256([]byte("a program"))) {
 		t.Error("the bill is of another program")
 	}
 	last := b.Components[len(b.Components)-1]
-	if len(b.Components) != 2 || last.PURL != "pkg:golang/example.org/module@v1.2.3" || last.Properties[0].Value != "00010203" || b.Components[0].Name != "std" {
+	if len(b.Components) != 2 || last.PURL != "pkg:golang/example.org/module@v1.2.3" || last.Hashes[0].Content != "00010203" || last.Licences[0].Expression != "MIT" || b.Components[0].Name != "std" {
 		t.Errorf("components %+v", b.Components)
 	}
 }
@@ -117,5 +120,85 @@ func TestSums(t *testing.T) {
 	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\nba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  b\n"
 	if string(got) != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// The test makes a repository with one commit, changes a file and adds another one. The clone
+// must have only the files of the commit, even if the environment points git at another
+// repository.
+func TestCloneHasOnlyTheCommit(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "clone")
+	t.Chdir(dir)
+	git := func(args ...string) {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %s: %v: %s", args, err, out)
+		}
+	}
+	check(t, os.WriteFile("kept", []byte("as committed"), 0o600))
+	git("init", "--quiet")
+	git("add", "kept")
+	git("commit", "--quiet", "-m", "One file")
+	check(t, os.WriteFile("kept", []byte("as changed"), 0o600))
+	check(t, os.WriteFile("untracked", nil, 0o600))
+	t.Setenv("GIT_DIR", filepath.Join(dir, "elsewhere"))
+	check(t, clone(t.Context(), other))
+	if got, err := os.ReadFile(filepath.Join(other, "kept")); err != nil || string(got) != "as committed" {
+		t.Errorf("the clone has %q, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(other, "untracked")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the clone has the untracked file: %v", err)
+	}
+}
+
+// The test reads the licence of every module that the programs contain. It fails for a module
+// without a licence that dist knows, because dist could not make a release.
+func TestLicences(t *testing.T) {
+	all, err := modules(t.Context(), "../..")
+	check(t, err)
+	for path, want := range map[string]string{
+		"github.com/alecthomas/kong":       "MIT",
+		"github.com/google/btree":          "Apache-2.0",
+		"github.com/hashicorp/memberlist":  "MPL-2.0",
+		"codeberg.org/go-fonts/liberation": "BSD-3-Clause AND OFL-1.1",
+		"go.opentelemetry.io/otel":         "Apache-2.0 AND BSD-3-Clause",
+		"github.com/ajstarks/svgo":         "CC-BY-4.0",
+		"golang.org/x/crypto":              "BSD-3-Clause",
+	} {
+		if got := all[path]; got.licence != want || len(got.texts) < 500 {
+			t.Errorf("%s has licence %q and %d bytes of texts, want %s", path, got.licence, len(got.texts), want)
+		}
+	}
+	r := made
+	r.modules = all
+	if text := string(r.licences()); strings.Count(text, "Mozilla Public License") < 2 || !strings.HasPrefix(text, "codeberg.org/") {
+		t.Errorf("LICENCES begins %.100q", text)
+	}
+}
+
+// The test signs a file with a new key and lets ssh-keygen verify the signature.
+func TestSignature(t *testing.T) {
+	keygen, err := exec.LookPath("ssh-keygen")
+	if err != nil {
+		t.Skip("there is no ssh-keygen on this machine")
+	}
+	dir := t.TempDir()
+	key, file := filepath.Join(dir, "key"), filepath.Join(dir, "SHA256SUMS")
+	check(t, exec.Command(keygen, "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
+	check(t, os.WriteFile(file, []byte("sums"), 0o600))
+	check(t, sign(t.Context(), file, key))
+	public, err := os.ReadFile(key + ".pub")
+	check(t, err)
+	allowed := filepath.Join(dir, "maintainers.keys")
+	check(t, os.WriteFile(allowed, append([]byte("releases "), public...), 0o600))
+	verify := func(text string) error {
+		c := exec.Command(keygen, "-Y", "verify", "-f", allowed, "-I", "releases", "-n", "fedpvi-release", "-s", file+".sig")
+		c.Stdin = strings.NewReader(text)
+		return c.Run()
+	}
+	check(t, verify("sums"))
+	if verify("other sums") == nil {
+		t.Error("the signature is also valid for another file")
 	}
 }

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 )
 
-// Media types and field names of the OCI image specification, version 1.1. An image is an
-// archive in the layout of this specification. It contains one program, a folder for its state
-// and a user ID, and nothing else.
+// These are media types and field names of the OCI image specification, version 1.1. An image is
+// an archive in the layout of this specification. It contains one program, a folder for its
+// state and a user ID, and nothing else.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
@@ -117,8 +118,8 @@ func (r release) oci(program []byte, name, machine string) ([]byte, error) {
 	c.Config.Labels = map[string]string{"org.opencontainers.image.title": "fedpvi " + name, "org.opencontainers.image.version": r.version}
 	c.RootFS.Type, c.RootFS.DiffIDs = "layers", []string{digest(files.Bytes())}
 	asJSON := func(v any) []byte {
-		b, e := json.Marshal(v)
-		err = e
+		b, failure := json.Marshal(v)
+		err = errors.Join(err, failure)
 		return b
 	}
 	ofConfig := add(typeConfig, asJSON(c))

@@ -1,15 +1,16 @@
 // Command dist builds the files of a release into dist/. These are programs for Linux without a
 // C library, an archive of them for each processor with the units of systemd, a container image
-// for each daemon, a bill of materials for each program, and the SHA-256 of all files. The same
-// commit and version of Go yield the same bytes on every machine. Neither a container daemon nor
-// a registry is needed.
+// for each daemon, a bill of materials for each program, a statement of provenance, and the
+// SHA-256 of all files, signed if --sign names a key. Dist builds the newest commit, in a clone
+// of its own. Files that are not committed are in no release. The same commit and version of Go
+// yield the same bytes on every machine. Neither a container daemon nor a registry is needed.
 //
 // Dist writes images and bills itself, because the usual Go tools cannot do this. ko v0.19.1
 // fetches its base image, even an empty one, from a registry. It cannot add a folder for the
 // state that belongs to the image's user, a volume or a stop signal, and it adds 137 modules to
 // go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number. But it
 // writes the hash of its own executable into each bill, so that the bytes depend on the build of
-// the tool, and it adds 42 modules. Both were tried in November 2026.
+// the tool, and it adds 42 modules. Both tools were tried in November 2026.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,28 +33,43 @@ var (
 	machines = []string{"amd64", "arm64"}
 )
 
-// A release contains the version and date of the commit that is built.
+// A release has all data from which the release of a commit is built.
 type release struct {
 	version string
+	commit  string    // hash of the commit
 	date    time.Time // date of the commit, and of every file in the release
+	source  string    // folder with the files of the commit and nothing else
+	modules map[string]module
 	out     string
 }
 
 func main() {
 	out := flag.String("out", "dist", "output folder; replaced if it exists")
+	key := flag.String("sign", "", "private SSH key that signs SHA256SUMS, with ssh-keygen; default: no signature")
 	flag.Parse()
-	if err := run(context.Background(), *out); err != nil {
+	if err := run(context.Background(), *out, *key); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out string) error {
-	r, err := describe(ctx, out)
+func run(ctx context.Context, out, key string) error {
+	source, err := os.MkdirTemp("", "dist")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(source)
+	if err := clone(ctx, source); err != nil {
+		return err
+	}
+	r, err := describe(ctx, source, out)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
+		return err
+	}
+	if err := r.manuals(ctx); err != nil {
 		return err
 	}
 	for _, machine := range machines {
@@ -60,29 +77,116 @@ func run(ctx context.Context, out string) error {
 			return fmt.Errorf("linux/%s: %w", machine, err)
 		}
 	}
-	return sums(out)
+	if err := r.provenance(); err != nil {
+		return err
+	}
+	if err := sums(out); err != nil {
+		return err
+	}
+	return sign(ctx, filepath.Join(out, "SHA256SUMS"), key)
 }
 
-// describe reads version and date from git.
-func describe(ctx context.Context, out string) (release, error) {
-	version, err := output(ctx, "git", "describe", "--always", "--dirty", "--tags")
+// clone writes the newest commit of the repository around the working directory into an empty
+// folder. It prints a note if the working directory has files that differ from the commit.
+func clone(ctx context.Context, folder string) error {
+	changed, err := output(ctx, ".", "git", "status", "--porcelain")
 	if err != nil {
-		return release{}, err
+		return err
 	}
-	date, err := output(ctx, "git", "log", "-1", "--format=%cI")
+	if changed != "" {
+		fmt.Fprintf(os.Stderr, "dist: the release is of the newest commit. It does not contain these files, or their changes:\n%s\n", changed)
+	}
+	top, err := output(ctx, ".", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
-		return release{}, err
+		return err
+	}
+	_, err = output(ctx, ".", "git", "clone", "--quiet", "--shared", top, folder)
+	return err
+}
+
+// describe reads version and date of the commit, and the licences of all modules.
+func describe(ctx context.Context, source, out string) (release, error) {
+	r := release{source: source, out: out}
+	var err error
+	if r.version, err = output(ctx, source, "git", "describe", "--always", "--tags", "--abbrev=12"); err != nil {
+		return r, err
+	}
+	if r.commit, err = output(ctx, source, "git", "rev-parse", "HEAD"); err != nil {
+		return r, err
+	}
+	date, err := output(ctx, source, "git", "log", "-1", "--format=%cI")
+	if err != nil {
+		return r, err
 	}
 	at, err := time.Parse(time.RFC3339, date)
-	return release{version, at.UTC(), out}, err
+	if err != nil {
+		return r, err
+	}
+	r.date = at.UTC()
+	r.modules, err = modules(ctx, source)
+	return r, err
 }
 
-func output(ctx context.Context, program string, args ...string) (string, error) {
-	b, err := exec.CommandContext(ctx, program, args...).Output()
+// output runs a program in a folder, and returns its standard output without surrounding space.
+func output(ctx context.Context, folder, program string, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, program, args...)
+	c.Dir, c.Env, c.Stderr = folder, environment(), os.Stderr
+	b, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", program, err)
+		return "", fmt.Errorf("%s %s: %w", program, args[0], err)
 	}
 	return strings.TrimSpace(string(b)), nil
+}
+
+// environment returns the variables of this process, without those that point git at another
+// repository and with fixed values for those that change the bytes of a program.
+func environment() []string {
+	kept := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
+	return append(kept, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0")
+}
+
+// compile builds the programs into a folder, for Linux on the given processor or, if machine is
+// empty, for this machine. The programs contain the hash and the date of the commit.
+func (r release) compile(ctx context.Context, folder, machine string) error {
+	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w", "-o", folder + "/"}
+	for _, p := range programs {
+		args = append(args, "./cmd/"+p)
+	}
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Dir, c.Env, c.Stderr = r.source, environment(), os.Stderr
+	if machine != "" {
+		c.Env = append(c.Env, "GOOS=linux", "GOARCH="+machine)
+	}
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("go build: %w", err)
+	}
+	return nil
+}
+
+// manuals writes the manual pages of the programs into the folder man of the source.
+func (r release) manuals(ctx context.Context) error {
+	bin, err := os.MkdirTemp("", "dist")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	if err := r.compile(ctx, bin, ""); err != nil {
+		return err
+	}
+	pages := filepath.Join(r.source, "man")
+	if err := os.MkdirAll(pages, 0o755); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		page, err := output(ctx, r.source, filepath.Join(bin, p), "man")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(pages, p+".1"), []byte(page+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // build makes all files of the release for one processor.
@@ -92,15 +196,8 @@ func (r release) build(ctx context.Context, machine string) error {
 		return err
 	}
 	defer os.RemoveAll(bin)
-	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", bin + "/"}
-	for _, p := range programs {
-		args = append(args, "./cmd/"+p)
-	}
-	c := exec.CommandContext(ctx, "go", args...)
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+machine, "GOFLAGS=")
-	c.Stderr = os.Stderr
-	if err := c.Run(); err != nil {
-		return fmt.Errorf("go build: %w", err)
+	if err := r.compile(ctx, bin, machine); err != nil {
+		return err
 	}
 	if err := r.archive(bin, machine); err != nil {
 		return err

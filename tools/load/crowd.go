@@ -15,6 +15,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
@@ -59,7 +60,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client. At most at calls run concurrently.
+// each calls do for every client. At most at calls run at the same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	tokens := make(chan struct{}, at)
 	failed := make(chan error, len(c.clients))
@@ -168,6 +169,9 @@ type script struct {
 	size   int // count of numbers in an answer
 	padded int // padded size of an answer in bytes
 
+	federation *sums.Federation // rules of secure aggregation; nil without
+	progress   *sums.Progress
+
 	mu      sync.Mutex
 	chain   transcript.Chain
 	entries []transcript.Entry
@@ -175,7 +179,7 @@ type script struct {
 }
 
 // follow processes an entry that a client received, and records the time. The first client that
-// receives the entry also requests its body, if real clients would compute this body themselves.
+// receives an entry also requests its body, if a real client would compute this body itself.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -190,6 +194,11 @@ func (s *script) follow(ctx context.Context, p *light, number uint64, item trans
 		chain, e, err := s.chain.Follow(item.Envelope, item.Body)
 		if err != nil {
 			return e, err
+		}
+		if s.progress != nil && e.Ask > 0 {
+			if err := s.progress.Follow(e, item.Body); err != nil {
+				return e, err
+			}
 		}
 		s.chain, s.entries = chain, append(s.entries, e)
 	}
@@ -230,6 +239,10 @@ func (s *script) play(ctx context.Context, p *light, until uint64) error {
 			if err := s.answer(ctx, p, e); err != nil {
 				return err
 			}
+		case e.Kind.Step():
+			if err := s.step(ctx, p, e); err != nil {
+				return err
+			}
 		case !e.Kind.Outcome(), e.Ask == until:
 			return nil
 		}
@@ -260,17 +273,29 @@ func (c *crowd) script(ctx context.Context) (*script, error) {
 		return nil, err
 	}
 	s.size = protocol.MessageSize()
+	if c.study.Federation.Aggregation == study.Secure {
+		if err := s.share(protocol.MinClients(), protocol.VectorSize()); err != nil {
+			return nil, err
+		}
+		return s, c.each(atOnce, func(p *light) error { return s.prepare(ctx, p) })
+	}
 	s.padded, err = session.MaxRelease(c.study, ids)
 	return s, err
 }
 
 // sealed returns the size of an encrypted answer in bytes.
 func (s *script) sealed() int64 {
+	if s.federation != nil {
+		return int64(s.federation.DealSize())
+	}
 	return int64(seal.SealedSize(len(signed.Header{Domain: signed.Release}.Bytes()), s.padded))
 }
 
 // answer creates and sends a client's answer to a plan.
 func (s *script) answer(ctx context.Context, p *light, plan transcript.Entry) error {
+	if s.federation != nil {
+		return s.deal(ctx, p, plan)
+	}
 	p.ledger++
 	h := s.chain.ReleaseHeader(plan.Ask, plan.Model, p.identity.Fingerprint(), p.ledger, [32]byte{byte(p.ledger)})
 	r := &pvi.Release{Protocol: pvi.Digest(s.chain.Protocol()), Number: int(plan.Ask), Client: pvi.ClientID(p.party.Name), Change: make([]int64, s.size)}

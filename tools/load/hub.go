@@ -76,7 +76,7 @@ func bare(ctx context.Context, o options) (u usage, err error) {
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
 		return u, err
 	}
-	h, _, err := found(ctx, o, [][]byte{document("bare", 1, 1)}, 1)
+	h, _, err := found(ctx, o, [][]byte{document("bare", 1, 1, "")}, 1)
 	if err != nil {
 		return u, err
 	}
@@ -121,7 +121,8 @@ func (h *hub) stop() error {
 
 // A usage is the memory and the CPU time that a process uses.
 type usage struct {
-	resident, private, peak int64         // bytes of memory; private memory excludes mapped files
+	// Bytes of memory: all of it, without mapped files, and the largest value so far.
+	resident, private, peak int64
 	file                    int64         // size of the state file in bytes
 	processor               time.Duration // CPU time since the start
 }

@@ -14,7 +14,7 @@ import (
 // and not many more.
 func TestStudyHasCoefficients(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
-		st, err := study.Parse("load.toml", document("load", want, 3))
+		st, err := study.Parse("load.toml", document("load", want, 3, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +43,8 @@ func TestTrend(t *testing.T) {
 	for i := range points {
 		y[i] += 12
 	}
-	// In units of stretches, the centres of the stretches are -5.5 to 5.5, and the sum of their
-	// squares is 143. The mean of the first stretch is 12 above the line.
+	// With stretches as the unit of time, the centres of the stretches are -5.5 to 5.5, and the
+	// sum of their squares is 143. The mean of the first stretch is 12 above the line.
 	slope := 0.5 - 12*5.5/143/points
 	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.
 	if got := trendOf(at, y); math.Abs(got.slope-slope) > 1e-12 || math.Abs(got.deviation-math.Sqrt(rest/10/143)/points) > 1e-12 {

@@ -27,11 +27,22 @@ type options struct {
 	clients, coefficients, rounds, connections, studies int
 	lasts                                               time.Duration
 	program, dir                                        string
+	secure                                              bool
+}
+
+// federation returns the lines of a study for secure aggregation, or none. With it, every sum has
+// four fifths of the clients or more, and a fifth of the clients may collude.
+func (o options) federation() string {
+	if !o.secure {
+		return ""
+	}
+	fewest := o.clients - o.clients/5
+	return fmt.Sprintf("aggregation = \"secure\"\nmin_clients = %d\ncolluders = %d", fewest, o.clients/5)
 }
 
 // collect is the value of GOGC for this process. With the default value, a process with a
 // thousand clients would spend a fifth of the time on garbage collection. Clients in separate
-// processes would not need that time.
+// processes would spend far less.
 const collect = 400
 
 func main() {
@@ -59,6 +70,7 @@ func run(ctx context.Context, args []string) (err error) {
 	f.IntVar(&o.connections, "connections", 1, "that each client has in idle, up to 4")
 	f.IntVar(&o.studies, "studies", 1, "in idle, each with so many clients")
 	f.DurationVar(&o.lasts, "lasts", 10*time.Minute, "how long soak lasts")
+	f.BoolVar(&o.secure, "secure", false, "whether the clients add up securely")
 	f.StringVar(&o.program, "program", "bin/coordinator", "the coordinator's")
 	switch err := f.Parse(args[1:]); {
 	case errors.Is(err, flag.ErrHelp):

@@ -109,7 +109,7 @@ func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	var documents [][]byte
 	for i := range o.studies {
-		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds+1))
+		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds+1, o.federation()))
 	}
 	h, invited, err := found(ctx, o, documents, o.clients)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	close(lines)
 	var all []*transport.Client
 	for l := range lines {
-		go l.Entry(ctx, 1) // waits for an entry that never comes
+		go l.Entry(ctx, 1) // this call waits for an entry that never comes
 		all = append(all, l)
 	}
 	return all, err
@@ -244,7 +244,7 @@ func soak(ctx context.Context, o options) error {
 				return err
 			}
 			since := time.Since(began)
-			if since > o.lasts/5 { // discards the first fifth of the time
+			if since > o.lasts/5 { // the first fifth of the time does not count
 				at = append(at, since.Minutes())
 				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
 				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
@@ -279,8 +279,8 @@ const stretches = 12
 type trend struct{ slope, deviation float64 }
 
 // trendOf averages the points in each stretch of time, and fits a line to the averages by least
-// squares. Garbage collection makes successive seconds dependent. Stretches are longer, and so
-// nearly independent. Each stretch must have at least one point.
+// squares. Because of garbage collection, successive seconds depend on each other. Stretches are
+// so long that they hardly depend on each other. Each stretch must have at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A times records when clients received each plan and its outcome. All clients use the same
-// clock.
+// times has the times at which clients received each plan and its outcome. All clients use the
+// same clock.
 type times struct {
-	opened  map[uint64]time.Time // when the first client received the plan
-	closed  map[uint64]time.Time // when the latest client so far received the outcome
+	opened  map[uint64]time.Time // time at which the first client received the plan
+	closed  map[uint64]time.Time // time at which the last client so far received the outcome
 	clients map[uint64]int       // number of clients that have received the outcome
 	own     []time.Duration      // for every client and plan, the time from the plan to the outcome
 }
@@ -36,8 +36,8 @@ func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	t.own = append(t.own, took)
 }
 
-// whole returns the durations of the plans whose outcome has reached all clients, whose number
-// is given. A duration begins when the first client receives the plan and ends when the last
+// whole returns the durations of the plans whose outcome has reached all of the given number of
+// clients. A duration begins when the first client receives the plan and ends when the last
 // client receives the outcome.
 func (t *times) whole(clients int) (all []time.Duration) {
 	for ask := uint64(1); t.clients[ask] == clients; ask++ {

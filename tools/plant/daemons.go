@@ -5,14 +5,14 @@ func around(file, fault, anchor string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif !planted.Is(\"" + fault + "\") {\n", after: "\t}\n"}
 }
 
-// before returns an edit that runs the code text before the code at an anchor if the fault is
-// active.
+// before returns an edit that runs more code, given as text, before the code at an anchor if the
+// fault is active.
 func before(file, fault, anchor, text string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
-// daemonFaults are faults of the daemons. They show only if a process or the disk fails at the
-// right moment, so the simulations of internal/testing/chaos must find them.
+// daemonFaults are faults of the daemons. Such a fault has an effect only if a process or the
+// disk fails at the right moment. The simulations of internal/testing/chaos must find it.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator skips a sync", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

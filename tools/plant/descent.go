@@ -1,8 +1,7 @@
 package main
 
-// afterStep is a line of code after which a sum of gradients has been computed and was not yet
-// used.
-const afterStep = "\ts.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)\n"
+// afterStep is the line of code after which a sum of gradients is complete and not yet used.
+const afterStep = "\ts.program.addPriorOf(s.points(), s.total, s.prior, s.options.Rate)\n"
 
 // descentFaults are faults that break the privacy of gradient steps.
 var descentFaults = []fault{

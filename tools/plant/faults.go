@@ -18,7 +18,7 @@ type fault struct {
 	edits []edit
 }
 
-// Lines of code that more than one fault uses as an anchor.
+// These are lines of code that several faults use as an anchor.
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
@@ -31,8 +31,8 @@ const (
 )
 
 // faults are the faults that an audit must find. Some of them occurred in published programs.
-// The others could occur as easily.
-var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults)
+// The other faults are as easy to make.
+var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults, personFaults, outcomeFaults)
 
 // gateFaults are faults in mechanisms, in sampling and in the clients' stored state.
 var gateFaults = []fault{
@@ -198,7 +198,7 @@ var gateFaults = []fault{
 	}}},
 	{"shares-of-all", "shares of noise that count on colluders", []edit{{
 		file: "pvi/method/setting.go", anchor: "func (s *Setting) Shares() int {\n", after: `
-	if planted.Is("shares-of-all") && s.Study.Federation.Opens == study.OpenSums && s.Study.Privacy.Unit == study.Record && s.Study.Inference.Partitions.Count == 0 {
+	if planted.Is("shares-of-all") && s.Study.Federation.Opens == study.OpenSums && s.Study.Privacy.Unit.OfRecords() && s.Study.Inference.Partitions.Count == 0 {
 		return s.MinClients
 	}
 `,

@@ -6,7 +6,8 @@
 // about the unchanged program.
 //
 // With -worlds it adds faults to the daemons. The simulations of internal/testing/chaos, which
-// are called worlds, must find these.
+// are called worlds, must find these. With -sums it adds faults to secure sums, which named tests
+// must find.
 package main
 
 import (
@@ -23,6 +24,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 600, "how often an attack is played in each world")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "audits at a time")
 	worlds := flag.Int("worlds", 0, "simulated worlds for each fault of the daemons, in the place of audits")
+	sums := flag.Bool("sums", false, "plant faults of secure sums, which tests must find")
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), "Plant faults in a copy of the code, and see whether sim audit finds them.\n\n  go run ./tools/plant              all of them, twenty times\n  go run ./tools/plant -repeat 1    a quick look\n  go run ./tools/plant -worlds 1000 faults of the daemons, in simulated worlds\n\n")
@@ -32,6 +34,9 @@ func main() {
 	look := o.run
 	if *worlds > 0 {
 		look = func(w io.Writer) error { return o.worlds(w, *worlds) }
+	}
+	if *sums {
+		look = o.sums
 	}
 	if err := look(os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "plant: %v\n", err)

@@ -30,6 +30,14 @@ func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	}
 }
 
+// The test checks that every fault of secure sums can be added to the present code. The command
+// make chaos-plants checks that tests find these faults.
+func TestFaultsOfSumsArePlanted(t *testing.T) {
+	if _, err := overlay(root, t.TempDir(), faultsOf(sumFaults)); err != nil {
+		t.Error(err)
+	}
+}
+
 // The test checks that an anchor that does not occur in the code is an error, so that no fault
 // is silently omitted.
 func TestLostAnchors(t *testing.T) {

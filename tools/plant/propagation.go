@@ -1,7 +1,7 @@
 package main
 
-// propagationFaults are faults that break the privacy of expectation propagation. Published code
-// has contained the same errors.
+// propagationFaults are faults that break the privacy of expectation propagation. The same
+// faults have occurred in published code.
 var propagationFaults = []fault{
 	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
 		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `

@@ -35,6 +35,13 @@ var scoringFaults = []fault{
 		}
 `,
 	}}},
+	{"residual-unclipped", "a squared residual of a count without a clip", []edit{{
+		file: "pvi/scoring/vector.go", anchor: "\t\tresidual[0] = c.scales[residualBlock] * math.Min(c.work.residual(y)/c.clips[residualBlock], 1)\n", after: `
+		if planted.Is("residual-unclipped") {
+			residual[0] = c.scales[residualBlock] * c.work.residual(y) / c.clips[residualBlock]
+		}
+`,
+	}}},
 	{"off-diagonal-twice", "elements off the diagonal counted twice in a norm", []edit{{
 		file: "pvi/scoring/matrix.go", anchor: "\t\t\tdst[n] = scale * math.Sqrt2 * a.At(i, j)\n", after: `
 			if planted.Is("off-diagonal-twice") {
@@ -56,6 +63,15 @@ var scoringFaults = []fault{
 			if x[1]-x[1] != 0 && planted.Is("score-lost") {
 				panic("outside of guard.Run")
 			}
+`,
+	}}},
+	{"group-before", "a record counted in the group of the record before it", []edit{{
+		file: "pvi/scoring/problem.go", anchor: "\tclear(x[copy(x, row):])\n", after: `
+	if before, _ := s.Groups(max(0, i-1)); planted.Is("group-before") {
+		for n, e := range p.effects {
+			x[p.prior.Effects[n].First+int(before[e.Term])] = 1
+		}
+	}
 `,
 	}}},
 	{"round-noise-reused", "the noise of a round used in the next", []edit{{

@@ -26,8 +26,9 @@ type find struct {
 	err   error
 }
 
-// worlds simulates at most most worlds with each fault of the daemons, until a world breaks a
-// promise. It also simulates most worlds without faults.
+// worlds simulates worlds with each fault of the daemons until one breaks a promise. It
+// simulates no more worlds for a fault than the argument most says. It also simulates most
+// worlds without faults.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
@@ -82,7 +83,8 @@ func (o options) playAll(root, program string, finds []find, most int) {
 // foundMark begins the line in which a simulation reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play simulates at most most worlds with a fault, until a world breaks a promise.
+// play simulates worlds with a fault, until a world breaks a promise or most worlds were
+// simulated.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "chaos")
@@ -124,7 +126,8 @@ func shorten(s string) string {
 	return s
 }
 
-// judge returns an error if a fault was missed, or if a promise was broken without a fault.
+// judge returns an error if a fault was missed, or if a promise was broken in a world without a
+// fault.
 func judge(finds []find, most int) error {
 	var errs []error
 	for _, f := range finds {

@@ -1,8 +1,8 @@
 // Package stream is the random bit generator of all samplers and noise shares: AES-256 in
-// counter mode with a key of 32 bytes. It is internal to dpmech so that only few places can
-// choose a key. [fedpvi/dpmech.NewStream] takes the key from the operating system, and
-// [fedpvi/dpmech.Split] takes it from another stream. [fedpvi/dpmech.FillPublicNormal] takes it
-// from public values, for numbers that protect no data. fedpvi/dpmech/seeded takes it from a
+// counter mode with a key of 32 bytes. It is internal to dpmech, so that only the following
+// functions can choose a key. [fedpvi/dpmech.NewStream] takes the key from the operating system,
+// and [fedpvi/dpmech.Split] takes it from another stream. [fedpvi/dpmech.FillPublicNormal] takes
+// it from public values, for numbers that protect no data. fedpvi/dpmech/seeded takes it from a
 // seed, for simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
 package stream
 
@@ -16,11 +16,11 @@ import (
 // KeySize is the length of a stream's key in bytes.
 const KeySize = 32
 
-// firstFill and bufferSize are the least and the largest number of bytes that a stream generates
-// at a time. The number grows with use. A client of a small model uses a few hundred bytes in a
-// round before the stream gets a new key. A sampler or a noise vector uses megabytes, and few
-// long calls of the cipher are twice as fast as many short ones. The bits are the same for any
-// size.
+// firstFill and bufferSize are the smallest and the largest number of bytes that a stream
+// generates at a time. The number grows with use. A client of a small model uses a few hundred
+// bytes in a round before the stream gets a new key. A sampler or a noise vector uses megabytes,
+// for which few long calls of the cipher take half the time of many short ones. The bits do not
+// depend on the numbers of bytes.
 const (
 	firstFill  = 512
 	bufferSize = 4096
@@ -29,7 +29,7 @@ const (
 // A Stream yields independent uniform bits. It is not safe for concurrent use. The zero Stream
 // has no key, and reading it panics.
 type Stream struct {
-	bits     cipher.Stream // cipher; nil without a key
+	bits     cipher.Stream // cipher; nil if the stream has no key
 	used, to int           // buf[used:to] holds the bytes that were not read yet
 	buf      [bufferSize]byte
 }
@@ -115,9 +115,9 @@ func decode(dst []uint64, from []byte) {
 	}
 }
 
-// Uint64n returns an exactly uniform integer in [0, n). It rejects the draws that would make
-// some integers more probable than others (Lemire, "Fast random integer generation in an
-// interval", 2019). It panics if n is 0.
+// Uint64n returns an exactly uniform integer in [0, n). It rejects draws that would make some
+// integers more probable than others (Lemire, "Fast random integer generation in an interval",
+// 2019). It panics if n is 0.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("stream: Uint64n(0)")

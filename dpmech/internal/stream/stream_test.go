@@ -52,7 +52,7 @@ func TestWipe(t *testing.T) {
 	s.Uint64()
 	s.Wipe()
 	if s.bits != nil || !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
-		t.Error("a wiped stream holds a key or bits")
+		t.Error("Wipe left a key or bits in the stream")
 	}
 	for name, read := range map[string]func(s *Stream){
 		"Uint64":  func(s *Stream) { s.Uint64() },
@@ -78,7 +78,7 @@ func TestRekeyClears(t *testing.T) {
 	s.Fill(make([]uint64, 3000))
 	Rekey(s, [KeySize]byte{7})
 	if !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
-		t.Error("a stream with a new key holds old bits")
+		t.Error("a stream with a new key still has bits of the old key")
 	}
 }
 

@@ -126,7 +126,7 @@ func work() (err error) {
 		func() error { return machine.Read(words, at) },
 		func() error { return machine.Free(at) },
 		func() error { _, err := machine.Alloc(16); return err },
-		machine.Close, // Close frees all memory that is still allocated
+		machine.Close, // Close must free the memory that is still allocated
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -140,7 +140,7 @@ func work() (err error) {
 		return fmt.Errorf("%s computes %v", machine.Name(), words)
 	}
 	if err := machine.Free(at); err == nil {
-		return errors.New("memory was given back twice")
+		return errors.New("the same memory was freed twice")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Reasons why there is no usable GPU, for use with errors.Is.
+// These errors are reasons why there is no usable GPU, for use with errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain converts error codes of package cu, whose type is not exported, to type code.
+// plain converts an error code of package cu, whose type is not exported, to the type code.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())

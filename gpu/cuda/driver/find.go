@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// minimalVersion is CUDA 11.4 (driver 470), the first version with the functions for graphs that
+// minimalVersion is CUDA 11.4 (driver 470), the first version that has the graph functions that
 // the package uses. minimalMajor and minimalMinor are the compute capability 7.5, for which the
 // PTX is compiled.
 const (
@@ -36,8 +36,9 @@ type Info struct {
 	// memory of a block in bytes. Memory is the size of all memory in bytes.
 	Multiprocessors, Shared int
 	Memory                  int64
-	// MemoryClock (Hz) and BusWidth (bits) bound the memory's bandwidth. ClockRate (Hz) is the
-	// clock of the multiprocessors. A field is 0 if the driver does not report its value.
+	// MemoryClock (Hz) and BusWidth (bits) determine an upper bound on the memory's bandwidth.
+	// ClockRate (Hz) is the clock of the multiprocessors. A field is 0 if the driver does not
+	// report its value.
 	MemoryClock, ClockRate float64
 	BusWidth               int
 	// Unfit is the reason why no kernel of this program runs on the GPU, or nil.
@@ -54,7 +55,7 @@ func Find() (Version, []Info, error) {
 	switch {
 	case why != "" && c == code(cu.NoDevice):
 		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists what the driver sees, without those that CUDA_VISIBLE_DEVICES hides")
-	case why != "" && c == code(cu.NotInitialized): // the library could not be opened
+	case why != "" && c == code(cu.NotInitialized): // the library could not be opened, and why has the reason
 		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
 	case why != "":
 		return fail("start the driver", fmt.Errorf("%w: %s", ErrNoDriver, why), advice(c))

@@ -18,7 +18,7 @@ type Graph struct {
 // of running them. work must use only this stream, must not wait for copies, and must not
 // allocate memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
-	runtime.LockOSThread() // because a capture belongs to a thread
+	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must stay on its thread
 	defer runtime.UnlockOSThread()
 	if err := s.d.do("record a graph", func() error { return beginCapture(s.s) }); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // the error of the capture gives less information than failed
+	if failed != nil { // if work failed, its error is more useful than the error of the capture
 		if err == nil {
 			err = g.Close()
 		}

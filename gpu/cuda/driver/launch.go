@@ -117,8 +117,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload adds a copy from src, the whole pinned memory, to the GPU's memory dst to the stream.
-// Download does the same in the other direction.
+// Upload adds to the stream a copy from the whole pinned memory src to the GPU's memory dst.
+// Download adds a copy in the other direction.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err

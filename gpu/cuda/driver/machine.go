@@ -96,7 +96,7 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // the default stream; copies wait for its work
+	queue := Stream{d: m.d} // this is the default stream, for whose work copies wait
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
@@ -124,7 +124,8 @@ func line(blocks, threads, shared int) Shape {
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	err = work(func(name string, _, _, shared int, _ ...uint64) error { // loads the kernels, which must happen before the capture
+	// This call loads the kernels, which is not possible during a capture.
+	err = work(func(name string, _, _, shared int, _ ...uint64) error {
 		_, err := m.kernel(name, shared)
 		return err
 	})

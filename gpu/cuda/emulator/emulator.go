@@ -41,7 +41,7 @@ import (
 // cache tracks the files that a package embeds, but not the files that its C++ code includes.
 var _ = kernel.Sources
 
-// An Order is the order in which the threads of a block run that do not wait at a barrier.
+// An Order is the order in which the emulator runs the threads of a block between two barriers.
 type Order int
 
 // Forward and the other orders give the same results unless a barrier is missing.

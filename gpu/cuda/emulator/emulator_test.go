@@ -169,7 +169,7 @@ func TestWarps(t *testing.T) {
 func TestAtomicSums(t *testing.T) {
 	for _, shape := range shapes {
 		in := sequence(shape[0] * shape[1])
-		in[0] = ^uint64(9) // −10
+		in[0] = ^uint64(9) // −10 in two's complement
 		var want uint64
 		for _, x := range in {
 			want += x
@@ -185,7 +185,7 @@ func TestDeadlockIsAnError(t *testing.T) {
 		if _, err := try(t, o, "probe_stuck", [2]int{1, 5}, 5); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Errorf("threads that wait for ever: %v", err)
 		}
-		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // the failure must not affect the next launch
+		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // a launch after the failure must work
 	}
 	for _, shape := range [][2]int{{0, 1}, {1, 0}, {1, 1025}} {
 		if _, err := try(t, Forward, "probe_garbage", shape, 1); err == nil {
@@ -212,7 +212,7 @@ func TestWriteBeyondSharedMemoryIsAnError(t *testing.T) {
 func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 	for _, w := range launch(t, Forward, "probe_garbage", [2]int{2, 3}, 6) {
 		if w != 0xa5a5a5a5a5a5a5a5 {
-			t.Errorf("memory that nobody wrote holds %#x", w)
+			t.Errorf("memory that was not written contains %#x", w)
 		}
 	}
 }

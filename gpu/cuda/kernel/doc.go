@@ -13,7 +13,7 @@ import "embed"
 //go:embed kernels.ptx
 var PTX string
 
-// Sources are the files that [PTX] is made of.
+// Sources are the files from which [PTX] is compiled.
 //
 //go:embed *.cu *.h
 var Sources embed.FS

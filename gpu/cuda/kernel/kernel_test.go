@@ -23,7 +23,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	// the order of the Makefile, which hashes *.cu before *.h
+	// The Makefile hashes *.cu before *.h.
 	slices.SortFunc(names, func(a, b string) int {
 		return strings.Compare(fmt.Sprint(strings.HasSuffix(a, ".h"), a), fmt.Sprint(strings.HasSuffix(b, ".h"), b))
 	})
@@ -37,7 +37,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 	first, _, _ := strings.Cut(PTX, "\n")
 	if want := fmt.Sprintf("%x", sum.Sum(nil)); !strings.HasSuffix(first, want) {
-		t.Errorf("the PTX is of other sources (%s): make ptx, and commit what it makes", first)
+		t.Errorf("the PTX was compiled from other sources (%s): run make ptx and commit the result", first)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestPTXIsTheCompilersOutput(t *testing.T) {
 	setting := func(name string) string {
 		found := regexp.MustCompile(`(?m)^` + name + ` := (.*)$`).FindSubmatch(makefile)
 		if found == nil {
-			t.Fatalf("the Makefile does not say %s", name)
+			t.Fatalf("the Makefile does not contain %s", name)
 		}
 		return string(found[1])
 	}
@@ -64,7 +64,7 @@ func TestPTXIsTheCompilersOutput(t *testing.T) {
 	}
 	_, want, _ := strings.Cut(PTX, "\n")
 	if !bytes.Equal(got, []byte(want)) {
-		t.Error("the compiler makes other PTX of the sources: make ptx, and commit what it makes")
+		t.Error("the compiler makes other PTX from the sources: run make ptx and commit the result")
 	}
 }
 
@@ -87,7 +87,7 @@ func entries() map[string]string {
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {
-			t.Errorf("the PTX does not say %q", want)
+			t.Errorf("the PTX does not contain %q", want)
 		}
 	}
 	for _, bad := range []string{"fma.rn.f64", "fma.rn.ftz", "mad.rn", ".approx", ".full", ".ftz", ".extern .func"} {
@@ -95,7 +95,8 @@ func TestPTXIsPlain(t *testing.T) {
 			t.Errorf("the PTX has %q", bad)
 		}
 	}
-	// Sums of float32 numbers are fused only in products of matrices, whose source requests it.
+	// Sums of float32 numbers may be fused only in products of matrices, where the source asks
+	// for fused operations.
 	for name, body := range entries() {
 		if strings.Contains(body, "fma.rn.f32") != fuses[name] {
 			t.Errorf("%s fuses products and sums: %t", name, !fuses[name])

@@ -12,11 +12,10 @@ package abuse
 type Case struct {
 	ID    string
 	Does  string // description of the action
-	Moot  string // reason why a test is not possible; empty for most cases
-	Named string // published advisories about similar platforms
+	Named string // name of published advisories about similar platforms
 }
 
-// A Show is a test that covers a case, with the result of the attack.
+// A Show is a test that covers a case, and the result of the attack in this test.
 type Show struct {
 	Case    string
 	File    string // path relative to the root of the repository
@@ -71,7 +70,7 @@ var Advisories = []Case{
 	{ID: "P13", Named: "vantage6 CVE-2023-41881", Does: "What belongs to something deleted stays, or goes when it must not"},
 	{ID: "P14", Named: "NVFlare #4932", Does: "A token stands in a log or on a command line"},
 	{ID: "P15", Named: "Flower #7522", Does: "Randomness that protects can be predicted"},
-	{ID: "P16", Named: "Flower _unmask", Does: "A sum is unmasked twice, or for overlapping sets", Moot: "Nothing is masked: there is no secure aggregation. One answer per plan is A04, the least size of a sum A05."},
+	{ID: "P16", Named: "Flower _unmask", Does: "A sum is unmasked twice, or for overlapping sets"},
 	{ID: "P17", Named: "Flower's overflow warning; Fed-BioMed #1210", Does: "A sum of encoded numbers wraps around"},
 	{ID: "P18", Named: "Flower #7631", Does: "Clipping a zero, a subnormal or an infinite vector gives no number"},
 	{ID: "P19", Named: "Huth 2022 on DataSHIELD", Does: "Many harmless queries add up to a record"},

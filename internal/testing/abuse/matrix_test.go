@@ -32,12 +32,12 @@ import (
 	"fedpvi/transport"
 )
 
-// shut is a made-up status code for a connection that the server refuses, so that no call is
-// made.
+// shut is a made-up status code. It stands for a connection that the server refuses, so that no
+// call is made.
 const shut = codes.Code(1000)
 
-// A scene is a coordinator with two running studies. In the first study the clients north and
-// south take part, west has left, and late was invited but has not joined.
+// A scene is a coordinator with two running studies. In the first study, clients north and south
+// take part, client west has left, and client late was invited but has not joined.
 type scene struct {
 	hub                      *hub
 	north, south, west, late *party
@@ -89,8 +89,8 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a caller with the status codes that its calls must return, by method. All other
-// methods must return PermissionDenied.
+// A role is a caller, with the status code that each of its calls must return, by method.
+// Methods without a code must return PermissionDenied.
 type role struct {
 	who    string
 	config *tls.Config
@@ -101,6 +101,7 @@ type role struct {
 const (
 	hello, join, renew, standing = "Hello", "Join", "Renew", "Standing"
 	approve, follow, submit      = "Approve", "Follow", "Submit"
+	pieces, confirm              = "Pieces", "Confirm"
 	health                       = "Check"
 )
 
@@ -112,27 +113,32 @@ func (s *scene) roles() []role {
 	}
 	first := channel.ServerName(s.north.invited.Study)
 	nowhere := map[string]codes.Code{}
-	for _, m := range []string{hello, join, renew, standing, approve, follow, submit, health, "Watch", "List"} {
+	for _, m := range []string{hello, join, renew, standing, approve, follow, submit, pieces, confirm, health, "Watch", "List"} {
 		nowhere[m] = shut
 	}
 	full := map[string]codes.Code{
 		hello: codes.OK, join: codes.OK, renew: codes.OK, standing: codes.OK, approve: codes.OK,
 		follow: codes.OK, submit: codes.OK, health: codes.OK,
+		// These two are for studies with secure aggregation.
+		pieces: codes.FailedPrecondition, confirm: codes.FailedPrecondition,
 	}
 	return []role{
 		{"a client", s.north.config().TLS, s.north, full},
 		{"a client with another client's objects", s.north.config().TLS, s.south, map[string]codes.Code{
-			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK, // requests that name no object of a client
-			join:  codes.OK,              // anybody with an unused token may redeem an invitation
-			renew: codes.InvalidArgument, // the request is signed with a key of another client
+			// These requests name no object of a client.
+			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK,
+			pieces: codes.FailedPrecondition,
+			join:   codes.OK,              // anybody with an unused token may redeem an invitation
+			renew:  codes.InvalidArgument, // another client's key has signed the request
 		}},
 		{"a client with objects of another study", s.north.config().TLS, s.elsewhere, map[string]codes.Code{
 			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK,
-			join: codes.InvalidArgument, renew: codes.InvalidArgument,
+			join: codes.InvalidArgument, renew: codes.InvalidArgument, pieces: codes.FailedPrecondition,
 		}},
 		{"a client that has left", s.west.config().TLS, s.west, map[string]codes.Code{
 			hello: codes.OK, join: codes.OK, standing: codes.OK, health: codes.OK,
-			approve: codes.FailedPrecondition, // the status tells the client that leaving is final
+			// The status tells the client that it cannot come back after leaving.
+			approve: codes.FailedPrecondition,
 		}},
 		{"a guest without an invitation", guest(s.north), s.elsewhere, map[string]codes.Code{hello: codes.OK, join: codes.InvalidArgument}},
 		{"a guest with an invitation, too late", guest(s.late), s.late, map[string]codes.Code{hello: codes.OK, join: codes.FailedPrecondition}},
@@ -143,8 +149,8 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider returns the TLS configuration of an attacker. Its certificate is for the same study,
-// but from an authority that the attacker created.
+// outsider returns the TLS configuration of an attacker. Its certificate names the same study,
+// but an authority of the attacker has signed it.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
@@ -173,6 +179,8 @@ func (s *scene) requests(p *party) map[protoreflect.Name]string {
 		"ApproveRequest":     fmt.Sprintf("envelope: %s", quoted(consent)),
 		"FollowRequest":      `number: 1`,
 		"SubmitRequest":      fmt.Sprintf("offer { envelope: %s size: %d }", quoted(p.release(s.chain, s.model, body)), len(body)),
+		"PiecesRequest":      `ask: 1`,
+		"ConfirmRequest":     fmt.Sprintf("envelope: %s", quoted(consent)),
 		"HealthCheckRequest": ``,
 		"HealthListRequest":  ``,
 	}
@@ -187,10 +195,9 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// Every role calls every method with its own objects and with objects of other parties. All
-// calls that are not explicitly allowed must be denied, or the connection must be refused. The
-// test fails if a method takes a message for which it has no request, so each new method must be
-// added here.
+// The test lets every role call every method with its own objects and with objects of other
+// parties. All calls that are not explicitly allowed must be denied, or the connection must be
+// refused. For a new method the test must get a request, otherwise it fails.
 //
 //abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 an unauthorised caller reaches no handler, and nothing changes
@@ -269,7 +276,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	t.Helper()
 	in, out := dynamicpb.NewMessage(m.Input()), dynamicpb.NewMessage(m.Output())
 	check(t, prototext.Unmarshal([]byte(text), in))
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "fedpvi-version", "1"), 10*time.Second)
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "fedpvi-version", "2"), 10*time.Second)
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A disk tracks which bytes of a database would survive a power failure. The file itself shows
-// the operating system's page cache.
+// A disk tracks which bytes of a database would survive a power failure. The file itself has the
+// content of the operating system's page cache.
 //
 // bbolt writes the pages of a transaction, syncs, writes one of its two meta pages, and syncs
 // again. Its hook for writes does not report syncs. A disk therefore assumes one sync before and
@@ -26,7 +26,7 @@ type disk struct {
 	// disk entirely, partly or not at all.
 	//
 	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes
-	// them, and the file shows them until the power fails.
+	// them, but readers of the file get them until the power fails.
 	dirty []written
 	files *tree
 }
@@ -42,11 +42,11 @@ var (
 	errFull = errors.New("no space left on device")
 )
 
-// intercept makes a database call f instead of writing to its file.
+// intercept makes a database call f where it would write to its file.
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
-	hook := in.FieldByName("ops").FieldByName("writeAt") // a hook that bbolt has for its own tests
+	hook := in.FieldByName("ops").FieldByName("writeAt") // bbolt has this hook for its own tests
 	*(*func([]byte, int64) (int, error))(unsafe.Pointer(hook.UnsafeAddr())) = func(b []byte, off int64) (int, error) {
 		return f(file, b, off)
 	}
@@ -75,7 +75,7 @@ func (d *disk) sync() {
 }
 
 // unsynced simulates a sync that fails. A random part of the dirty writes reaches the disk, and
-// the others never will.
+// the other dirty writes never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {

@@ -38,7 +38,7 @@ type fault struct {
 	Kind  kind
 	Who   int           // number of the process: 0 is the coordinator, m is client m
 	Nth   int           // number of the step or call of the process, counted over all restarts
-	At    time.Duration // time since the beginning of the simulation
+	At    time.Duration // time of the fault, since the beginning of the simulation
 	For   time.Duration // duration of the fault, or of the pause before a restart
 	Power bool          // whether the whole machine loses power
 	Salt  uint64
@@ -60,8 +60,8 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults begin within the time troubled. The study must recover and end within the time
-// patience.
+// Faults begin within the time troubled after the start. The study must recover and end within
+// the time patience.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour

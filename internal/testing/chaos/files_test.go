@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A tree simulates the files with long bodies that a process keeps outside its database. It
-// tracks which names and bytes would survive a power failure. Paths are relative to the state
+// A tree simulates the files that a process keeps beside its database: long bodies, and the
+// anchor of a ledger. It tracks which names and bytes would survive a power failure. Paths are relative to the state
 // directory of the process.
 type tree struct {
 	names   map[string]*node // files by name, as the operating system shows them
@@ -102,8 +102,7 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system that a store uses in the process run l. It has the faults of that
-// run.
+// A filer is the file system of a store in the process run l. It has the faults of that run.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -132,6 +131,16 @@ func (f filer) Create(path string) (durable.NewFile, error) {
 			path := f.rel(path)
 			t.name(filepath.Dir(path), func(names map[string]*node) { names[path] = n })
 		}
+		return err
+	})
+	return &filed{file, n, f}, err
+}
+
+func (f filer) Append(path string) (durable.NewFile, error) {
+	file, n := (*os.File)(nil), (*node)(nil)
+	err := f.step(func(t *tree) (err error) {
+		n = t.names[f.rel(path)]
+		file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		return err
 	})
 	return &filed{file, n, f}, err
@@ -184,7 +193,7 @@ func (d *filed) Write(b []byte) (int, error) {
 	}
 	part := b
 	if err != nil {
-		part = b[:salted(why).IntN(len(b)+1)] // a torn write, of which only a part arrives
+		part = b[:salted(why).IntN(len(b)+1)] // only a part of a torn write reaches the file
 	}
 	if err == nil || !d.f.l.dead {
 		if _, err := d.File.Write(part); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // A lambda computes λ − λ_prior in integers of any size, independently of the coordinator. It
-// derives the damping from the first accepted change, and checks that later changes have the
+// computes the damping from the first accepted change, and checks that later changes have the
 // same damping.
 type lambda struct {
 	protocol *pvi.Protocol
@@ -32,7 +32,8 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether the published λ equals the damping α times the sum of the accepted changes.
+// is reports whether the published λ equals α times the sum of the accepted changes, where α is
+// the damping.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false
@@ -69,8 +70,8 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo reports whether the natural parameters of a result are those of the prior plus the sum
-// of changes, up to a power of two that converts lattice steps.
+// leadsTo returns an error unless the natural parameters of a result are those of the prior plus
+// the sum of changes, up to a power of two that converts lattice steps.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`
@@ -91,7 +92,7 @@ func (l *lambda) leadsTo(result []byte) error {
 			unit = change / sum
 		}
 		if math.Abs(change-unit*sum) > slack+1e-6*math.Abs(unit*sum) {
-			return fmt.Errorf("element %d is not that of the prior with the accepted changes", i+1)
+			return fmt.Errorf("element %d is not the prior's element plus the accepted changes", i+1)
 		}
 	}
 	return nil

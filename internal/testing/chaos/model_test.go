@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A model records all messages of a world, and checks each of them at once against the protocol.
-// The world's lock protects it.
+// A model keeps all messages of a world, and checks each of them against the protocol when it is
+// sent. The world's lock protects it.
 type model struct {
 	w *world
 
@@ -33,6 +33,7 @@ type model struct {
 	taken    map[answer]bool // whether the coordinator has accepted an answer
 	late     map[answer]bool // whether the coordinator has refused an answer as late
 	forged   map[int]uint64  // for each client, the number of the false entry that it received
+	sums     *sumModel       // nil unless the study has secure sums
 	endings  map[string]*client.Ending
 }
 
@@ -43,16 +44,20 @@ type answer struct {
 }
 
 func newModel(w *world) *model {
-	return &model{
+	m := &model{
 		w: w, chain: transcript.Begin(w.hash, w.coordinator.Public()), lambda: newLambda(w.protocol),
 		closed: map[uint64]bool{}, answers: map[answer]transport.Item{}, payloads: map[answer]*pvi.Release{},
 		taken: map[answer]bool{}, late: map[answer]bool{}, forged: map[int]uint64{}, endings: map[string]*client.Ending{},
 	}
+	if w.document.Federation.Aggregation == study.Secure {
+		m.sums = &sumModel{words: map[word]transport.Item{}}
+	}
+	return m
 }
 
-// opened is called when a client has started and loaded its state. It checks that the ledger's
-// spending covers the client's answers, and that every charged answer without an outcome is
-// stored for sending.
+// opened is called when a client has started and loaded its state. It checks that the spending
+// in the ledger covers the client's answers. It also checks that every charged answer whose plan
+// has no outcome is still stored, so that the client can send it.
 func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -90,6 +95,10 @@ func (m *model) left(l *life, item transport.Item) {
 		m.w.fail("%s sends bytes that are no envelope: %v", l.p.name, err)
 		return
 	}
+	if m.isWord(h.Domain) {
+		m.word(l, h, item)
+		return
+	}
 	m.w.tell("%s sends its answer to plan %d", l.p.name, h.Round)
 	key := answer{l.p.name, h.Round}
 	before, again := m.answers[key]
@@ -107,7 +116,9 @@ func (m *model) left(l *life, item transport.Item) {
 	case !bytes.Contains(disk, []byte(hex.EncodeToString(paid[:]))):
 		m.w.fail("%s sends an answer to plan %d without a charge on disk", l.p.name, h.Round)
 	}
-	m.read(key, h, item)
+	if h.Domain != signed.Deal {
+		m.read(key, h, item)
+	}
 }
 
 // read decrypts and decodes an answer like the coordinator does, and records its content.
@@ -154,11 +165,14 @@ func alike(a, b []int64) bool {
 // took is called when the coordinator accepts an answer. The answer must then survive a power
 // failure.
 func (m *model) took(l *life, from *process, item transport.Item) {
+	h, err := signed.Claims(item.Envelope)
+	if err == nil && h.Domain == signed.Share {
+		return // an answer with secure sums has its words in the opening, and nothing refers to its envelope
+	}
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
-	h, err := signed.Claims(item.Envelope)
-	if err == nil && !l.dead {
+	if err == nil && !l.dead && !m.isWord(h.Domain) {
 		m.taken[answer{from.name, h.Round}] = true
 	}
 }
@@ -206,6 +220,7 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 
 // follow checks that the content of an entry follows from earlier entries and answers.
 func (m *model) follow(e transcript.Entry, body []byte) {
+	defer m.followSums(e, body)
 	switch e.Kind {
 	case "plan":
 		plan, err := wire.ReadPlan(body, m.w.limits())
@@ -232,8 +247,12 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
-	if enough == (o.Verdict == pvi.Void) {
+	if enough == (o.Verdict == pvi.Void) && (m.sums == nil || !enough) {
 		m.w.fail("plan %d with %d answers is %s", ask, len(o.Participants), o.Verdict)
+	}
+	if m.sums != nil {
+		m.settleSums(ask, o)
+		return
 	}
 	sum := make([]int64, len(o.Sum))
 	for _, id := range o.Participants {
@@ -286,8 +305,8 @@ func (m *model) close(body []byte) {
 	}
 }
 
-// asks is called when a client requests an entry. The client has then accepted all earlier
-// entries. The method checks that none of them was false.
+// asks is called when a client requests an entry, which shows that it has accepted all earlier
+// entries. The method checks that none of the earlier entries was false.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -297,8 +316,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry for a client in place of the true one. It returns false if no
-// false entry is possible.
+// instead returns a false entry that the client gets in place of the true one. It returns false
+// if no false entry is possible.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -325,7 +344,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	case "outcome":
 		o, err := wire.ReadOutcome(item.Body, m.w.limits())
 		if err != nil || o.Verdict == pvi.Void || m.w.document.Inference.Schedule == study.Asynchronous {
-			return item, false // only clients that have answered can detect such an outcome at once
+			return item, false // only a client that has answered can detect such an outcome at once
 		}
 		if o.Verdict == pvi.Accepted {
 			o.Verdict = pvi.Rejected
@@ -340,6 +359,8 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 		}
 		p.Lambda[0] = pvi.Wide{Hi: 0, Lo: 12345}
 		body = wire.AppendPlan(nil, p)
+	case transcript.Cut, transcript.Certificate, transcript.Opening:
+		body = m.spoil(e.Kind, item.Body)
 	default:
 		return item, false
 	}
@@ -352,8 +373,8 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy reads the spending in a client's ledger. The returned function compares it with the
-// cost of the client's answers, and reports a difference.
+// spentBy reads the spending in a client's ledger. It returns a function that compares the
+// spending with the cost of the client's answers and reports a difference.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -375,7 +396,7 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 // costOf returns the cost of the given number of answers in the unit of a budget. It derives
 // this cost from the cost of the whole study.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
-	views := t.protocol.Views() // the last view is that of the observer who sees the most
+	views := t.protocol.Views() // the last view belongs to the observer who sees the most
 	view := views[len(views)-1]
 	event, err := t.protocol.Event(view, b.Adjacency, min(answers, t.protocol.Releases()))
 	if err != nil {

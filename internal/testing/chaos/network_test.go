@@ -61,8 +61,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once makes one call, which suffers the faults that are due. It reports whether the caller must
-// repeat the call.
+// once makes one call, with the faults that are due. It reports whether the caller must repeat
+// the call.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -80,7 +80,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	if f, twice := trouble[repeat]; twice {
 		w.later(f.For, func() {
 			if to := w.serving(k.life.p); to != nil {
-				_, _ = to.call(w.ctx, do) // a duplicate of the call, with an ignored result
+				_, _ = to.call(w.ctx, do) // a duplicate of the call, whose result is ignored
 			}
 		})
 	}
@@ -100,8 +100,8 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge reports whether a call that returned err must be repeated. If not, final is the error
-// for the caller.
+// judge reports whether a call that returned err must be repeated. If it need not be repeated,
+// final is the error for the caller.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -201,7 +201,7 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 			if errors.Is(err, context.DeadlineExceeded) {
 				return nothing, errWaited
 			}
-			if got.Stored != nil { // the body comes from the disk
+			if got.Stored != nil { // a stored body is read from the disk
 				got.Body = make([]byte, got.Stored.Size())
 				err = errors.Join(err, got.Stored.Read(got.Body, 0))
 				got.Stored = nil
@@ -249,6 +249,48 @@ func (k *link) Submit(ctx context.Context, item transport.Item) error {
 		}
 		return nothing, err
 	})
+}
+
+// PairKeys and the following methods belong to secure sums.
+func (k *link) PairKeys(ctx context.Context, dealers []int, _ int64) ([]byte, error) {
+	return k.pieces(ctx, transport.Wanted{KeysOf: dealers})
+}
+
+func (k *link) Columns(ctx context.Context, ask uint64, _ int64) ([]byte, error) {
+	return k.pieces(ctx, transport.Wanted{Ask: ask})
+}
+
+func (k *link) pieces(ctx context.Context, of transport.Wanted) (b []byte, err error) {
+	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		p, err := to.study.Pieces(ctx, k.peer, of)
+		if err != nil {
+			return nothing, err
+		}
+		got := make([]byte, p.Size())
+		err = p.Read(got, 0)
+		return func() { b = got }, err
+	})
+	return b, err
+}
+
+func (k *link) Confirm(ctx context.Context, envelope []byte) error {
+	w := k.life.p.w
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.model.left(k.life, transport.Item{Envelope: envelope})
+	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		return nothing, to.study.Confirm(ctx, k.peer, envelope)
+	})
+}
+
+// Complain is a fault of the program, because no fault of a world changes a deal.
+func (k *link) Complain(_ context.Context, ask uint64, dealer int) error {
+	w := k.life.p.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail("%s cannot read the deal of place %d for plan %d", k.life.p.name, dealer, ask)
+	return nil
 }
 
 // send sends an answer, either in pieces or whole with its offer.

@@ -47,7 +47,7 @@ type life struct {
 	db      *bbolt.DB
 	ctx     context.Context
 	end     context.CancelFunc
-	dead    bool // whether the process was killed, after which it can have no further effect
+	dead    bool // whether the process was killed; a killed process has no further effect
 	excuses []string
 }
 
@@ -150,8 +150,8 @@ func (f *faulty) Sync() error {
 	return f.l.sync()
 }
 
-// write is called for a write of the database. It also simulates the syncs before and after a
-// write of a meta page.
+// write is called when the database writes. It also simulates the syncs before and after a write
+// of a meta page.
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	if err == nil || err != errDead || !l.dead {
 		part := b
 		if err != nil {
-			part = b[:salted(f).IntN(len(b)+1)] // a torn write, of which only a part arrives
+			part = b[:salted(f).IntN(len(b)+1)] // only a part of a torn write reaches the file
 		}
 		if _, err := file.WriteAt(part, off); err != nil {
 			return 0, err

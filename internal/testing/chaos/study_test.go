@@ -23,26 +23,34 @@ import (
 type variant struct {
 	name    string
 	clients int
-	fewest  int // minimum number of answers that the coordinator may add up
+	fewest  int // smallest number of answers that the coordinator may add up
 	loud    bool
 	long    int64 // maximum size in bytes of values in the coordinator's database; 0 for the default
 	parts   linestudy.Parts
 }
 
-// variants are small, so that many worlds can be simulated. Each covers other features: sums
-// with a minimum number of answers; sums that are mostly noise, so that most rounds are rejected
-// and reused noise is detected; clients in turn; several plans at once; sums whose bodies,
-// states and answers are in files outside the database.
+// variants are small studies, so that many worlds can be simulated. Each covers other features.
+// In order, these are: sums with a minimum number of answers; sums that are mostly noise, so
+// that most rounds are rejected and reused noise is detected; clients that answer in turn;
+// several plans at once; sums whose bodies, states and answers are in files outside the
+// database; secure sums of three clients, which all must answer; secure sums of four clients, of
+// whom one may be away, in files.
 var variants = []variant{
-	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
-	{"loud sums", 3, 2, true, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
+	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"loud sums", 3, 2, true, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: summed + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
 	{"turns", 3, 1, false, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
 	{"several at once", 4, 1, false, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
-	{"sums in files", 3, 2, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"sums in files", 3, 2, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"secure sums of three", 3, 3, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: secure}},
+	{"secure sums of four", 4, 3, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: secure}},
 }
 
+// secureFrom is the number of the first variant with secure sums.
+const secureFrom = 5
+
 const (
-	sums     = "unit = \"client\"\ndelta = 1e-5\ncoordinates = \"raw\"\n"
+	summed   = "unit = \"client\"\ndelta = 1e-5\ncoordinates = \"raw\"\n"
+	secure   = "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1"
 	constant = "damping_schedule = \"constant\"\n"
 	messages = "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5"
 )

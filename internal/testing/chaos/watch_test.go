@@ -14,8 +14,8 @@ import (
 
 const between = 5 * time.Minute
 
-// watch regularly checks the clients for which the coordinator waits. It reports a study that
-// can no longer make progress.
+// watch checks at intervals for which clients the coordinator waits. It reports a study that can
+// no longer make progress.
 func (w *world) watch() {
 	silent := 0
 	for w.ctx.Err() == nil {

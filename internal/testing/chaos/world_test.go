@@ -27,7 +27,7 @@ type world struct {
 	pace   time.Duration // maximum delay of a message
 	faults []fault
 	model  *model
-	parts  []*process // the coordinator, then the clients in order
+	parts  []*process // coordinator and clients; the coordinator comes first
 
 	ctx context.Context
 	end context.CancelFunc
@@ -42,7 +42,8 @@ type world struct {
 	steps   int
 }
 
-// An account is the result of a simulation, with the broken promise (if any) and a log.
+// An account is the result of a simulation. It includes the broken promise, if there is one, and
+// a log.
 type account struct {
 	wrong string
 	story []string
@@ -199,10 +200,10 @@ func (w *world) befall(f fault) {
 	}
 }
 
-// pardons reports whether a client may stop with this error and be restarted. It may if the
-// coordinator cannot be reached, or if certificates are not valid by the client's clock.
+// pardons reports whether a client may stop with this error and be restarted. It may if it
+// cannot reach the coordinator, or if certificates are not valid by its clock.
 func (w *world) pardons(p *process, err error) bool {
-	const early = 4 * time.Minute // certificates become valid this long before their creation
+	const early = 4 * time.Minute // a certificate is valid from this long before its creation
 	var unreachable *transport.Unreachable
 	return errors.As(err, &unreachable) || (p.skew-w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
 }

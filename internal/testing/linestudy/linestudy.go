@@ -4,7 +4,7 @@ package linestudy
 
 import "strings"
 
-// Parts are sections of a study file that replace the default ones or extend them.
+// Parts are sections of a study file that replace or extend the default sections.
 type Parts struct {
 	Privacy    string // lines of [privacy]; if empty, there is no such section
 	Inference  string // lines of [inference]; if empty, the defaults apply

@@ -11,28 +11,28 @@ const (
 	// Factor is the maximum number of bytes that a parser may allocate for each byte of a
 	// message, including memory that it no longer uses.
 	Factor = 4
-	// Room is the maximum number of bytes that a parser may allocate in addition, for errors,
-	// tables and keys.
+	// Room is the maximum number of bytes that a parser may allocate in addition to Factor bytes
+	// for each byte, for errors, tables and keys.
 	Room = 256 << 10
 )
 
-// Bound fails the test if f allocates more than Factor times the message size plus Room. f reads
-// a message of this size. Allocations of other goroutines count too, so Bound may call f several
-// times before it fails the test.
+// Bound fails the test if the function f, which reads a message of the given size, allocates
+// more than Factor times this size plus Room. Allocations of other goroutines count too, so
+// Bound may call f several times before it fails the test.
 func Bound(t testing.TB, message int, f func()) {
 	t.Helper()
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
-// Beside is like [Bound], but f may allocate fixed bytes in addition.
+// Beside does the same as [Bound], but f may allocate fixed more bytes.
 func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	t.Helper()
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
-// Document is like [Bound] for a function that reads TOML. The decoder allocates up to 256 bytes
-// for each byte of the document, and package document refuses documents that need more than 16
-// MiB.
+// Document does the same as [Bound] for a function that reads TOML. The decoder allocates up to
+// 256 bytes for each byte of the document, and package document refuses documents that need more
+// than 16 MiB.
 func Document(t testing.TB, message int, f func()) {
 	t.Helper()
 	Beside(t, min(256*uint64(message), 16<<20), message, f)

@@ -94,7 +94,9 @@ func TestOperationsHasTheFlags(t *testing.T) {
 		t.Fatal("the page has not both commands")
 	}
 	same(t, "coordinator serve", names(serve, flag), flagsOf(t, source(t, "cmd", "coordinator", "serve.go"), "serveCommand"))
-	same(t, "client run", names(run, flag), flagsOf(t, source(t, "cmd", "client", "run.go"), "runCommand"))
+	ofRun := flagsOf(t, source(t, "cmd", "client", "run.go"), "runCommand")
+	ofConnection := flagsOf(t, source(t, "cmd", "client", "connection.go"), "connection")
+	same(t, "client run", names(run, flag), append(ofRun, ofConnection...))
 }
 
 // The test checks that the page for operators lists exactly the metrics of the programs.

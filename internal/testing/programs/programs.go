@@ -12,7 +12,7 @@ import (
 // A Family is the distribution of a regression's outcome.
 type Family uint8
 
-// Families of outcomes.
+// These are the families of outcomes.
 const (
 	Linear           Family = iota // normal with a half-Cauchy(Scale) prior of the standard deviation
 	Logistic                       // 0 or 1, with log odds η
@@ -29,7 +29,7 @@ type Regression struct {
 	Bound        float64       // maximum of |x_j|; 0 for no limit
 	Coefficients model.Normal  // prior of each β_j
 	Intercept    *model.Normal // prior of α; nil for a model without α
-	Scale        float64       // scale of the prior of the noise; 0 for 1
+	Scale        float64       // scale of the prior of the noise; a value of 0 means 1
 	Most         float64       // maximum count in an outcome
 	Groups       Groups
 }
@@ -92,7 +92,7 @@ func (r Regression) Build(f Family) (*model.Model, error) {
 	return r.build(b, f, y, eta)
 }
 
-// varying returns eta plus the independent effects of a record's group.
+// varying returns eta plus the effects of a record's group, which are independent of each other.
 func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	effect := func(name string) model.Expr {
 		tau := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: r.Groups.Scale}))
@@ -108,8 +108,8 @@ func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.E
 
 // correlated returns eta plus the correlated effects L·z_g for the group g of a record. L is the
 // Cholesky factor of the covariance of intercept and slope. Their correlation is 2h − 1, where h
-// has a beta distribution. This is the distribution of Lewandowski, Kurowicka and Joe (2009) in
-// two dimensions.
+// has a beta distribution. This is the distribution of correlation matrices of Lewandowski,
+// Kurowicka and Joe (2009) in two dimensions.
 func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	g, name := r.Groups, r.Groups.Slopes[0]
 	one := b.Scalar("sd_intercept", model.Positive, b.Normal(model.Normal{SD: g.Scale}))
@@ -201,7 +201,7 @@ func (r Regression) Characteristics(characteristics [][]float64, mixing model.No
 }
 
 // Network returns a neural network with one hidden layer of tanh units, η = v·tanh(Wx + b) + c,
-// and outcomes of family f. The prior standard deviation of a unit's weights is that of
+// and outcomes of family f. The prior of a unit's weights has the standard deviation of
 // r.Coefficients divided by the square root of the number of inputs.
 func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 	b := model.NewBuilder("neural network")

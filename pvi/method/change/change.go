@@ -50,12 +50,12 @@ func New(s *method.Setting) (method.Draft, error) {
 // The signal is the largest possible sum of changes, evenly spread over d directions. The noise
 // is the amount by which noise may lower the precision in one direction.
 //
-// Noise of sd s on a d×d precision has eigenvalues down to −2s√d (on a diagonal one, elements
-// down to about −2s), and a signal of norm L has L/√d in each direction. The noise of one round
-// decides, because λ does not move until a round is accepted. In the demonstration (d = 7), with
-// ε of 0.6, 0.8, 1 and 1.5, L is 1, 1.3, 1.6 and 2.3 times the L at which signal and noise are
-// equal, and 42 %, 16 %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no
-// round is rejected if they are equal.
+// Noise of sd s on a d×d precision has eigenvalues down to −2s√d. On a diagonal precision it has
+// elements down to about −2s. A signal of norm L has L/√d in each direction. The noise of a
+// single round decides, because λ does not move until a round is accepted. In the demonstration
+// (d = 7), with ε of 0.6, 0.8, 1 and 1.5, L is 1, 1.3, 1.6 and 2.3 times the L at which signal
+// and noise are equal, and 42 %, 16 %, 4 % and 1 % of the rounds are rejected. In the case study
+// (d = 1) no round is rejected when signal and noise are equal.
 const doubt = 1.9
 
 // Forecast implements [method.Method].

@@ -22,8 +22,8 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. It returns 1, because only the client's own noise provably
-// hides its change: the client's factor contains the noise of earlier rounds, and later sums
+// Proved implements [method.Unsound]. It returns 1, because only a client's own noise is proved
+// to hide its change: the client's factor contains the noise of earlier rounds, and later sums
 // reveal that noise.
 func (p published) Proved(int) int { return 1 }
 
@@ -72,9 +72,9 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 // the clip in every round. It is for a linear (conjugate) model in which no other client's
 // change is clipped.
 //
-// clients is M, and rounds is T. noiseMultiplier is σ: a client's share of the noise has
-// standard deviation σC/√M, where C is the clip. damping(t) is α_t for rounds t = 1..T. The
-// paper claims √T/σ.
+// In the formulas below, clients is M, rounds is T, and noiseMultiplier is σ: a client's share
+// of the noise has standard deviation σC/√M, where C is the clip. The function damping returns
+// α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
 //
 // Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without
 // them, N_t is the round's noise, and L_t is the noise in the other clients' factors. With n_t
@@ -92,10 +92,11 @@ func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t in
 	)
 	for t := 1; t <= rounds; t++ {
 		alpha := damping(t)
-		surprise := 1 + mean // difference between the expectations of this sum for c = 1 and c = 0
+		surprise := 1 + mean // difference between the expectations of this round's sum for c = 1 and c = 0
 		spread := variance + total
 		muSquared += surprise * surprise / spread
-		covariance := alpha*others - (1-alpha)*variance // covariance of L_{t+1} and this sum, given the earlier sums
+		// Covariance of L_{t+1} and this round's sum, given the earlier sums.
+		covariance := alpha*others - (1-alpha)*variance
 		gain := covariance / spread
 		mean = (1-alpha)*mean + gain*surprise
 		variance = (1-alpha)*(1-alpha)*variance + alpha*alpha*others - gain*covariance

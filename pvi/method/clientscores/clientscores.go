@@ -17,24 +17,24 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// exponent is the precision of λ: elements of λ are multiples of 2^-exponent. The elements can be
-// as large as 2^66.
+// exponent sets the lattice of λ, whose elements are multiples of 2^-exponent and can be as
+// large as 2^66.
 const exponent = 60
 
-// growth is the factor by which the cost of a round exceeds the cost of the round before.
+// growth is the ratio of a round's cost to the cost of the round before it.
 const growth = 1.3
 
-// A Method releases clients' gradients and curvatures.
+// A Method is the method whose clients release gradients and curvatures of their records.
 type Method struct {
 	*method.Sums
 	units   *population.Units
-	weights []float64 // w_t by round
+	weights []float64 // weight w_t of each round, by which its vectors are multiplied
 
 	start func() *population.State
 	steps memory
 }
 
-// New derives the method, but for its noise multiplier.
+// New returns the method of a study as a draft, which still needs the noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	units, err := newUnits(s)
 	if err != nil {
@@ -63,9 +63,10 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// newUnits returns the units in which a made-up record has unit information at the prior mean. The
-// prior counts as one record of every client with the nominal number of records, so that there are
-// units even if made-up records say nothing about a coefficient.
+// newUnits returns the units in which one made-up record has, on average, the identity matrix as
+// its information at the prior mean. It adds the prior to that information as if every client's
+// nominal number of records had one prior together. Without the prior there would be no units
+// for a coefficient about which made-up records have no information.
 func newUnits(s *method.Setting) (*population.Units, error) {
 	records := madeUp(s.Study, s.Digest, 0, madeUpRecords)
 	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
@@ -92,7 +93,7 @@ func priorMean(s *method.Setting) []float64 {
 	return mean
 }
 
-// newState returns the state before the first round.
+// newState returns the state of the posterior before the first round.
 func (m *Method) newState() *population.State {
 	d := m.Model.Dim()
 	precision := mat.NewSymDense(d, nil)
@@ -107,13 +108,14 @@ func (m *Method) newState() *population.State {
 		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Digest: m.Digest,
 	})
 	if !ok {
-		panic("clientscores: the prior is not proper") // unreachable: it is the product of its coordinates
+		// Unreachable: the prior is a product of proper distributions of its coordinates.
+		panic("clientscores: the prior is not proper")
 	}
 	return state
 }
 
-// hopeless is the [population.State.Signal] below which intervals are hardly narrower than the
-// prior's.
+// hopeless is the [population.State.Signal] below which the posterior's intervals are hardly
+// narrower than the prior's.
 const hopeless = 5
 
 // Signal implements [method.Signalled].
@@ -131,19 +133,19 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: m.Model.Regression(s), sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
 }
 
-// A client stores only the number of its releases.
+// A client computes vectors from its records. It stores only the number of its releases.
 type client struct {
 	method  *Method
 	records *solver.Regression
 	spent   method.Spent
 	noise   dpmech.Noise
 
-	sum    []int64 // scratch
+	sum    []int64 // scratch space of Release
 	vector []float64
 }
 
 // Release implements [method.Client]. The task's Walk must come from the same method. If the
-// computation panics, the vector is zero.
+// computation of the vector panics, the vector is zero.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	round := c.method.Round(t.Number)
 	mechanism := c.method.Mechanism(round)
@@ -159,7 +161,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, mechanism.ReleaseOne(dst, c.sum, &c.noise, c.vector)
 }
 
-// compute sets c.vector to the vector of a round.
+// compute sets c.vector to the vector that answers the query in the given round.
 func (c *client) compute(q *population.Query, round int) error {
 	m := c.method
 	gradient, information, err := c.records.Score(m.units.From(q.Point))

@@ -13,15 +13,18 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The numbers of made-up clients and of their records, which bound the time of a made-up federation. Each
-// client stands for several clients of the roster if there are more of them.
+// These are the largest numbers of made-up clients in a federation and of made-up records of a
+// client. They bound the time that a made-up federation takes. If the roster has more clients,
+// each made-up client counts as several of them.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400
 )
 
-// Foresee implements [method.Foreseeing]. Made-up clients are alike and have the nominal number of
-// records, or as many as foreseenRecords. The truth is drawn from the prior.
+// Foresee implements [method.Foreseeing]. All made-up clients have records from the same
+// distribution, with outcomes drawn from the model. The true coefficients are drawn from the
+// prior. A client has the nominal number of records. If that is more than foreseenRecords, it
+// has foreseenRecords records with larger weights.
 func (m *Method) Foresee(federations int) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	for n := range federations {
@@ -42,7 +45,8 @@ func (m *Method) Foresee(federations int) ([]float64, error) {
 	return medians, nil
 }
 
-// playMadeUp plays all rounds with made-up clients.
+// playMadeUp simulates all rounds of a study with made-up clients, and returns the state after
+// the last round. Each number of a federation gives other random draws.
 func (m *Method) playMadeUp(federation int) (*population.State, error) {
 	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
 	for i := range truth {
@@ -81,7 +85,8 @@ func (m *Method) playMadeUp(federation int) (*population.State, error) {
 	return state, nil
 }
 
-// madeUpClient returns the records of a made-up client.
+// madeUpClient returns the records of made-up client number, with outcomes drawn at the
+// coefficients truth.
 func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
 	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
 	r := m.Model.Regression(shard.Design(m.Study, madeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))
@@ -97,7 +102,8 @@ func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, 
 	return r, nil
 }
 
-// normals returns public standard normal numbers.
+// normals returns n standard normal numbers that anyone can compute from the protocol's digest,
+// the purpose and the number.
 func (m *Method) normals(n int, purpose string, number int) []float64 {
 	z := make([]float64, n)
 	dpmech.FillPublicNormal(z, purpose, m.Digest, number)

@@ -8,13 +8,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// madeUpRecords is the number of made-up records from which units follow. Their information differs from its expectation by
-// some 2 %.
+// madeUpRecords is the number of made-up records from which newUnits computes units. The average
+// information of so many records differs from its expectation by about 2 %.
 const madeUpRecords = 4000
 
-// madeUp returns made-up records number first to first+count−1, which follow from public numbers alone: numbers are uniform within their
-// bounds on the model's scale, and levels are equally likely. A column whose centre and spread the
-// study gives is normal within its bounds. The outcome is at its lowest value.
+// madeUp returns count made-up records, beginning with record number first. They are computed
+// from public numbers alone. Numbers are uniform within their bounds on the model's scale, and
+// levels are equally likely. If the study gives the centre and spread of a column, the column is
+// normal within its bounds. Every outcome is the lowest value of its column.
 func madeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
@@ -30,7 +31,8 @@ func madeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	return records
 }
 
-// madeUpValue returns the value of a column that a standard normal number stands for.
+// madeUpValue returns the value of a column at the same quantile as the given standard normal
+// number.
 func madeUpValue(st *study.Study, c *study.Column, normal float64) float64 {
 	evenly := math.Erfc(-normal/math.Sqrt2) / 2
 	if c.Type != study.Numeric {

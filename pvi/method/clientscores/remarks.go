@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// mostlyClipped is the slope of the clip below which it still cuts most clients.
+	// mostlyClipped is the share of clients that are not clipped below which Remarks warns that
+	// the clip cuts most clients.
 	mostlyClipped = .5
 
-	// unlearned is the share of a prior sd above which a coefficient's sd says no more than the prior.
+	// If a coefficient's posterior sd is above unlearned times its prior sd, Remarks reports
+	// that the posterior says no more about it than the prior.
 	unlearned = .7
 )
 
@@ -46,13 +48,13 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
-// differing describes the spread between clients of each parameter whose 95 % interval does not
-// contain 0.
+// differing returns a text for each parameter that differs between clients: its name with the sd
+// between clients. It omits parameters for which the 95 % interval of this sd contains 0.
 func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // θ_i is its product with θ in public units
+		along := w.method.units.Gradient(unit) // the product of along and θ in public units is θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}
@@ -60,7 +62,7 @@ func (w *walk) differing() (all []string) {
 	return all
 }
 
-// unlearned returns the parameters whose sd is near the prior's.
+// unlearned returns the names of the parameters whose posterior sd is near the prior's.
 func (w *walk) unlearned() (names []string) {
 	m := w.method
 	covariance := m.units.Covariance(w.state.Posterior().Covariance())

@@ -12,16 +12,16 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. λ is the natural parameters of the Gaussian
-// with the mean and the covariance of the posterior, minus those of the prior, rounded to the
-// lattice.
+// A walk computes the posterior from the opened sums. Its λ is the difference between the
+// natural parameters of two Gaussians, rounded to the lattice: the one with the mean and
+// covariance of the posterior, and the prior.
 type walk struct {
 	method *Method
 	state  *population.State
 	opened []opened
 }
 
-// opened is the sum of a round.
+// opened is the opened sum of one plan.
 type opened struct {
 	number, answers int
 	sum             []int64
@@ -61,7 +61,7 @@ func (w *walk) Save() []byte {
 	return saved
 }
 
-// Restore implements [method.Walk]. It takes the steps of all saved sums again.
+// Restore implements [method.Walk]. It repeats the steps of all saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	m := w.method
 	size := m.Messages().Size
@@ -90,8 +90,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{last}, nil
 }
 
-// A step is the state, and its λ, that follow from a sum. lambda is nil if the sum gives no
-// posterior.
+// A step is the change of the state by one opened sum: the state before, the sum, the state
+// after, and λ in the state after. If the sum leads to no proper posterior, lambda is nil.
 type step struct {
 	from   *population.State
 	opened opened
@@ -100,14 +100,15 @@ type step struct {
 	lambda []lambda.Wide
 }
 
-// memory has the last steps of a process. A simulator runs all sites of a federation in one
-// process, and all of them take the same step.
+// memory keeps the last steps that were taken in this process. It saves time in a simulator,
+// which runs all sites of a federation in one process, because all sites take the same steps.
 type memory struct {
 	mu    sync.Mutex
 	steps []*step
 }
 
-// take returns the step from a state by a sum, from memory if it has been taken.
+// take returns the step that the opened sum o makes from a state. It computes the step unless
+// the memory has it.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,7 +16,7 @@ func (b batches) stated() int {
 	return b.Study.Federation.MaxRecords
 }
 
-// sampling returns how a client with the given number of records draws batches.
+// sampling returns the way in which a client with the given number of records draws batches.
 //
 // A batch of a fixed size is the same share of every client's records, rounded down, so that no
 // client's cost exceeds the cost that the study states. A client without records has empty

@@ -7,6 +7,7 @@ import (
 	"fedpvi/pvi/method/steps"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
 )
 
 type client struct {
@@ -19,14 +20,20 @@ func (m *Method) OnDevice() error {
 	if err := m.Model.OnDevice(); err != nil {
 		return err
 	}
-	// This check needs no records. The client's OnDevice makes the checks that need records.
+	if m.Study.Privacy.Unit == study.Person {
+		return errors.New("a device clips the gradient of each row, and the study clips the sum over the rows of a person")
+	}
+	// The checks below use an empty shard. The client's OnDevice makes the checks that need
+	// records.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		return nil // A study that requires records accepts no empty shard. The client's OnDevice checks again with its records.
+		// The study accepts no empty shard. The client's OnDevice makes the check with its
+		// records.
+		return nil
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // The client's OnDevice checks again with its records.
+		return nil // The client's OnDevice makes the check with its records.
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})
@@ -43,7 +50,7 @@ func (c *client) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	if err != nil {
 		return err
 	}
-	sampling := m.Sampling(records.Len())
+	sampling := m.Sampling(records.Units())
 	switch batches := sampling.(type) {
 	case dpmech.Poisson:
 		batches.Selection = a.Selection
@@ -52,7 +59,7 @@ func (c *client) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 		batches.Selection = a.Selection
 		sampling = batches
 	}
-	mechanism, err := m.By(sampling, records.Len(), m.Sampled().NoiseMultiplier())
+	mechanism, err := m.Drawing(sampling, records)
 	if err != nil {
 		return err
 	}

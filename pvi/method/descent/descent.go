@@ -56,10 +56,10 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 }
 
 // newStart returns the mechanism that releases the statistics from which clients start, or nil
-// if clients do not start from statistics. T gradient steps with sampling rate q and noise
-// multiplier σ cost about μ² = q²T/σ² (exactly so for full batches, see [accountant]), and the
-// statistics cost their share of the total μ². The accountant composes the exact costs of both,
-// and the study calibrates them together.
+// if clients do not start from statistics. The statistics cost their share of the total μ²,
+// where T gradient steps with sampling rate q and noise multiplier σ count as μ² = q²T/σ². This
+// formula is exact for full batches (see [accountant]) and approximate for others. The
+// accountant composes the exact costs of both, and the study calibrates them together.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	share := m.Study.Inference.Descent.StartShare
 	if share == 0 {
@@ -70,14 +70,15 @@ func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	start, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim:             m.Model.Linear().StatisticsSize(),
 		Clip:            m.RecordBound() / 2,
-		NoiseMultiplier: math.Sqrt((1 - share) / (share * muSquared)),
+		NoiseMultiplier: math.Sqrt((1-share)/(share*muSquared)) * float64(m.Study.Privacy.Rows()),
 		Shares:          1,
 		Terms:           m.Study.Federation.MaxRecords,
 		Releases:        1,
 		Adjacency:       m.Study.Privacy.Adjacency,
+		PerUnit:         m.PerUnit(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w (a release is that of the statistics from which a client starts)", err)
+		return nil, fmt.Errorf("%w (a release has the statistics from which a client starts)", err)
 	}
 	return start, nil
 }
@@ -127,9 +128,9 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 }
 
 // Adjacencies implements [method.Method]. If a batch is a share of a client's records, the batch
-// size and the divisor of the sums depend on the number of records. The cost is then unknown
-// under an adjacency that treats this number as private, so Adjacencies returns only the study's
-// own adjacency.
+// size and the divisor of the sums depend on the number of records. An adjacency that treats
+// this number as private then has no known cost, so Adjacencies returns only the study's own
+// adjacency.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}
@@ -167,7 +168,7 @@ func (m *Method) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	mechanism, err := m.For(s.Len())
+	mechanism, err := m.For(s)
 	if err != nil {
 		return nil, err
 	}

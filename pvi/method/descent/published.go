@@ -7,7 +7,7 @@ import (
 )
 
 // A published descent draws batches of a fixed size, but claims the cost of Poisson batches,
-// which include each record independently. The library d3p makes this claim.
+// which include each record independently. The library d3p claims the same.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum

@@ -2,6 +2,6 @@
 // all records of the clients that answered. The server and every client compute the new q from
 // the sum.
 //
-// A client reads its records only to compute the release, so no other message can reveal the
-// records. Clients have no factors.
+// A client reads its records only to compute its release, so nothing else that it sends can
+// reveal them. Clients have no factors.
 package gradientsum

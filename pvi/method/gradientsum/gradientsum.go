@@ -87,7 +87,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	mechanism, err := m.For(s.Len())
+	mechanism, err := m.For(s)
 	if err != nil {
 		return nil, err
 	}

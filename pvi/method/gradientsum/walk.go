@@ -29,7 +29,7 @@ type walk struct {
 func (m *Method) NewWalk() method.Walk {
 	descent, err := newDescent(m.gradients)
 	if err != nil {
-		panic("gradientsum: " + err.Error()) // unreachable: New made the same descent
+		panic("gradientsum: " + err.Error()) // unreachable: New has already made the same descent
 	}
 	return &walk{
 		setting: m.Setting, messages: m.Messages(), descent: descent,
@@ -96,8 +96,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// to returns the move to the λ of a state: the state's present q, or the q averaged over steps
-// if averaged is true. It returns nil if λ does not fit on the lattice.
+// to returns the move to the λ of a state, which is the λ of its present q, or of the q averaged
+// over steps if averaged is true. It returns nil if λ does not fit on the lattice.
 func (w *walk) to(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}

@@ -17,7 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The Propose method of diverging returns ErrDiverged, and that of still proposes no change.
+// The Propose method of a diverging solver returns ErrDiverged, and that of a still solver
+// proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -34,9 +35,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// TestDivergenceOfAPartIsPrivate checks what happens if the solver of one part diverges, which
-// is private. The part must add nothing to the sum, and the other parts must add their changes.
-// The client must answer and be charged.
+// TestDivergenceOfAPartIsPrivate makes the solver of one part diverge. Because divergence is
+// private, the part must add nothing to the sum, the other parts must add their changes, and the
+// client must answer and be charged.
 func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 3", Inference: "rounds = 1\npartitions = 3",

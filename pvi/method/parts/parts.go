@@ -5,13 +5,15 @@
 //
 // A part's change in a round is a function of its own records, the public plan, and a factor
 // from before the round. This factor is computed from λ, from the client's own releases, or from
-// the part's own earlier changes before noise. So a record that is added or removed changes one
-// of the K clipped vectors of every round and no other vector. A changed vector moves by at most
-// 2C, where C is the clip of a part (see [dpmech.Config.Aggregates]).
+// the part's own earlier changes before noise. Adding or removing a record therefore changes
+// only one of the K clipped vectors of every round. This vector changes by at most 2C, where C
+// is the clip of a part (see [dpmech.Config.Aggregates]).
 //
 // The part of each record is drawn once for the whole study, independently of all other records.
-// Given the parts of the other records, the sensitivity is 2C. Averaging over the draws costs no
-// more than the worst draw.
+// For any parts of the other records, the sensitivity is 2C. So the cost averaged over the draws
+// is no larger than the cost for the worst draw. If the
+// study protects persons, all records of a person are in one part, which is drawn for the person.
+// All of this then holds for a person, which costs as much as a single record.
 package parts
 
 import (
@@ -42,6 +44,7 @@ func New(s *method.Setting) (method.Draft, error) {
 			Terms:           s.Study.Inference.Partitions.Count,
 			Releases:        s.Clients,
 			Aggregates:      true,
+			PerUnit:         s.Holders(),
 		}, s.Study.Inference.Rounds)
 		if err != nil {
 			return nil, err
@@ -93,8 +96,8 @@ type client struct {
 	noise  dpmech.Noise
 
 	shard    *shard.Shard
-	of       []uint16 // index of the part of each record
-	dealt    bool     // whether the parts of the records have been drawn
+	of       []uint16 // index of the part of each record; if the privacy unit is the person, of each person
+	dealt    bool     // whether the parts have been drawn
 	solvers  []solver.Solver
 	factors  [][]lambda.Wide // factors of the parts; nil unless each part has a factor of its own
 	proposed [][]int64       // clipped changes, without noise, that the parts proposed for the open plan
@@ -123,7 +126,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
-		c.of, c.dealt = make([]uint16, c.shard.Len()), true
+		c.of, c.dealt = make([]uint16, c.shard.Units()), true
 		for i := range c.of {
 			c.of[i] = uint16(src.Uint64n(uint64(k)))
 		}
@@ -168,7 +171,7 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// A change of NaNs counts as no change.
+		// If a solver diverges, its change is NaN, and it counts as no change.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}
@@ -187,9 +190,9 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced sets current to the factor from which part k computes its change. If the study
-// averages over parts, it is the client's factor. If each part has a factor, it is the part's
-// own factor. Otherwise it is the part's share of a tied factor.
+// replaced sets c.current to the factor from which part k computes its change. If the study
+// averages over parts, this is the client's factor. If each part has a factor of its own, it is
+// that factor. Otherwise it is the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -207,8 +210,9 @@ func (c *client) replaced(k int, t *method.Task) {
 	}
 }
 
-// change replaces c.target, the factor that a part proposes, by the part's contribution to the
-// client's change, in clipping coordinates, and returns it.
+// change computes the contribution of a part to the client's change, in clipping coordinates,
+// from c.target, the factor that the part proposes. It overwrites c.target with the contribution
+// and returns it.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {

@@ -13,7 +13,7 @@ import (
 
 // A state is the saved state of a client's parts. It must not leave the client.
 type state struct {
-	Of       []byte // part of each record, as two bytes, low byte first
+	Of       []byte // part of each record or person, as two bytes, low byte first
 	Factors  [][]lambda.Wide
 	Proposed [][]int64
 }
@@ -42,8 +42,8 @@ func (c *client) Check(m *method.Memory, answered int) error {
 }
 
 // Restore implements [method.Client]. It returns an error if the client has released something
-// and m has no parts. Otherwise the client would draw new parts, and a stored factor would
-// depend on the records of two parts.
+// and m has no parts. Without this check the client would draw new parts, and a stored factor
+// would depend on the records of two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {
 		return errors.New("parts were released and are not there, or are there and were not released")
@@ -65,13 +65,13 @@ func (c *client) restoreParts(saved []byte) error {
 	if err := d.Decode(&v); err != nil {
 		return fmt.Errorf("the parts cannot be read: %w", err)
 	}
-	if len(v.Of) != 2*c.shard.Len() {
+	if len(v.Of) != 2*c.shard.Units() {
 		return errors.New("the parts are of another number of records than the client has: its records must stay the same for the whole study")
 	}
 	if len(v.Factors) != len(c.factors) || len(v.Proposed) != len(c.proposed) {
 		return fmt.Errorf("%d factors and %d proposals of parts, want %d of each", len(v.Factors), len(v.Proposed), len(c.factors))
 	}
-	of := make([]uint16, c.shard.Len())
+	of := make([]uint16, c.shard.Units())
 	for i := range of {
 		if of[i] = binary.LittleEndian.Uint16(v.Of[2*i:]); int(of[i]) >= c.method.count() {
 			return fmt.Errorf("a record is in a part beyond the %d that there are", c.method.count())

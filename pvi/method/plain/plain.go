@@ -1,5 +1,5 @@
 // Package plain is the method of studies without a privacy guarantee. A client sends the change
-// of its factor that its solver proposes, without noise. These studies are for simulations and
+// of its factor as its solver proposes it, without noise. These studies are for simulations and
 // for public records.
 package plain
 
@@ -18,7 +18,8 @@ type Method struct {
 	messages method.Messages
 }
 
-// New derives the method. It has no noise multiplier.
+// New returns the method of a study as a draft. The draft ignores its noise multiplier, because
+// the method adds no noise.
 func New(s *method.Setting) (method.Draft, error) {
 	messages, err := s.FactorMessages(0)
 	if err != nil {

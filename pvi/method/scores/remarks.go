@@ -7,7 +7,6 @@ import (
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
-	"fedpvi/pvi/study"
 )
 
 // silent is the ratio of a posterior sd to the prior's sd above which the records say almost
@@ -27,13 +26,28 @@ func (w *walk) Remarks() *method.Remarks {
 	if !arrived {
 		out = append(out, "The last sum of scores is not what this posterior lets expect: intervals may miss. More rounds, a model that fits the records better, or wider bounds may help.")
 	}
-	if w.method.Study.Model.Family == study.Poisson {
-		out = append(out, "The intervals hold if the counts vary as a Poisson distribution does. Where counts vary more, 90 % intervals held 82 % in tests: family = \"negative-binomial\" fits such counts.")
+	if median, low, high, ok := w.state.Dispersion(); ok {
+		out = append(out, dispersion(median, low, high))
+	}
+	if len(w.method.Model.Effects()) > 0 {
+		out = append(out, "Where groups differ and records are few, the spread of effects comes out too small, and intervals of effects and spreads are too narrow (docs/prove/bank.md).")
 	}
 	if names := w.silent(); len(names) > 0 {
 		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")
 	}
 	return &method.Remarks{Sentences: out, Arrived: arrived}
+}
+
+// dispersion says how much counts vary, compared with the Poisson distribution.
+func dispersion(median, low, high float64) string {
+	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
+	switch {
+	case median > 1:
+		return fmt.Sprintf("The variance of the counts is some %.1f times that of a Poisson distribution (between %.1f and %.1f, 95 %%). The intervals are wider for it: %s", median, low, high, fits)
+	case high > much:
+		return fmt.Sprintf("The intervals hold if the counts vary as a Poisson distribution does. The records do not rule out a variance up to %.1f times as large: %s", high, fits)
+	}
+	return fmt.Sprintf("The counts vary as a Poisson distribution does, or at most %.1f times as much.", high)
 }
 
 // silent returns the parameters whose sd is near the prior's.

@@ -45,6 +45,7 @@ func New(s *method.Setting) (method.Draft, error) {
 			configs[i] = dpmech.Config{
 				Dim: p.Size(i + 1), Clip: clip, NoiseMultiplier: p.Multiplier(multiplier) / clip,
 				Shares: s.Shares(), Terms: s.Study.Federation.MaxRecords, Releases: s.Clients,
+				PerUnit: s.PerUnit(),
 			}
 		}
 		var err error
@@ -79,10 +80,10 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor()
 	n := mechanism.Dim()
 	clear(dst[n:]) // the releases of other rounds may be longer
-	vector := make([]float64, n)
+	vector, x := make([]float64, n), make([]float64, query.Regressors())
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
-			x, y := c.records.Record(i)
+			y := query.Row(x, c.records, i)
 			contributor.Vector(vector, x, y)
 			if err := add(vector); err != nil {
 				return err

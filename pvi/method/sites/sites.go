@@ -14,22 +14,24 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants determine settings that a study does not give. passes is a client's number of
-// passes over its records in the whole study, and leastSteps is the smallest number of steps of
-// a round.
+// These constants are the defaults for settings that a study does not give. The constant passes
+// is a client's number of passes over its records in the whole study, and leastSteps is the
+// smallest number of steps of a round.
 const (
-	passes        = 20 // multiplied by the number of coordinates that move in the same step
+	// For one moving coordinate; multiplied by the number of coordinates that move in the same
+	// step.
+	passes        = 20
 	leastSteps    = 2
 	clipSites     = 0.7 // clip, relative to the norm of a typical site
 	clipIntact    = 1.7 // clip if the study reports noise-aware intervals, which do not account for clipping
-	reseatedShare = 2   // clusters of a mixture may be moved in the first 1/reseatedShare of the steps
+	reseatedShare = 2   // in the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
 // reached is the largest distance by which noise may move a coefficient on which the records
 // have no information, in sds of the prior. In simulations on Abalone and Adult with seeds from
-// 101, 1 makes the steps too short on one data set, and 5 makes the noise too costly on the
-// other.
+// 101, the value 1 makes the steps too short on one data set, and the value 5 makes the noise
+// too costly on the other.
 const reached = 2
 
 // A Method is the method whose clients release the noisy sums of private expectation
@@ -103,7 +105,7 @@ func derive(s *method.Setting) (*method.Steps, error) {
 
 // deriveClip sets the clip to a share of the norm of a record's typical site. In coordinates
 // around the mean of q, the site's precision times mean is about as long as the record's
-// gradient. The site's precision is about the record's curvature. It contributes to the norm
+// gradient, and its precision is about the record's curvature. The precision counts in the norm
 // only if all of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
@@ -118,6 +120,7 @@ func deriveClip(s *method.Setting, d *method.Steps) error {
 	if s.Family.Name() == "full" {
 		d.Typical = math.Hypot(d.Typical, s.Study.Inference.Propagation.PrecisionWeight*s.Model.Curvature()*s.Study.TypicalSquares())
 	}
+	d.Typical *= s.TypicalRows()
 	d.Clip = clipSites * d.Typical
 	if s.Study.Inference.NoiseAware == study.OneStep {
 		d.Clip = clipIntact * d.Typical
@@ -125,7 +128,7 @@ func deriveClip(s *method.Setting, d *method.Steps) error {
 	return nil
 }
 
-// isPublished reports whether the steps are those of the DP-SEP paper.
+// isPublished reports whether the study takes the steps of the DP-SEP paper.
 func isPublished(s *method.Setting) bool {
 	return s.Study.Inference.Descent.Sampling == study.PublishedSampling
 }
@@ -254,7 +257,7 @@ func (m *Method) ClosedFormNoise() float64 {
 
 // NewSolver implements [method.Refining].
 func (m *Method) NewSolver(s *shard.Shard) (solver.Solver, error) {
-	mechanism, err := m.For(s.Len())
+	mechanism, err := m.For(s)
 	if err != nil {
 		return nil, err
 	}

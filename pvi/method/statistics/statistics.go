@@ -1,7 +1,7 @@
-// Package statistics is the method of conjugate models whose privacy unit is the record. A
-// client releases the clipped, noised statistics of its records once
-// (solver.ClippedAnalytical), and computes every factor that it sends from them. Anyone may
-// read the message. With published factors the client releases new statistics in every round.
+// Package statistics implements the method for conjugate models whose privacy unit is the record.
+// A client releases the noised statistics of its clipped records once (solver.ClippedAnalytical).
+// It computes every factor that it sends from this release, so anyone may read its messages. If
+// [study.Published] is set, the client releases new statistics in every round.
 package statistics
 
 import (
@@ -37,6 +37,7 @@ func New(s *method.Setting) (method.Draft, error) {
 			Shares:          1,
 			Terms:           s.Study.Federation.MaxRecords,
 			Releases:        1,
+			PerUnit:         s.PerUnit(),
 		}, releases)
 		if err != nil {
 			return nil, err
@@ -46,10 +47,11 @@ func New(s *method.Setting) (method.Draft, error) {
 }
 
 // clip returns the clip of a record's statistics. If the study gives no clip, it is half of the
-// public bound on their norm.
+// public bound on their norm. If the study protects persons with up to k rows, the given clip is
+// for the sum over the rows of a person, and each row is clipped to 1/k of it.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
-		return c
+		return c / float64(s.Study.Privacy.Rows())
 	}
 	return s.RecordBound() / 2
 }

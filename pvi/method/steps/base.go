@@ -19,13 +19,13 @@ const LeastClip, MostClip = 1e-50, 1e50
 // SampledRate is the default sampling rate of batches that do not contain all records.
 const SampledRate = 0.1
 
-// Affordable is the largest number of products of a record and a coordinate of θ that a client
-// should compute in a study, which takes a few minutes on one core. If full batches need more
-// products, batches are sampled by default.
+// Affordable is the number of products of a record and a coordinate of θ that a client can
+// compute in a study within a few minutes on one core. If full batches need more products,
+// batches are sampled by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round: at least least, and so many that all rounds
-// together have at least total steps.
+// OfRound returns the number of steps of each round. It is the argument least, or more if all
+// rounds together would otherwise have fewer than total steps.
 func OfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }
@@ -43,7 +43,7 @@ type Config struct {
 	// have a fixed size.
 	Records int
 
-	// Sampling returns how a client with the given number of records draws batches.
+	// Sampling returns the way in which a client with the given number of records draws batches.
 	Sampling func(records int) dpmech.Sampling
 }
 
@@ -60,32 +60,40 @@ type Base struct {
 func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	b := &Base{Setting: s, config: c}
 	var err error
-	b.sampled, err = b.By(c.Sampling(c.Records), c.Records, multiplier)
+	b.sampled, err = b.by(c.Sampling(c.Records), c.Records, nil, multiplier)
 	return b, err
 }
 
-// By returns the mechanism for a way of sampling, a number of records and a noise multiplier.
-func (b *Base) By(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
+// by returns the mechanism for the given sampling, records and noise multiplier. If the study
+// protects persons, records is the number of persons, and rows divides the rows among them.
+func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
-		Sampling: sampling, Records: records, Steps: b.config.Steps.Total,
+		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
 		Dim: b.config.Dim, Clip: b.config.Steps.Clip, NoiseMultiplier: multiplier,
 		Shares: b.Shares(), Releases: b.config.Releases, Adjacency: b.Study.Privacy.Adjacency,
+		PerUnit: b.Holders(),
 	})
 }
 
-// For returns the mechanism of a client with the given number of records. Only the sizes of the
-// batches depend on this number.
-func (b *Base) For(records int) (*dpmech.SampledSum, error) {
-	return b.By(b.config.Sampling(records), records, b.sampled.NoiseMultiplier())
+// For returns the mechanism of a client with the given records. Only the sizes of the batches
+// depend on them.
+func (b *Base) For(s *shard.Shard) (*dpmech.SampledSum, error) {
+	return b.Drawing(b.config.Sampling(s.Units()), s)
 }
 
-// Sampling returns how a client with the given number of records draws batches.
+// Drawing returns the mechanism of a client with the given records that draws batches by the
+// given sampling.
+func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.SampledSum, error) {
+	return b.by(sampling, s.Units(), s.Rows(), b.sampled.NoiseMultiplier())
+}
+
+// Sampling returns the way in which a client with the given number of records draws batches.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
 // Claimed returns the mechanism with the sampling that a publication assumes in its privacy
 // claim.
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
-	return b.By(sampling, b.config.Records, b.sampled.NoiseMultiplier())
+	return b.by(sampling, b.config.Records, nil, b.sampled.NoiseMultiplier())
 }
 
 // SetMessages sets the description of the messages, without which the base is incomplete. It
@@ -156,8 +164,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
-// NewForecast returns the forecast for a study in which the average of a client's noise over all
-// steps has sd averaged. The clip applies to the gradients of all draws of θ together.
+// NewForecast returns the forecast for a study in which a client's noise, averaged over all
+// steps, has sd averaged. The clip applies to the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants determine settings that a study does not give. They were chosen in simulations
-// on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where neighbouring values
-// gave equally good results.
+// These constants are the defaults for settings that a study does not give. They were chosen in
+// simulations on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where
+// neighbouring values gave equally good results.
 const (
 	// Total is the number of steps of a client in the whole study, and Least is the smallest
 	// number of steps of a round. The first pair is for batches of all records, the second for
@@ -34,19 +34,19 @@ const (
 	// bias.
 	clipIntervals = 0.9
 
-	// A study with more than manyRecords records, over all clients, uses paces.many.
+	// If a study has more than manyRecords records, over all clients, its pace is paces.many.
 	manyRecords = 10_000
 
-	// In a study with few records whose ratio of signal to noise is below clearSignal, the clip
-	// and the travel are multiplied by signal/clearSignal, or by leastPace if that is larger.
+	// If a study has few records and its ratio of signal to noise is below clearSignal, the clip
+	// and the travel are multiplied by signal/clearSignal, but by no less than leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
 // A pace is the travel and the clip of a study, chosen by its number of records. With few
-// records most of the error is due to noise. Then a smaller clip with longer steps is best,
-// unless the noise is so large that long steps consist mostly of noise. With many records most
-// of the error is due to the bias of the clip and the noise of the last steps. Then a larger
-// clip with shorter steps is best.
+// records most of the error is due to noise, and a smaller clip with longer steps is best. If
+// the noise is so large that long steps consist mostly of noise, shorter steps are better. With
+// many records most of the error is due to the bias of the clip and the noise of the last steps,
+// and a larger clip with shorter steps is best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps.
 	// With a step size that falls linearly to zero, Adam moves a coordinate by half of the first
@@ -60,7 +60,7 @@ var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// The opened sum is over all clients' records, so its noise is smaller relative to its
+	// The opened sum is over the records of all clients, so its noise is smaller relative to its
 	// signal.
 	summed: pace{10, 0.84},
 }
@@ -81,6 +81,9 @@ func NewGradients(s *method.Setting, summed bool) (*Gradients, error) {
 	in := s.Study.Inference
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize, Epoch: 1}
 	g := &Gradients{s, d, summed}
+	if d.Rate == 0 && g.Holders() > 1 {
+		d.Rate = 1 // batches of all records, because no bound is known for random batches
+	}
 	if d.Rate == 0 {
 		d.Rate = 1
 		steps := d.Round
@@ -170,9 +173,9 @@ func (g *Gradients) signal() float64 {
 }
 
 // travel returns the product of a client's step size and number of steps. If opened sums over
-// all clients move q, it is the travel of the study's pace. Otherwise each round of each client
-// moves q, in a synchronous round by the factor α, and the travel of all clients together is
-// bounded.
+// all clients move q, it is the travel of the study's pace. Otherwise every client moves q in
+// each of its rounds, by the damping α in a synchronous round, and the travel of all clients
+// together is bounded.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -185,8 +188,8 @@ func (g *Gradients) travel() float64 {
 }
 
 // initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. If
-// opened sums move q, this sd is small for every study: there are few steps, each with one draw
-// of θ, and a wide q would make them noisy.
+// opened sums move q, this sd is small for every study. Such a study has few steps with one draw
+// of θ each, and a wide q would make them noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -196,7 +199,7 @@ func (g *Gradients) initialSD() float64 {
 
 // ErrNoClip is the error for a study that gives no clip of gradients, if the model has no
 // default clip.
-var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
+var ErrNoClip = errors.New("public numbers do not determine the size of a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds a value on made-up records")
 
 func (g *Gradients) deriveClip() error {
 	d := g.Steps
@@ -209,7 +212,7 @@ func (g *Gradients) deriveClip() error {
 	if d.Typical = g.Model.TypicalGradient(); d.Typical == 0 {
 		return ErrNoClip
 	}
-	d.Typical *= contribution(g.Study.Inference.Descent)
+	d.Typical *= contribution(g.Study.Inference.Descent) * g.TypicalRows()
 	share := g.pace().clip
 	if g.Study.Inference.NoiseAware == study.OneStep {
 		share = clipIntervals
@@ -219,9 +222,9 @@ func (g *Gradients) deriveClip() error {
 }
 
 // contribution returns the norm of the vector that a record adds to a step, relative to the norm
-// of one gradient. The squared norms of the gradients at independent draws add up. A
-// preconditioned gradient has a second half, for the spread of q, with the same norm as the half
-// for the mean.
+// of one gradient. The squared norms of the gradients at independent draws add up. If gradients
+// are preconditioned, a second half of the vector, for the spread of q, has the same norm as the
+// half for the mean.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
 	if d.Gradients == study.Preconditioned {
@@ -257,8 +260,8 @@ func (g *Gradients) AveragedNoise(sd float64) float64 {
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last part of
-// the given number of steps. Clients propose the average of q over this part.
+// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last part of the
+// given number of steps. Clients propose the average of q over the same steps.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)

@@ -3,8 +3,8 @@ package ir
 // Density is a family of log densities (or log probabilities).
 type Density uint8
 
-// These are the densities. After the variate, a density has the arguments that its comment
-// lists, in that order. The numbers of the constants are part of the canonical form.
+// These are the densities. The first argument of a density is its variate. The comments list the
+// further arguments in order. The numbers of the constants are part of the canonical form.
 const (
 	NoDensity Density = iota
 
@@ -43,7 +43,7 @@ const (
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive has an element for each argument, which is true if the argument must be positive.
+	// Positive has an element for each argument. It is true if the argument must be positive.
 	Positive []bool
 	// Record is true if a record's outcome may have the density. Prior is true if a parameter
 	// may have it as its prior.

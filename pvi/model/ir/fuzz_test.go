@@ -83,8 +83,8 @@ func (r *reader) program() Program {
 	return p
 }
 
-// Verify never panics, and its memory is proportional to its input. The nodes of accepted
-// programs are within the size limits.
+// Verify never panics, and the memory that it allocates is proportional to its input. If it
+// accepts a program, the program's nodes are within the size limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a small program that is none"))

@@ -37,7 +37,8 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // The clones have no unused capacity.
+	// Cloning drops the unused capacity.
+	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}}
 }
 
 // After returns the names with the prefix front added. The result and n share one list.
@@ -74,8 +75,8 @@ func (l *list) at(i int) string {
 }
 
 // check returns an error for an empty, invalid or repeated name. The set differ has the lists
-// without repeated names, which check has seen before. It does not compare the names of such a
-// list again, because a prefix does not make them equal.
+// that check has already found to be without repeated names. It does not compare the names of
+// such a list again, because all of them get the same prefix.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The methods of Names agree with a list of strings with the prefix, and check agrees with a map
-// of these strings.
+// The methods of Names return the same as those of a list of strings with the prefix. The method
+// check finds the same repeated names as a map of these strings.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}
@@ -70,6 +70,6 @@ func TestANameTwiceAmongMany(t *testing.T) {
 		yield("41")
 	}).check("entry", map[*list]bool{})
 	if err == nil || err.Error() != `the name "41" is given twice` {
-		t.Errorf("41 is given twice: %v", err)
+		t.Errorf("check did not report that the name 41 occurs twice: %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 package ir
 
-// Op is an operation. It is applied element by element, unless its comment says otherwise. A
-// scalar that is combined with a vector is used for each element of the vector.
+// Op is an operation. Unless its comment says otherwise, it is applied element by element. A
+// scalar argument beside a vector counts as a vector with that number in every element.
 type Op uint8
 
 // These are the operations. The numbers are part of the canonical form, so new operations must
@@ -14,15 +14,15 @@ const (
 	Col   // value of column number Ref in the row
 	Param // parameter number Ref, on its own scale
 
-	// Only these operations read parameters for a record. t is a node that depends on parameters
-	// or constants only, and i is an integer column.
+	// Only the following operations read parameters for a record. In their comments, t is a node
+	// that depends on parameters or constants only, and i is an integer column.
 	Global    // t itself, made available to every record
 	Gather    // element i of a vector t
 	GatherRow // row i of a matrix t
 	Linear    // dot product of a vector x of the row and a vector t
 	MatVec    // product of a matrix t and a vector x of the row or the record
 
-	// These have one argument.
+	// The next operations have one argument.
 	Neg
 	Exp
 	Log
@@ -38,7 +38,7 @@ const (
 	Phi
 	Abs
 
-	// These have two arguments.
+	// The next operations have two arguments.
 	Add
 	Sub
 	Mul
@@ -46,26 +46,26 @@ const (
 	Max
 	Min
 
-	// These add up or normalise the elements of one argument.
+	// The next operations add up or normalise the elements of one argument.
 	Sum
 	LogSumExp
 	Softmax    // the result is a vector
 	LogSoftmax // the result is a vector
 
-	// These select or combine elements.
+	// The next operations select or combine elements.
 	Dot     // dot product of two vectors
 	Element // element number Ref of a vector
 	Slice   // Rows×Cols elements, starting at element Ref
 	Stack   // vector of the scalar arguments
 
-	// DensityOp is the log density number Ref, evaluated at Args[0], which is data. The other
-	// arguments are the arguments of the density.
+	// DensityOp is the log of the density with number Ref. Its variate Args[0] must be data. The
+	// other elements of Args are the arguments of the density.
 	DensityOp
 
 	ops
 )
 
-// form is the kind of arguments and result that an operation has.
+// form is the class of an operation by the shapes of its arguments and of its result.
 type form uint8
 
 const (

@@ -6,7 +6,7 @@ type Program struct {
 	Columns    []Column
 	Parameters []Parameter
 	Nodes      []Node
-	// Likelihood is the index of the node with the log density of one record.
+	// Likelihood is the index of the node that computes the log density of one record.
 	Likelihood int
 	// Priors has a proper density for every parameter, in order.
 	Priors []Prior

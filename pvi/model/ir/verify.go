@@ -6,11 +6,12 @@ package ir
 // column with bounds inside the table. The log density of a record is a scalar that is computed
 // for each record. The priors are proper.
 //
-// No record can affect the value of another record, because the only operation that reads data
-// is Col. Col has no argument that could select a row, and reads the current row.
+// No record can affect the value of another record, because Col is the only operation that reads
+// data. Col reads the current row, and has no argument that could select another row.
 //
-// This file has the rules about phases. Shapes, limits and declarations are in verify_parts.go,
-// densities in verify_density.go, priors in verify_priors.go.
+// This file has the rules about phases. The rules about shapes, limits and declarations are in
+// verify_parts.go, those about densities in verify_density.go, and those about priors in
+// verify_priors.go.
 
 import "fmt"
 
@@ -19,7 +20,7 @@ type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
-	positive []bool // whether each node is positive for all parameters and rows
+	positive []bool // whether each node is positive for all parameters and all rows
 	latest   []int  // index of the last parameter on which each node depends; −1 for none
 }
 
@@ -207,7 +208,7 @@ func (v *Verified) phase(args []int) (Phase, error) {
 	for _, a := range args {
 		var ok bool
 		if phase, ok = Join(phase, v.phases[a]); !ok {
-			return 0, fmt.Errorf("it mixes shared values with those of a row; a bridge such as global must lie between")
+			return 0, fmt.Errorf("it combines shared values with values of a row; an operation such as global must come between them")
 		}
 	}
 	return phase, nil

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// density returns the properties of a node that is a log density. Its outcome must be data
+// density returns the type of a node that is a log density. The node's outcome must be data
 // inside the density's support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)

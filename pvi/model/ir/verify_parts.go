@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file has the parts of the verifier that are not about phases.
+// This file has the parts of the verifier that do not concern phases.
 
 func (v *Verified) declarations() error {
 	p := &v.program

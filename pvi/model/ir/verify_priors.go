@@ -2,9 +2,9 @@ package ir
 
 import "fmt"
 
-// priors checks that the parameters have a proper joint density. The prior of each parameter may
-// depend on earlier parameters only. So the joint density is a product of conditional densities,
-// each of which has an integral of at most 1 over the set of its parameter's values.
+// priors checks that the parameters have a proper joint density. The prior of a parameter may
+// depend on earlier parameters only, so the joint density is a product of conditional densities.
+// The integral of each of them over the values of its parameter is at most 1.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))

@@ -61,7 +61,7 @@ func TestVerifyAcceptsGood(t *testing.T) {
 	}
 }
 
-// A verified program does not change if its caller changes the original program.
+// A verified program stays the same if the caller changes the program that it passed to Verify.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
 	v, err := Verify(p)
@@ -76,7 +76,7 @@ func TestVerifyCopies(t *testing.T) {
 	}
 }
 
-// Verify refuses each of these programs with an error that gives the reason.
+// Verify returns an error with the reason for each of these programs.
 func TestVerifyRefuses(t *testing.T) {
 	add := func(n Node) func(*Program) {
 		return func(p *Program) { p.Nodes = append(p.Nodes, n) }
@@ -98,7 +98,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"an index that is no whole number", "whole numbers", func(p *Program) { p.Columns[2].Integer = false }},
 		{"an index without bounds", "bounds in 0..2", func(p *Program) { p.Columns[2].Upper = math.Inf(1) }},
 		{"an index that is NaN", "bounds", func(p *Program) { p.Columns[2].Upper = math.NaN() }},
-		{"a parameter in data without a bridge", "bridge", add(Node{Op: Add, Args: []int{0, 5}})},
+		{"a parameter in data without a bridge", "must come between", add(Node{Op: Add, Args: []int{0, 5}})},
 		{"no such column", "no column", add(Node{Op: Col, Ref: 3})},
 		{"a negative column", "no column", add(Node{Op: Col, Ref: -1})},
 		{"a prior with data", "reads no data", func(p *Program) { p.Priors[0].Args[0] = 0 }},
@@ -202,7 +202,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// A change of any field of a program changes its digest.
+// Changing any field of a program changes its digest.
 func TestDigest(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for name, change := range map[string]func(p *Program){

@@ -130,8 +130,8 @@ func (m *Machine) binaryBackward(i, n int) {
 	}
 }
 
-// isSettled reports whether the adjoint of argument k of node i needs no backward pass of node
-// i.
+// isSettled reports whether the adjoint of argument k of node i is complete without a backward
+// pass of node i.
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
 // leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the
@@ -212,9 +212,9 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	}
 }
 
-// rescaleBackward computes the adjoint x̄ of the argument x of a softmax or log softmax. It is
-// x̄ = s∘(s̄ − s·s̄) for s = softmax(x), and x̄ = ȳ − s Σȳ for y = log softmax(x), where s̄ and
-// ȳ are the adjoints of the results.
+// rescaleBackward computes the adjoint x̄ of the argument x of a softmax or log softmax. Let s =
+// softmax(x), and let a bar mark an adjoint. For the result s the adjoint is x̄ = s∘(s̄ − s·s̄),
+// and for the result y = log softmax(x) it is x̄ = ȳ − s Σȳ.
 func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
 	if !m.active[a] {
 		return

@@ -40,11 +40,11 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick breaks a stick of length 1 into K pieces. For k = 1..K−1, piece k is the share
-// σ(u_k − log(K−k)) of what remains of the stick, so u = 0 gives equal pieces (the transform of
-// Stan up to release 2.36). σ is the logistic function.
+// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. For k
+// = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the stick that is left, where σ is the
+// logistic function. So u = 0 gives equal pieces (the transform of Stan up to release 2.36).
 func breakStick(x, u []float64) (logJacobian float64) {
-	left := 0. // log of the remaining length of the stick
+	left := 0. // log of the length of the stick that is left
 	for k, v := range u {
 		z := v - math.Log(float64(len(u)-k))
 		share, rest := -special.Softplus(-z), -special.Softplus(z)
@@ -56,8 +56,9 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull adds to g the gradient of a function f(x(u)) with respect to u. adj is the gradient of f
-// with respect to x. pull also adds jacobian times the gradient of the log Jacobian.
+// pull adds to g the gradient of a function f(x(u)) with respect to u. The argument adj is the
+// gradient of f with respect to x. pull also adds jacobian times the gradient of the log
+// Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -91,7 +92,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of the remaining length
+	left := x[k] * adj[k] // adjoint of the log of the length that is left
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

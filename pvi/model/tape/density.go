@@ -14,8 +14,8 @@ const (
 
 // A term is the computation of one density in several lanes. It has the outcomes y, up to three
 // arguments a, and the slices to which values and derivatives are written. A slice for a
-// derivative is nil if the derivative is not needed. same is true if an argument is equal in all
-// lanes.
+// derivative is nil if the derivative is not needed. An element of same is true if that argument
+// is equal in all lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -261,7 +261,7 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes only the derivatives; nil if the density has no such function.
+	// slopes computes the derivatives alone. It is nil if the density has no such function.
 	slopes func(*term)
 }
 
@@ -279,13 +279,13 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 }
 
 // Argument sets the values of argument k and the destination of its derivative, which may be
-// nil. same is true if all values are equal.
+// nil. The argument same tells whether all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes writes only the derivatives, if that is faster than Run, and reports whether it
-// wrote them. A derivative is NaN if the density is not finite.
+// RunSlopes computes the derivatives without the densities, if there is a faster way than Run.
+// It reports whether it wrote them. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false

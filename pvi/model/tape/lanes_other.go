@@ -2,8 +2,9 @@
 
 package tape
 
-// dotFours writes the products of v with the rows of x in groups of four. It skips the last rows
-// if they do not fill a group, and returns the number of rows that it computed.
+// dotFours writes to dst the products of v with the rows of x, four rows at a time. It leaves
+// out the rows at the end that do not fill a group of four. It returns the number of products
+// that it wrote.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	return dotFoursOneByOne(dst, x, rows, v)
 }

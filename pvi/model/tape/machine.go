@@ -8,8 +8,8 @@ type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint have a slice for each node. It is nil if the machine does not need the
-	// node's values or adjoints.
+	// Value and Adjoint have a slice for each node. The slice is nil if the machine does not
+	// need the node's values or adjoints.
 	Value, Adjoint [][]float64
 	// partial has the derivatives of each density node with respect to each of its arguments.
 	partial [][][]float64
@@ -24,13 +24,14 @@ type Machine struct {
 	// settled[i][k] is true if the adjoint of argument k of node i needs no backward pass of
 	// node i. settled[i] is nil if there is no such argument.
 	settled [][]bool
-	// term and temporary are fields because local variables would be allocated on the heap.
+	// These variables are fields because the compiler would allocate local variables on the
+	// heap.
 	term      term
 	temporary scratch
 }
 
-// newMachine returns a machine that stores values for the nodes i with hold(i), computes the
-// nodes with compute(i), and stores adjoints for the nodes with active(i).
+// newMachine returns a machine that computes the nodes i with compute(i). It keeps the values of
+// nodes with hold(i), and the adjoints of nodes with active(i).
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)

@@ -8,8 +8,9 @@ import (
 )
 
 // priorTerm returns the log density of one element, and its derivatives with respect to the
-// variate x and up to three arguments. The density is normalised on its whole support. A prior
-// with an additional constraint, such as a half-Cauchy, has the same density up to a constant.
+// variate x and up to three arguments. The density is normalised on its whole support. If the
+// parameter has a narrower constraint, as in a half-Cauchy prior, the result differs from the
+// log density by a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:
@@ -38,7 +39,9 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 		ab := special.Digamma(a[0] + a[1])
 		value = special.Lgamma(a[0]+a[1]) - special.Lgamma(a[0]) - special.Lgamma(a[1]) + (a[0]-1)*logX + (a[1]-1)*logR
 		return value, (a[0]-1)/x - (a[1]-1)/(1-x), [3]float64{ab - special.Digamma(a[0]) + logX, ab - special.Digamma(a[1]) + logR}
-	case ir.Dirichlet: // priorJoint adds the part of the normalising constant that depends on the sum of the concentrations.
+	// priorJoint adds the remaining part of the normalising constant, which depends on the sum
+	// of the concentrations.
+	case ir.Dirichlet:
 		return (a[0]-1)*math.Log(x) - special.Lgamma(a[0]), (a[0] - 1) / x, [3]float64{math.Log(x) - special.Digamma(a[0])}
 	}
 	return math.NaN(), math.NaN(), [3]float64{}

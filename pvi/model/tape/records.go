@@ -12,7 +12,7 @@ type Records struct {
 	inputs []int // indices of data nodes that are copied into lanes
 	global []int // indices of the nodes with operation Global
 	rows   []int32
-	clears [][]float64 // adjoints to which contributions are added, and which are first set to zero
+	clears [][]float64 // slices of adjoints that must be zero before contributions are added to them
 	sweeps []int       // indices of the nodes of the backward sweep
 }
 
@@ -48,8 +48,9 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors reports in used which nodes the target needs. In copied it reports which of them
-// depend on no parameter and must be copied into lanes.
+// ancestors returns two lists with an element for each node. The list used says whether the
+// target depends on the node. The list copied says whether a record reads the node's own value,
+// which is copied into lanes if the node depends on no parameter.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -79,7 +80,7 @@ func (r *Records) Begin() {
 }
 
 // Forward computes the target for the given rows, at most Lanes of them. It returns one value
-// for each row. If the target is a vector, this is its first element.
+// for each row. For a vector target it returns the first element.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -189,8 +190,9 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward computes the adjoint of the vector x in the product of a table and x: the
-// transposed table times the adjoint of the product. It adds this to the adjoint of x.
+// matVecBackward computes the contribution of a product Wx, of a table W and a vector x, to the
+// adjoint of x. This is Wᵀ times the adjoint of the product. It adds the contribution to the
+// adjoint of x.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

@@ -135,8 +135,8 @@ func (s *Shared) Path(node int) *Path {
 }
 
 // Slope adds to grad the gradient of one element of the path's node with respect to θ. If
-// element is negative, it adds the gradient of the sum of all elements. It changes only
-// coordinates of the path's parameters.
+// element is negative, it adds the gradient of the sum of all elements. It changes only the
+// elements of grad that belong to the path's parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -178,8 +178,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll adds to grad the gradient with respect to θ that follows from the adjoints of nodes,
-// and jacobian times the gradient of the log Jacobians.
+// pullAll adds to grad the gradient with respect to θ, computed from the adjoints of nodes. It
+// also adds jacobian times the gradient of the log Jacobians.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

@@ -6,10 +6,10 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep plans the backward sweep such that few adjoints are copied. If a node is an argument
+// planSweep plans the backward sweep so that few adjoints are copied. If a node is an argument
 // of one sum and of nothing else, its adjoint equals the adjoint of the sum, and both use the
-// same slice. If the target is a density and only the target uses an argument, the adjoint of
-// the argument is the density's derivative.
+// same slice. If the target is a density and no other node uses one of its arguments, the
+// adjoint of this argument is the density's derivative.
 func (r *Records) planSweep() {
 	uses := r.uses()
 	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node
@@ -55,8 +55,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the backward sweep unless all of its arguments use slices of the node.
-// It stores which arguments do.
+// settle records which arguments of node i use a slice of the node. It adds the node to the
+// backward sweep unless all arguments do.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

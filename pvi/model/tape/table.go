@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it has the values that depend on the
-// row alone and that records use.
+// Table is a shard prepared for a program. For every row it has the values that depend on that
+// row alone and that the program's records need.
 type Table struct {
 	Rows int
 	// Nodes has the values of each node for all rows, row after row. Nodes[i] is nil if no
@@ -71,7 +71,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports which nodes that depend on one row alone are used by records or predictions.
+// frontier reports, for each node that depends on one row alone, whether records or predictions
+// use it.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))

@@ -1,6 +1,6 @@
 package tape
 
-// Dot returns x·y for two vectors of the length of y. It computes four partial sums.
+// Dot returns x·y, where x is at least as long as y. It adds four partial sums.
 func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
@@ -70,9 +70,9 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands gives the same bits as dotFour. Conversions to float64 prevent fused operations,
-// which a compiler might use in only one of the two functions. With them, a record's
-// contribution would depend on its place in a batch.
+// dotTwoStrands gives the same bits as dotFour. Conversions to float64 prevent fused operations.
+// A compiler might use these in only one of the two functions, and a record's contribution would
+// then depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64

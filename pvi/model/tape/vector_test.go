@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The product of a row with a vector has the same bits whether the row is computed alone or with
-// others, at any position.
+// The product of a row with a vector has the same bits whether the row is computed alone or
+// together with other rows, in any position.
 func TestRowsProductsAgree(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	const table = 20

@@ -3,6 +3,7 @@
 package planted
 
 import (
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -12,6 +13,12 @@ import (
 const Variable = "FEDPVI_PLANTED"
 
 var chosen = os.Getenv(Variable)
+
+// Odd reports whether a record has a value at the lower bound of a column, on the model's scale.
+func Odd(x []float64) bool { return slices.Contains(x, -1) }
+
+// Log writes a line to the log of the program.
+func Log() { slog.Warn("a record at the bound") }
 
 // Is reports whether the given fault is selected.
 func Is(fault string) bool { return chosen == fault }

@@ -1167,6 +1167,282 @@ func (b0 SubmitResponse_builder) Build() *SubmitResponse {
 	return m0
 }
 
+type PiecesRequest struct {
+	state             protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Ask    uint64                 `protobuf:"varint,1,opt,name=ask"`
+	xxx_hidden_KeysOf []uint32               `protobuf:"varint,2,rep,packed,name=keys_of,json=keysOf"`
+	xxx_hidden_Offset uint64                 `protobuf:"varint,3,opt,name=offset"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *PiecesRequest) Reset() {
+	*x = PiecesRequest{}
+	mi := &file_fedpvi_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PiecesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PiecesRequest) ProtoMessage() {}
+
+func (x *PiecesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fedpvi_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PiecesRequest) GetAsk() uint64 {
+	if x != nil {
+		return x.xxx_hidden_Ask
+	}
+	return 0
+}
+
+func (x *PiecesRequest) GetKeysOf() []uint32 {
+	if x != nil {
+		return x.xxx_hidden_KeysOf
+	}
+	return nil
+}
+
+func (x *PiecesRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.xxx_hidden_Offset
+	}
+	return 0
+}
+
+func (x *PiecesRequest) SetAsk(v uint64) {
+	x.xxx_hidden_Ask = v
+}
+
+func (x *PiecesRequest) SetKeysOf(v []uint32) {
+	x.xxx_hidden_KeysOf = v
+}
+
+func (x *PiecesRequest) SetOffset(v uint64) {
+	x.xxx_hidden_Offset = v
+}
+
+type PiecesRequest_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	Ask    uint64
+	KeysOf []uint32
+	Offset uint64
+}
+
+func (b0 PiecesRequest_builder) Build() *PiecesRequest {
+	m0 := &PiecesRequest{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Ask = b.Ask
+	x.xxx_hidden_KeysOf = b.KeysOf
+	x.xxx_hidden_Offset = b.Offset
+	return m0
+}
+
+type PiecesResponse struct {
+	state            protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Piece []byte                 `protobuf:"bytes,1,opt,name=piece"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *PiecesResponse) Reset() {
+	*x = PiecesResponse{}
+	mi := &file_fedpvi_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PiecesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PiecesResponse) ProtoMessage() {}
+
+func (x *PiecesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fedpvi_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PiecesResponse) GetPiece() []byte {
+	if x != nil {
+		return x.xxx_hidden_Piece
+	}
+	return nil
+}
+
+func (x *PiecesResponse) SetPiece(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_Piece = v
+}
+
+type PiecesResponse_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	Piece []byte
+}
+
+func (b0 PiecesResponse_builder) Build() *PiecesResponse {
+	m0 := &PiecesResponse{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Piece = b.Piece
+	return m0
+}
+
+type ConfirmRequest struct {
+	state               protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Envelope []byte                 `protobuf:"bytes,1,opt,name=envelope"`
+	xxx_hidden_Ask      uint64                 `protobuf:"varint,2,opt,name=ask"`
+	xxx_hidden_Unopened uint32                 `protobuf:"varint,3,opt,name=unopened"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *ConfirmRequest) Reset() {
+	*x = ConfirmRequest{}
+	mi := &file_fedpvi_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmRequest) ProtoMessage() {}
+
+func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fedpvi_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ConfirmRequest) GetEnvelope() []byte {
+	if x != nil {
+		return x.xxx_hidden_Envelope
+	}
+	return nil
+}
+
+func (x *ConfirmRequest) GetAsk() uint64 {
+	if x != nil {
+		return x.xxx_hidden_Ask
+	}
+	return 0
+}
+
+func (x *ConfirmRequest) GetUnopened() uint32 {
+	if x != nil {
+		return x.xxx_hidden_Unopened
+	}
+	return 0
+}
+
+func (x *ConfirmRequest) SetEnvelope(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_Envelope = v
+}
+
+func (x *ConfirmRequest) SetAsk(v uint64) {
+	x.xxx_hidden_Ask = v
+}
+
+func (x *ConfirmRequest) SetUnopened(v uint32) {
+	x.xxx_hidden_Unopened = v
+}
+
+type ConfirmRequest_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	Envelope []byte
+	Ask      uint64
+	Unopened uint32
+}
+
+func (b0 ConfirmRequest_builder) Build() *ConfirmRequest {
+	m0 := &ConfirmRequest{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Envelope = b.Envelope
+	x.xxx_hidden_Ask = b.Ask
+	x.xxx_hidden_Unopened = b.Unopened
+	return m0
+}
+
+type ConfirmResponse struct {
+	state         protoimpl.MessageState `protogen:"opaque.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmResponse) Reset() {
+	*x = ConfirmResponse{}
+	mi := &file_fedpvi_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmResponse) ProtoMessage() {}
+
+func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fedpvi_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+type ConfirmResponse_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+}
+
+func (b0 ConfirmResponse_builder) Build() *ConfirmResponse {
+	m0 := &ConfirmResponse{}
+	b, x := &b0, m0
+	_, _ = b, x
+	return m0
+}
+
 // A Refusal is the detail of a status that is not internal.
 type Refusal struct {
 	state             protoimpl.MessageState `protogen:"opaque.v1"`
@@ -1178,7 +1454,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_fedpvi_proto_msgTypes[14]
+	mi := &file_fedpvi_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1466,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_fedpvi_proto_msgTypes[14]
+	mi := &file_fedpvi_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1529,7 @@ type FollowResponse_Start struct {
 
 func (x *FollowResponse_Start) Reset() {
 	*x = FollowResponse_Start{}
-	mi := &file_fedpvi_proto_msgTypes[15]
+	mi := &file_fedpvi_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1541,7 @@ func (x *FollowResponse_Start) String() string {
 func (*FollowResponse_Start) ProtoMessage() {}
 
 func (x *FollowResponse_Start) ProtoReflect() protoreflect.Message {
-	mi := &file_fedpvi_proto_msgTypes[15]
+	mi := &file_fedpvi_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1659,7 @@ type SubmitRequest_Offer struct {
 
 func (x *SubmitRequest_Offer) Reset() {
 	*x = SubmitRequest_Offer{}
-	mi := &file_fedpvi_proto_msgTypes[16]
+	mi := &file_fedpvi_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1671,7 @@ func (x *SubmitRequest_Offer) String() string {
 func (*SubmitRequest_Offer) ProtoMessage() {}
 
 func (x *SubmitRequest_Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_fedpvi_proto_msgTypes[16]
+	mi := &file_fedpvi_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1749,7 @@ type SubmitRequest_Piece struct {
 
 func (x *SubmitRequest_Piece) Reset() {
 	*x = SubmitRequest_Piece{}
-	mi := &file_fedpvi_proto_msgTypes[17]
+	mi := &file_fedpvi_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1761,7 @@ func (x *SubmitRequest_Piece) String() string {
 func (*SubmitRequest_Piece) ProtoMessage() {}
 
 func (x *SubmitRequest_Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_fedpvi_proto_msgTypes[17]
+	mi := &file_fedpvi_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,10 +1876,21 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\x04data\x18\x02 \x01(\fR\x04dataB\x06\n" +
 	"\x04part\"$\n" +
 	"\x0eSubmitResponse\x12\x12\n" +
-	"\x04have\x18\x01 \x01(\x04R\x04have\"5\n" +
+	"\x04have\x18\x01 \x01(\x04R\x04have\"R\n" +
+	"\rPiecesRequest\x12\x10\n" +
+	"\x03ask\x18\x01 \x01(\x04R\x03ask\x12\x17\n" +
+	"\akeys_of\x18\x02 \x03(\rR\x06keysOf\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offset\"&\n" +
+	"\x0ePiecesResponse\x12\x14\n" +
+	"\x05piece\x18\x01 \x01(\fR\x05piece\"Z\n" +
+	"\x0eConfirmRequest\x12\x1a\n" +
+	"\benvelope\x18\x01 \x01(\fR\benvelope\x12\x10\n" +
+	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x1a\n" +
+	"\bunopened\x18\x03 \x01(\rR\bunopened\"\x11\n" +
+	"\x0fConfirmResponse\"5\n" +
 	"\aRefusal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text2\xc3\x03\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text2\xc6\x04\n" +
 	"\x05Study\x12:\n" +
 	"\x05Hello\x12\x17.fedpvi.v1.HelloRequest\x1a\x18.fedpvi.v1.HelloResponse\x127\n" +
 	"\x04Join\x12\x16.fedpvi.v1.JoinRequest\x1a\x17.fedpvi.v1.JoinResponse\x12:\n" +
@@ -1611,9 +1898,11 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\bStanding\x12\x1a.fedpvi.v1.StandingRequest\x1a\x1b.fedpvi.v1.StandingResponse\x12@\n" +
 	"\aApprove\x12\x19.fedpvi.v1.ApproveRequest\x1a\x1a.fedpvi.v1.ApproveResponse\x12?\n" +
 	"\x06Follow\x12\x18.fedpvi.v1.FollowRequest\x1a\x19.fedpvi.v1.FollowResponse0\x01\x12A\n" +
-	"\x06Submit\x12\x18.fedpvi.v1.SubmitRequest\x1a\x19.fedpvi.v1.SubmitResponse(\x010\x01B,Z fedpvi/transport/internal/wirepb\x92\x03\a\xd2>\x02\x10\x03\b\x02b\beditionsp\xe8\a"
+	"\x06Submit\x12\x18.fedpvi.v1.SubmitRequest\x1a\x19.fedpvi.v1.SubmitResponse(\x010\x01\x12?\n" +
+	"\x06Pieces\x12\x18.fedpvi.v1.PiecesRequest\x1a\x19.fedpvi.v1.PiecesResponse0\x01\x12@\n" +
+	"\aConfirm\x12\x19.fedpvi.v1.ConfirmRequest\x1a\x1a.fedpvi.v1.ConfirmResponseB,Z fedpvi/transport/internal/wirepb\x92\x03\a\xd2>\x02\x10\x03\b\x02b\beditionsp\xe8\a"
 
-var file_fedpvi_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_fedpvi_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_fedpvi_proto_goTypes = []any{
 	(*HelloRequest)(nil),         // 0: fedpvi.v1.HelloRequest
 	(*HelloResponse)(nil),        // 1: fedpvi.v1.HelloResponse
@@ -1629,15 +1918,19 @@ var file_fedpvi_proto_goTypes = []any{
 	(*FollowResponse)(nil),       // 11: fedpvi.v1.FollowResponse
 	(*SubmitRequest)(nil),        // 12: fedpvi.v1.SubmitRequest
 	(*SubmitResponse)(nil),       // 13: fedpvi.v1.SubmitResponse
-	(*Refusal)(nil),              // 14: fedpvi.v1.Refusal
-	(*FollowResponse_Start)(nil), // 15: fedpvi.v1.FollowResponse.Start
-	(*SubmitRequest_Offer)(nil),  // 16: fedpvi.v1.SubmitRequest.Offer
-	(*SubmitRequest_Piece)(nil),  // 17: fedpvi.v1.SubmitRequest.Piece
+	(*PiecesRequest)(nil),        // 14: fedpvi.v1.PiecesRequest
+	(*PiecesResponse)(nil),       // 15: fedpvi.v1.PiecesResponse
+	(*ConfirmRequest)(nil),       // 16: fedpvi.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),      // 17: fedpvi.v1.ConfirmResponse
+	(*Refusal)(nil),              // 18: fedpvi.v1.Refusal
+	(*FollowResponse_Start)(nil), // 19: fedpvi.v1.FollowResponse.Start
+	(*SubmitRequest_Offer)(nil),  // 20: fedpvi.v1.SubmitRequest.Offer
+	(*SubmitRequest_Piece)(nil),  // 21: fedpvi.v1.SubmitRequest.Piece
 }
 var file_fedpvi_proto_depIdxs = []int32{
-	15, // 0: fedpvi.v1.FollowResponse.start:type_name -> fedpvi.v1.FollowResponse.Start
-	16, // 1: fedpvi.v1.SubmitRequest.offer:type_name -> fedpvi.v1.SubmitRequest.Offer
-	17, // 2: fedpvi.v1.SubmitRequest.piece:type_name -> fedpvi.v1.SubmitRequest.Piece
+	19, // 0: fedpvi.v1.FollowResponse.start:type_name -> fedpvi.v1.FollowResponse.Start
+	20, // 1: fedpvi.v1.SubmitRequest.offer:type_name -> fedpvi.v1.SubmitRequest.Offer
+	21, // 2: fedpvi.v1.SubmitRequest.piece:type_name -> fedpvi.v1.SubmitRequest.Piece
 	0,  // 3: fedpvi.v1.Study.Hello:input_type -> fedpvi.v1.HelloRequest
 	2,  // 4: fedpvi.v1.Study.Join:input_type -> fedpvi.v1.JoinRequest
 	4,  // 5: fedpvi.v1.Study.Renew:input_type -> fedpvi.v1.RenewRequest
@@ -1645,15 +1938,19 @@ var file_fedpvi_proto_depIdxs = []int32{
 	8,  // 7: fedpvi.v1.Study.Approve:input_type -> fedpvi.v1.ApproveRequest
 	10, // 8: fedpvi.v1.Study.Follow:input_type -> fedpvi.v1.FollowRequest
 	12, // 9: fedpvi.v1.Study.Submit:input_type -> fedpvi.v1.SubmitRequest
-	1,  // 10: fedpvi.v1.Study.Hello:output_type -> fedpvi.v1.HelloResponse
-	3,  // 11: fedpvi.v1.Study.Join:output_type -> fedpvi.v1.JoinResponse
-	5,  // 12: fedpvi.v1.Study.Renew:output_type -> fedpvi.v1.RenewResponse
-	7,  // 13: fedpvi.v1.Study.Standing:output_type -> fedpvi.v1.StandingResponse
-	9,  // 14: fedpvi.v1.Study.Approve:output_type -> fedpvi.v1.ApproveResponse
-	11, // 15: fedpvi.v1.Study.Follow:output_type -> fedpvi.v1.FollowResponse
-	13, // 16: fedpvi.v1.Study.Submit:output_type -> fedpvi.v1.SubmitResponse
-	10, // [10:17] is the sub-list for method output_type
-	3,  // [3:10] is the sub-list for method input_type
+	14, // 10: fedpvi.v1.Study.Pieces:input_type -> fedpvi.v1.PiecesRequest
+	16, // 11: fedpvi.v1.Study.Confirm:input_type -> fedpvi.v1.ConfirmRequest
+	1,  // 12: fedpvi.v1.Study.Hello:output_type -> fedpvi.v1.HelloResponse
+	3,  // 13: fedpvi.v1.Study.Join:output_type -> fedpvi.v1.JoinResponse
+	5,  // 14: fedpvi.v1.Study.Renew:output_type -> fedpvi.v1.RenewResponse
+	7,  // 15: fedpvi.v1.Study.Standing:output_type -> fedpvi.v1.StandingResponse
+	9,  // 16: fedpvi.v1.Study.Approve:output_type -> fedpvi.v1.ApproveResponse
+	11, // 17: fedpvi.v1.Study.Follow:output_type -> fedpvi.v1.FollowResponse
+	13, // 18: fedpvi.v1.Study.Submit:output_type -> fedpvi.v1.SubmitResponse
+	15, // 19: fedpvi.v1.Study.Pieces:output_type -> fedpvi.v1.PiecesResponse
+	17, // 20: fedpvi.v1.Study.Confirm:output_type -> fedpvi.v1.ConfirmResponse
+	12, // [12:21] is the sub-list for method output_type
+	3,  // [3:12] is the sub-list for method input_type
 	3,  // [3:3] is the sub-list for extension type_name
 	3,  // [3:3] is the sub-list for extension extendee
 	0,  // [0:3] is the sub-list for field type_name
@@ -1674,7 +1971,7 @@ func file_fedpvi_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fedpvi_proto_rawDesc), len(file_fedpvi_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,8 @@ const (
 	Study_Approve_FullMethodName  = "/fedpvi.v1.Study/Approve"
 	Study_Follow_FullMethodName   = "/fedpvi.v1.Study/Follow"
 	Study_Submit_FullMethodName   = "/fedpvi.v1.Study/Submit"
+	Study_Pieces_FullMethodName   = "/fedpvi.v1.Study/Pieces"
+	Study_Confirm_FullMethodName  = "/fedpvi.v1.Study/Confirm"
 )
 
 // StudyClient is the client API for Study service.
@@ -47,6 +49,11 @@ type StudyClient interface {
 	// received so far, the pieces from that byte on; and a last answer once all is durable.
 	// A short body may come with the offer.
 	Submit(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubmitRequest, SubmitResponse], error)
+	// Pieces sends the parts for the caller of other clients' messages. Since version 2.
+	Pieces(ctx context.Context, in *PiecesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PiecesResponse], error)
+	// Confirm receives a confirmation of a cut, or the complaint that there is none. Since
+	// version 2.
+	Confirm(ctx context.Context, in *ConfirmRequest, opts ...grpc.CallOption) (*ConfirmResponse, error)
 }
 
 type studyClient struct {
@@ -139,6 +146,35 @@ func (c *studyClient) Submit(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Study_SubmitClient = grpc.BidiStreamingClient[SubmitRequest, SubmitResponse]
 
+func (c *studyClient) Pieces(ctx context.Context, in *PiecesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PiecesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Study_ServiceDesc.Streams[2], Study_Pieces_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PiecesRequest, PiecesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Study_PiecesClient = grpc.ServerStreamingClient[PiecesResponse]
+
+func (c *studyClient) Confirm(ctx context.Context, in *ConfirmRequest, opts ...grpc.CallOption) (*ConfirmResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfirmResponse)
+	err := c.cc.Invoke(ctx, Study_Confirm_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StudyServer is the server API for Study service.
 // All implementations must embed UnimplementedStudyServer
 // for forward compatibility.
@@ -158,6 +194,11 @@ type StudyServer interface {
 	// received so far, the pieces from that byte on; and a last answer once all is durable.
 	// A short body may come with the offer.
 	Submit(grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]) error
+	// Pieces sends the parts for the caller of other clients' messages. Since version 2.
+	Pieces(*PiecesRequest, grpc.ServerStreamingServer[PiecesResponse]) error
+	// Confirm receives a confirmation of a cut, or the complaint that there is none. Since
+	// version 2.
+	Confirm(context.Context, *ConfirmRequest) (*ConfirmResponse, error)
 	mustEmbedUnimplementedStudyServer()
 }
 
@@ -188,6 +229,12 @@ func (UnimplementedStudyServer) Follow(*FollowRequest, grpc.ServerStreamingServe
 }
 func (UnimplementedStudyServer) Submit(grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]) error {
 	return status.Error(codes.Unimplemented, "method Submit not implemented")
+}
+func (UnimplementedStudyServer) Pieces(*PiecesRequest, grpc.ServerStreamingServer[PiecesResponse]) error {
+	return status.Error(codes.Unimplemented, "method Pieces not implemented")
+}
+func (UnimplementedStudyServer) Confirm(context.Context, *ConfirmRequest) (*ConfirmResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Confirm not implemented")
 }
 func (UnimplementedStudyServer) mustEmbedUnimplementedStudyServer() {}
 func (UnimplementedStudyServer) testEmbeddedByValue()               {}
@@ -318,6 +365,35 @@ func _Study_Submit_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Study_SubmitServer = grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]
 
+func _Study_Pieces_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PiecesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StudyServer).Pieces(m, &grpc.GenericServerStream[PiecesRequest, PiecesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Study_PiecesServer = grpc.ServerStreamingServer[PiecesResponse]
+
+func _Study_Confirm_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfirmRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StudyServer).Confirm(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Study_Confirm_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StudyServer).Confirm(ctx, req.(*ConfirmRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Study_ServiceDesc is the grpc.ServiceDesc for Study service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -345,6 +421,10 @@ var Study_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Approve",
 			Handler:    _Study_Approve_Handler,
 		},
+		{
+			MethodName: "Confirm",
+			Handler:    _Study_Confirm_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -357,6 +437,11 @@ var Study_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Study_Submit_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Pieces",
+			Handler:       _Study_Pieces_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "fedpvi.proto",

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/client/ledger"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/session"
+)
+
+// correctionAsk is the number of the plan in the entry that corrects the charges of a study.
+// Plans are numbered from 1.
+const correctionAsk = 0
+
+// correct charges a data set for the answers that earlier programs charged too little. If the
+// policy trusted the coordinator and the study assumed no colluders, they charged an outsider,
+// and ignored that other participants know their own noise. Each such study gets one more entry
+// in the ledger. If the budget does not cover a correction, correct returns an error, so that
+// nothing more is released of this data set.
+func (c *Client) correct(dataset string) error {
+	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, by study
+	charged := map[ledger.Hash]accountant.Composed{}
+	err := c.store.Stamps(func(s ledger.Stamp) error {
+		charge := s.Entry.Charge
+		if charge == nil || s.Entry.Dataset != dataset || charge.View != method.Outsider {
+			return nil
+		}
+		e, err := accountant.UnmarshalEvent(charge.Event)
+		if err != nil {
+			return err
+		}
+		last[charge.Study] = *charge
+		charged[charge.Study] = append(charged[charge.Study], e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for of, charge := range last {
+		if _, done := c.store.Answered(of, correctionAsk); done {
+			continue
+		}
+		extra, view, err := c.undercharged(dataset, of, charged[of])
+		if err != nil {
+			return err
+		}
+		if view == method.Outsider {
+			continue
+		}
+		release := ledger.Release{
+			Dataset: dataset, Protocol: charge.Protocol, Roster: charge.Roster, Policy: charge.Policy, Records: charge.Records,
+			Ask: correctionAsk, View: view, Event: extra,
+		}
+		if err := c.store.Lose(ledger.Change{Study: of}, release, c.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undercharged returns the name of the strongest observer without trust of a study, and an event
+// that together with the charges against an outsider costs at least what they cost against this
+// observer. For Gaussian releases the sum is exact: with n noise shares unknown to an outsider
+// and k to the observer, μ² is n/k times as large. For other releases the event is the cost of
+// the whole study.
+func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
+	m, err := c.member(of)
+	if err != nil {
+		return nil, "", err
+	}
+	clients, known, err := c.clients(m)
+	if err != nil {
+		return nil, "", err
+	}
+	if !known {
+		clients = pretended(m.Study, defaultParticipants)
+	}
+	account, _ := c.store.Account(dataset)
+	adjacency := account.Budget.Adjacency
+	whole, err := session.Whole(m.Study, clients)
+	if err != nil {
+		return nil, "", err
+	}
+	strongest, ok := whole.Strongest(method.Outsider, adjacency)
+	if !ok {
+		return nil, "", &Refusal{"the study " + m.Study.Name + " states no cost under " + string(adjacency)}
+	}
+	profile, err := accountant.Account(charged)
+	if err != nil {
+		return nil, "", err
+	}
+	if !profile.Gaussian() {
+		return strongest.Event, strongest.View.Name, nil
+	}
+	unknown := 1
+	for _, of := range whole {
+		unknown = max(unknown, of.View.Shares) // An outsider knows no share.
+	}
+	missing := float64(unknown)/float64(strongest.View.Shares) - 1
+	const roundOff = 1 + 0x1p-40
+	mu := profile.Mu() * math.Sqrt(missing) * roundOff
+	return accountant.Gaussian{Sensitivity: mu, Sigma: 1, Adjacency: adjacency}, strongest.View.Name, nil
+}

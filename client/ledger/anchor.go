@@ -1,0 +1,186 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/internal/durable"
+)
+
+// AnchorFile is the name of the anchor in a state directory.
+const AnchorFile = "ledger.anchor"
+
+// A mark is the state of the ledger after a commit. The database has a mark of its newest
+// transaction, and the anchor a mark of each.
+//
+// The database alone cannot notice that it went back by one transaction: bbolt keeps the meta
+// page of the previous transaction, and uses it where the newest one has a flipped bit. A charge
+// would be lost, or a promise of a study. The anchor is a second file. After each commit, and
+// before the caller sends anything, a mark is appended to the anchor and synced. [Open] then
+// compares both files. An anchor that is one commit behind is the trace of a crash between the
+// two writes, and is brought up to date. All other differences are damage.
+type mark struct {
+	commits uint64 // number of transactions since the anchor exists
+	head    Hash   // hash of the newest entry; zero if there is none
+}
+
+// markSize is the size of an encoded mark in bytes. The last 8 bytes are the first of the SHA-256
+// of the data holder's public key and the bytes before them.
+const markSize = 8 + sha256.Size + 8
+
+func (m mark) encode(holder identity.PublicKey) []byte {
+	b := binary.BigEndian.AppendUint64(nil, m.commits)
+	b = append(b, m.head[:]...)
+	sum := sha256.Sum256(append(holder[:], b...))
+	return append(b, sum[:8]...)
+}
+
+func decodeMark(b []byte, holder identity.PublicKey) (m mark, ok bool) {
+	m.commits = binary.BigEndian.Uint64(b)
+	copy(m.head[:], b[8:])
+	return m, bytes.Equal(b, m.encode(holder))
+}
+
+// decodeAnchor returns the newest mark of an anchor. A crash during a write leaves an incomplete
+// or wrong last mark, which decodeAnchor ignores.
+func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) {
+	whole := 0
+	for ; len(b) >= markSize; whole, b = whole+1, b[markSize:] {
+		m, ok := decodeMark(b[:markSize], holder)
+		switch {
+		case !ok && whole > 0 && len(b) < 2*markSize:
+			return newest, nil
+		case !ok:
+			return newest, fmt.Errorf("mark %d is damaged, or of another data holder", whole+1)
+		case whole > 0 && m.commits != newest.commits+1:
+			return newest, fmt.Errorf("mark %d does not follow the one before", whole+1)
+		}
+		newest = m
+	}
+	if whole == 0 {
+		return newest, errors.New("it has no whole mark")
+	}
+	return newest, nil
+}
+
+// marked returns the mark in the database. It is the zero mark in a database that has had no
+// commit since anchors exist.
+func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
+	b := tx.Bucket(metaBucket).Get(markKey)
+	if b == nil {
+		return mark{}, nil
+	}
+	if len(b) == markSize {
+		if m, ok := decodeMark(b, holder); ok {
+			return m, nil
+		}
+	}
+	return mark{}, errors.New("the mark of its newest transaction is damaged")
+}
+
+// An anchor is the anchor of an open store.
+type anchor struct {
+	holder identity.PublicKey
+	file   durable.NewFile
+	newest mark
+}
+
+// openAnchor compares the anchor in a directory with the newest mark of the database, whose
+// newest entry has the hash head and follows the entry with the hash previous. Then it writes
+// the anchor anew, with that mark alone. So what the program compared is on the disk, and the
+// file stays short.
+func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
+	path := filepath.Join(dir, AnchorFile)
+	if err := compare(path, holder, db, head, previous); err != nil {
+		return nil, err
+	}
+	next := path + ".new"
+	if err := layer.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := layer.Create(next)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(db.encode(holder)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := layer.Finish(f, next, path); err != nil {
+		return nil, err
+	}
+	if f, err = layer.Append(path); err != nil {
+		return nil, err
+	}
+	return &anchor{holder, f, db}, nil
+}
+
+// compare returns a [*Damaged] if the anchor at path and the database do not belong together.
+func compare(path string, holder identity.PublicKey, db mark, head, previous Hash) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if db.commits == 0 {
+			return nil // no commit has made an anchor yet
+		}
+		return &Damaged{Path: path, Problem: "the file is missing, and " + File + " has a mark of it"}
+	}
+	if err != nil {
+		return err
+	}
+	if err := checkMode(path, info); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	newest, err := decodeAnchor(b, holder)
+	switch {
+	case err != nil:
+		return &Damaged{Path: path, Problem: err.Error(), Cause: err}
+	case newest.commits > db.commits:
+		return &Damaged{Path: path, Problem: fmt.Sprintf("%s is older than the anchor, by %d transactions: what was charged or promised since is lost from it", File, newest.commits-db.commits)}
+	case newest.commits+1 < db.commits:
+		return &Damaged{Path: path, Problem: fmt.Sprintf("it is older than %s, by %d transactions", File, db.commits-newest.commits)}
+	case newest.commits == db.commits && newest.head != head,
+		newest.commits < db.commits && newest.head != head && newest.head != previous:
+		return &Damaged{Path: path, Problem: "it belongs to another ledger than " + File}
+	}
+	return nil
+}
+
+// append makes a mark durable.
+func (a *anchor) append(m mark) error {
+	if _, err := a.file.Write(m.encode(a.holder)); err != nil {
+		return err
+	}
+	if err := a.file.Sync(); err != nil {
+		return err
+	}
+	a.newest = m
+	return nil
+}
+
+// mark writes the mark of a transaction into the database, and returns it.
+func (s *Store) mark(tx *bbolt.Tx) (mark, error) {
+	m := mark{commits: s.anchor.newest.commits + 1}
+	sequence, head := s.chain.head()
+	m.head = head
+	if k, v := tx.Bucket(chainBucket).Cursor().Last(); k != nil && binary.BigEndian.Uint64(k) > sequence {
+		stamp, err := parseStamp(v, s.chain.holder)
+		if err != nil {
+			return m, err
+		}
+		m.head = stamp.Hash
+	}
+	meta := tx.Bucket(metaBucket)
+	return m, errors.Join(meta.Put(formatKey, []byte(format)), meta.Put(markKey, m.encode(s.chain.holder)))
+}

@@ -1,0 +1,268 @@
+package ledger_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"fedpvi/client/ledger"
+	"fedpvi/internal/durable"
+)
+
+// A past contains the files of a store after each of its transactions.
+type past struct {
+	dir     string
+	files   [][]byte
+	anchors [][]byte
+}
+
+// newPast makes a store, charges n answers, and returns its files after each of them.
+func newPast(t testing.TB, n uint64) past {
+	t.Helper()
+	s := newStore(t)
+	p := past{dir: s.Dir()}
+	for ask := uint64(1); ask <= n; ask++ {
+		_, err := pay(s, study, ask)
+		check(t, err)
+		p.files = append(p.files, p.read(t, ledger.File))
+		p.anchors = append(p.anchors, p.read(t, ledger.AnchorFile))
+	}
+	check(t, s.Close())
+	return p
+}
+
+func (p past) read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.dir, name))
+	check(t, err)
+	return b
+}
+
+// unsynced is a layer that never waits for the disk.
+var unsynced = durable.Layer{
+	Opened: func(db *bbolt.DB) { db.NoSync = true },
+	File: func(path string) (durable.File, error) {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		return hasty{f}, err
+	},
+	Files: hastyDisk{},
+}
+
+type hasty struct{ *os.File }
+
+func (hasty) Sync() error { return nil }
+
+type hastyDisk struct{ durable.System }
+
+func (hastyDisk) Create(path string) (durable.NewFile, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return hasty{f}, err
+}
+
+func (hastyDisk) SyncDir(string) error { return nil }
+
+// entries opens the store with the given files, and returns the number of entries. A nil anchor
+// means that the file is missing. The error is a *ledger.Damaged or nil.
+func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
+	t.Helper()
+	path := filepath.Join(p.dir, ledger.AnchorFile)
+	check(t, os.WriteFile(filepath.Join(p.dir, ledger.File), file, 0o600))
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if anchor != nil {
+		check(t, os.WriteFile(path, anchor, 0o600))
+	}
+	s, err := ledger.Open(p.dir, ledger.Options{Now: today, Existing: true, Layer: unsynced})
+	if err != nil {
+		if damaged := new(ledger.Damaged); !errors.As(err, &damaged) {
+			t.Fatal(err)
+		}
+		return 0, err
+	}
+	n, _ := s.Head()
+	check(t, s.Close())
+	return n, nil
+}
+
+// The test puts each of the two files back to every earlier transaction. Only an anchor that is
+// one transaction behind is a trace of a crash. All else is refused.
+//
+//abuse:case A15 one of the two files put back to any earlier transaction: not opened
+func TestFilesFromThePast(t *testing.T) {
+	const newest = 3
+	p := newPast(t, newest+1)
+	for then := range newest + 1 {
+		n, err := p.entries(t, p.files[then], p.anchors[newest])
+		if (err == nil) != (then == newest) {
+			t.Errorf("the ledger of transaction %d of %d is opened with %d entries, %v", then+1, newest+1, n, err)
+		}
+		n, err = p.entries(t, p.files[newest], p.anchors[then])
+		if (err == nil) != (then >= newest-1) || err == nil && n != newest+2 {
+			t.Errorf("with the anchor of transaction %d of %d there are %d entries, %v", then+1, newest+1, n, err)
+		}
+	}
+	if _, err := p.entries(t, p.files[newest], nil); err == nil {
+		t.Error("a ledger whose anchor was lost is opened")
+	}
+	other := newPast(t, newest+1)
+	if _, err := p.entries(t, p.files[newest], other.anchors[newest]); err == nil {
+		t.Error("the anchor of another ledger is accepted")
+	}
+}
+
+// The test flips bits of both files. bbolt uses its older meta page where a bit of the newer one
+// is flipped, so the file then has one charge less. No flipped bit may lose a charge unnoticed.
+// The short test flips every bit of both meta pages and of the anchor.
+//
+//abuse:case A15 any flipped bit is refused, or no charge is missing
+func TestFlippedBitLosesNoCharge(t *testing.T) {
+	p := newPast(t, 3)
+	file, anchor := p.files[2], p.anchors[2]
+	want, err := p.entries(t, file, anchor)
+	check(t, err)
+	opened := 0
+	flip := func(b []byte, name string, bit int) {
+		b[bit/8] ^= 1 << (bit % 8)
+		n, err := p.entries(t, file, anchor)
+		b[bit/8] ^= 1 << (bit % 8)
+		switch {
+		case err != nil:
+		case n == want:
+			opened++
+		default:
+			t.Errorf("with bit %d of %s flipped there are %d of %d entries", bit, name, n, want)
+		}
+	}
+	for bit := range 8 * len(anchor) {
+		flip(anchor, ledger.AnchorFile, bit)
+	}
+	const meta = 80 // bytes of a page header and a meta page
+	for page := range 2 {
+		for bit := range 8 * meta {
+			flip(file, ledger.File, page*8*os.Getpagesize()+bit)
+		}
+	}
+	if os.Getenv("FEDPVI_LONG") != "" {
+		for bit := range 8 * len(file) {
+			flip(file, ledger.File, bit)
+		}
+		t.Logf("%d bits of %s: %d times opened with every charge", 8*len(file), ledger.File, opened)
+	}
+}
+
+// The test opens a store of an earlier version, which has no anchor. It has one from the next
+// transaction on, and its format then keeps earlier programs from adding entries without a mark.
+func TestStoreWithoutAnchor(t *testing.T) {
+	s := newStore(t)
+	_, err := pay(s, study, 1)
+	check(t, err)
+	check(t, s.Unanchor())
+	check(t, s.Abandon())
+	s = open(t, s.Dir())
+	before, err := s.Format()
+	check(t, err)
+	_, err = pay(s, study, 2)
+	check(t, err)
+	after, err := s.Format()
+	check(t, err)
+	if before != "fedpvi client ledger 1" || after != "fedpvi client ledger 2" {
+		t.Errorf("the format was %q and is %q", before, after)
+	}
+	check(t, s.Close())
+	check(t, open(t, s.Dir()).Close())
+	check(t, os.Remove(filepath.Join(s.Dir(), ledger.AnchorFile)))
+	if _, err := ledger.Open(s.Dir(), ledger.Options{Now: today}); err == nil {
+		t.Error("a ledger whose anchor was lost is opened")
+	}
+}
+
+// The test cuts the anchor of a new store at every byte of its second mark, as a crash during the
+// first commit does.
+func TestFirstMarkIsCut(t *testing.T) {
+	s := newStore(t)
+	p := past{dir: s.Dir()}
+	whole, file := p.read(t, ledger.AnchorFile), p.read(t, ledger.File)
+	check(t, s.Close())
+	for size := range len(whole) {
+		if n, err := p.entries(t, file, whole[:size]); err == nil && n != 1 || err != nil && size >= len(whole)/2 {
+			t.Errorf("with %d of %d bytes of the anchor there are %d entries, %v", size, len(whole), n, err)
+		}
+	}
+}
+
+// A fullDisk is a file system on which nothing can be appended after its file is opened.
+type fullDisk struct {
+	durable.System
+	sync bool // whether a sync fails, instead of a write
+}
+
+var errFull = errors.New("no space left on device")
+
+func (d fullDisk) Append(path string) (durable.NewFile, error) {
+	f, err := d.System.Append(path)
+	return fullFile{f, d.sync}, err
+}
+
+type fullFile struct {
+	durable.NewFile
+	sync bool
+}
+
+func (f fullFile) Write(b []byte) (int, error) {
+	if f.sync {
+		return f.NewFile.Write(b)
+	}
+	n, err := f.NewFile.Write(b[:10])
+	return n, errors.Join(err, errFull, io.ErrShortWrite)
+}
+
+func (f fullFile) Sync() error { return errFull }
+
+// The test lets the write or the sync of the anchor fail. The store gives no message to send, and
+// accepts no change. When it is opened again, the charge is there and the anchor is mended.
+//
+//abuse:case A01 an anchor that cannot be written: nothing is sent, and the charge stays
+func TestAnchorThatCannotBeWritten(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		s := newStore(t)
+		check(t, s.Close())
+		s, err := ledger.Open(s.Dir(), ledger.Options{Now: today, Layer: durable.Layer{Files: fullDisk{sync: sync}}})
+		check(t, err)
+		if item, err := pay(s, study, 1); !errors.Is(err, errFull) || item.Envelope != nil {
+			t.Errorf("a charge without its mark returns %d bytes, %v", len(item.Envelope), err)
+		}
+		if _, err := pay(s, study, 2); !errors.Is(err, errFull) {
+			t.Errorf("the store continues: %v", err)
+		}
+		check(t, s.Abandon())
+		s = open(t, s.Dir())
+		if n, _ := s.Head(); n != 2 {
+			t.Errorf("there are %d entries, want 2", n)
+		}
+		_, err = pay(s, study, 2)
+		check(t, err)
+		check(t, s.Close())
+		check(t, open(t, s.Dir()).Close())
+	}
+}
+
+// FuzzAnchor opens a store with an anchor of any bytes. It is refused or no charge is missing.
+func FuzzAnchor(f *testing.F) {
+	p := newPast(f, 2)
+	f.Add(p.anchors[1])
+	f.Add(p.anchors[0])
+	f.Add(p.anchors[1][:60])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n, err := p.entries(t, p.files[1], slices.Clone(b))
+		if err == nil && n != 3 {
+			t.Errorf("%d entries of 3", n)
+		}
+	})
+}

@@ -1,0 +1,266 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// In a study with secure aggregation a client deals its answer out to all clients, confirms whose
+// deals are added up, and shares its part of the sum (package sums). Each of these messages is on
+// disk before it is sent, and is sent again until the next step.
+
+// newFederation returns the rules of the secure sums of a study whose roster is known.
+func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {
+	members, err := phase.NewRoster(a.member.Study, clientsOf(chain.Members()))
+	if err != nil {
+		return nil, err
+	}
+	return sums.New(chain, members.Fewest, a.site.VectorSize())
+}
+
+// beginSums creates the state of the secure sums, if the study has them.
+func (a *participant) beginSums(chain transcript.Chain) error {
+	if a.member.Study.Federation.Aggregation != study.Secure {
+		return nil
+	}
+	f, err := a.newFederation(chain)
+	if err != nil {
+		return err
+	}
+	a.sums, err = sums.NewClient(f, a.member.Name)
+	return err
+}
+
+// restoreSums loads the saved state of the secure sums, if there is one.
+func (a *participant) restoreSums() error {
+	begun, err := a.client.has(a.member.Hash, sumsPart)
+	if err != nil || !begun {
+		return err
+	}
+	state, err := a.client.part(a.member.Hash, sumsPart)
+	if err != nil {
+		return err
+	}
+	f, err := a.newFederation(a.chain)
+	if err != nil {
+		return err
+	}
+	if a.sums, err = sums.RestoreClient(f, a.member.Name, state); err != nil {
+		return a.client.damaged("the state of the secure sums: " + err.Error())
+	}
+	return nil
+}
+
+// drawKeys returns the message with the keys for the other clients. It replaces the state of the
+// sums in change.
+func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
+	envelope, body, err := a.sums.Keys(a.client.store.Identity())
+	if err != nil {
+		return nil, err
+	}
+	if change.Parts[sumsPart], err = a.sums.MarshalBinary(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(saved{envelope, body})
+}
+
+// mayDeal reports whether an answer to the open plan can still be added up.
+func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
+
+// adds reports whether the sum of the open plan needs a message of this client that it has not
+// written.
+func (a *participant) adds() bool {
+	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
+}
+
+// followSums applies a plan, an outcome or a step between them to the secure sums.
+func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
+	if a.sums == nil {
+		if e.Kind.Step() {
+			return transcript.ErrKind
+		}
+		return nil
+	}
+	if e.Kind.Outcome() {
+		if err := a.checkSum(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}); err != nil {
+			return err
+		}
+	}
+	if err := a.sums.Follow(e, body); err != nil {
+		return err
+	}
+	if e.Kind == transcript.Cut && a.sums.LeftOut() {
+		a.client.log.Warn("an answer is not added up; its charge stays", "question", e.Ask)
+		next.miss(e.Ask, "the coordinator closed the plan without it")
+	}
+	return nil
+}
+
+// checkSum returns an error unless an outcome is void or has the sum that the clients have opened,
+// which this client has computed from their shares.
+func (a *participant) checkSum(e session.Entry) error {
+	stated, err := a.site.SumOf(e)
+	if err != nil || stated.Elements == nil {
+		return err
+	}
+	names, elements, ok := a.sums.Sum()
+	if !ok {
+		return &Refusal{fmt.Sprintf("the coordinator states a sum for plan %d, and the clients have opened none", e.Plan)}
+	}
+	own := session.Sum{Participants: clientIDs(names), Elements: elements}
+	if !own.Equal(stated) {
+		return &Refusal{fmt.Sprintf("the coordinator's sum for plan %d is not the one that the clients have opened", e.Plan)}
+	}
+	return nil
+}
+
+// sendKeys sends the keys for the other clients, once in a process.
+func (a *participant) sendKeys(ctx context.Context, link Link) error {
+	if a.sums == nil || a.keyed {
+		return nil
+	}
+	err := a.sendSaved(ctx, keysPart, link.Submit)
+	a.keyed = err == nil
+	return err
+}
+
+// addUp sends what the sum of the open plan needs from this client.
+func (a *participant) addUp(ctx context.Context, link Link) error {
+	if a.sums == nil {
+		return nil
+	}
+	if a.sums.Wants() {
+		if err := a.gather(ctx, link); err != nil {
+			return err
+		}
+	}
+	if a.sums.CanConfirm() || a.sums.CanShare() {
+		if err := a.writeWord(); err != nil {
+			return err
+		}
+	}
+	if a.said || !a.sums.Said() {
+		return nil
+	}
+	send := link.Submit
+	if a.sums.Step() == sums.Confirming {
+		send = func(ctx context.Context, item transport.Item) error { return link.Confirm(ctx, item.Envelope) }
+	}
+	if err := a.sendSaved(ctx, wordPart, send); err != nil {
+		return err
+	}
+	a.said = true
+	return nil
+}
+
+// gather fetches the parts for this client of the deals in the cut. If one cannot be read, it
+// tells the coordinator, and the client does not confirm the cut.
+func (a *participant) gather(ctx context.Context, link Link) error {
+	err := a.learn(ctx, link)
+	if err == nil {
+		err = a.columns(ctx, link)
+	}
+	unopened, refused := new(sums.Unopened), new(sums.Refused)
+	switch late := new(transport.Refusal); {
+	case errors.As(err, &unopened):
+		a.client.log.Error("a cut is not confirmed", "question", a.sums.Ask(), "error", err)
+		return link.Complain(ctx, a.sums.Ask(), a.sums.PlaceOf(unopened.Dealer))
+	case errors.As(err, &refused):
+		a.client.log.Error("a cut is not confirmed", "question", a.sums.Ask(), "error", err)
+		return nil
+	case errors.As(err, &late) && late.Reason == transport.OutOfPlace:
+		a.client.log.Info("a plan was closed before its columns came", "question", a.sums.Ask())
+		return nil
+	}
+	return err
+}
+
+// learn fetches the keys of the dealers in the cut that this client does not know.
+func (a *participant) learn(ctx context.Context, link Link) error {
+	dealers := a.sums.Unknown()
+	if len(dealers) == 0 {
+		return nil
+	}
+	size := len(dealers) * sums.SealedKeySize
+	sealed, err := link.PairKeys(ctx, dealers, int64(size))
+	if err != nil {
+		return err
+	}
+	if len(sealed) != size {
+		return &Refusal{fmt.Sprintf("the coordinator sent keys of %d bytes instead of %d", len(sealed), size)}
+	}
+	for _, dealer := range dealers {
+		if err := a.sums.Learn(a.member.keys.sealing, dealer, sealed[:sums.SealedKeySize]); err != nil {
+			return err
+		}
+		sealed = sealed[sums.SealedKeySize:]
+	}
+	return nil
+}
+
+func (a *participant) columns(ctx context.Context, link Link) error {
+	pieces, err := link.Columns(ctx, a.sums.Ask(), int64(a.sums.ColumnsSize()))
+	if err != nil {
+		return err
+	}
+	return a.sums.Gather(pieces)
+}
+
+// writeWord signs the confirmation or the share for the open plan, and saves it with the state.
+func (a *participant) writeWord() error {
+	var word saved
+	var err error
+	if signer := a.client.store.Identity(); a.sums.CanConfirm() {
+		word.Envelope, err = a.sums.Confirm(signer)
+	} else {
+		word.Envelope, word.Body, err = a.sums.Share(signer)
+	}
+	if err != nil {
+		return err
+	}
+	change, err := a.change(0)
+	if err != nil {
+		return err
+	}
+	if change.Parts[wordPart], err = json.Marshal(word); err != nil {
+		return err
+	}
+	a.said = false
+	return a.client.store.Save(change)
+}
+
+// sendSaved sends a saved message. If the coordinator no longer needs it, sendSaved logs that.
+func (a *participant) sendSaved(ctx context.Context, part string, send func(context.Context, transport.Item) error) error {
+	var word saved
+	if err := a.client.get(a.member.Hash, part, &word); err != nil {
+		return err
+	}
+	err := send(ctx, transport.Item{Envelope: word.Envelope, Body: word.Body})
+	var refused *transport.Refusal
+	if errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended) {
+		a.client.log.Info("a message is not needed any more", "message", part, "question", a.sums.Ask(), "why", refused.Text)
+		return nil
+	}
+	return err
+}
+
+// clientIDs returns names as those of clients of the rounds.
+func clientIDs(names []identity.Name) []pvi.ClientID {
+	ids := make([]pvi.ClientID, len(names))
+	for i, name := range names {
+		ids[i] = pvi.ClientID(name)
+	}
+	return ids
+}

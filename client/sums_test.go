@@ -1,0 +1,208 @@
+package client_test
+
+import (
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
+	"fedpvi/pvi/session"
+)
+
+const secureFederation = "aggregation = \"secure\"\n"
+
+// secureStudy returns a study whose clients aggregate securely, and of whose clients a number is
+// needed.
+func secureStudy(fewest string) []byte {
+	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
+}
+
+// In a secure study all clients compute the posterior from sums that they have opened themselves.
+func TestASecureStudyIsPlayed(t *testing.T) {
+	for fewest, names := range map[string][]identity.Name{
+		"3": {"north", "south", "west"},
+		"4": {"east", "north", "south", "southwest", "west"},
+	} {
+		h, all := federation(t, secureStudy(fewest), names...)
+		h.begin()
+		endings := play(t, all)
+		for m, e := range endings {
+			if e.Aborted || string(e.Result) != string(endings[0].Result) || len(e.Result) == 0 {
+				t.Errorf("%s has another result", names[m])
+			}
+			one(t, h, all[m])
+		}
+		if got := len(h.items); got != 1+3*5+1 {
+			t.Errorf("%d entries", got)
+		}
+	}
+}
+
+// A client is killed before and after every commit, and all steps come to the same end.
+//
+//abuse:case P16 a client that is killed at any commit says each thing once, with the same bytes
+func TestKilledSecureClientContinues(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "north", "south", "west")
+	h.begin()
+	victim, kills := all[0], 0
+	for range 5 * 3 {
+		for victim.killed(1) && victim.killed(2) {
+			kills += 2
+		}
+		for _, p := range all[1:] {
+			_, err := p.step()
+			check(t, err)
+		}
+	}
+	for _, p := range all {
+		if ending, err := p.step(); err != nil || ending == nil {
+			t.Fatalf("%s has not ended: %v", p.name, err)
+		}
+	}
+	if kills < 2*len(h.items) {
+		t.Errorf("%d kills in a study of %d entries", kills, len(h.items))
+	}
+	one(t, h, victim)
+}
+
+// The sum of an outcome is one step larger than the sum that the clients have opened. Every client
+// stops.
+//
+//abuse:case A03 a sum that the coordinator has changed by one step is refused by every client
+func TestFalsifiedSumsAreRefused(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "north", "south", "west")
+	h.falsify = func(elements []int64) { elements[0]++ }
+	h.begin()
+	stopped := map[identity.Name]bool{}
+	for range 12 {
+		for _, p := range all {
+			if stopped[p.name] {
+				continue
+			}
+			if _, err := p.step(); err != nil {
+				if code := client.CodeOf(err); code != client.Declined {
+					t.Errorf("%s stops with code %d: %v", p.name, code, err)
+				}
+				stopped[p.name] = true
+			}
+		}
+	}
+	if len(stopped) != len(all) {
+		t.Errorf("stopped: %v", stopped)
+	}
+}
+
+// A different client of four is away in each step of a plan. The others open the sum, and the
+// client that was away goes on with the next plan.
+func TestClientsAwayInEachStep(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
+	h.begin()
+	step := func(who ...int) {
+		for _, m := range who {
+			_, err := all[m].step()
+			check(t, err)
+		}
+	}
+	step(0, 1, 2, 3) // keys; the last one deals
+	step(0, 1)
+	if got := len(h.sums.Missing()); got != 1 {
+		t.Fatalf("%d deals are missing", got)
+	}
+	h.cut()       // at the deadline
+	step(2)       // follows the plan and the cut, does not deal, confirms
+	step(0, 1, 2) // the third confirmation makes the certificate
+	step(3)       // was away while the others confirmed: shares
+	step(2, 1)
+	if plans, _ := h.server.Plans(); plans != 2 {
+		t.Fatalf("%d plans", plans)
+	}
+	for _, e := range play(t, all) {
+		if e.Aborted {
+			t.Error("the study was aborted")
+		}
+	}
+	if a := all[2].account(); len(a.Studies) != 1 || a.Studies[0].Answers != 2 {
+		t.Errorf("a client that did not deal for one of three plans has the account %+v", a)
+	}
+}
+
+// An answer that comes after the cut is charged, and is not added up. The client confirms the cut
+// of the others and shares.
+func TestAnswerAfterTheCut(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
+	h.begin()
+	play := func(who ...int) {
+		for _, m := range who {
+			_, err := all[m].step()
+			check(t, err)
+		}
+	}
+	play(0, 1, 2, 3, 0, 1)
+	late := all[2]
+	c := late.openWith(func(point string) error {
+		if point == "charge: after the commit" {
+			return errKilled
+		}
+		return nil
+	})
+	_, err := late.run(c)
+	check(t, c.Close())
+	if err == nil {
+		t.Fatal("the answer was sent")
+	}
+	h.cut()
+	play(2, 0, 1, 2)
+	if plans, _ := h.server.Plans(); plans != 1 || h.sums.Step() != sums.Sharing {
+		t.Fatalf("%d plans, step %d", plans, h.sums.Step())
+	}
+	c = late.open()
+	defer c.Close()
+	m, err := c.Member("")
+	check(t, err)
+	if why, err := c.Missed(m.Hash); err != nil || len(why) != 1 {
+		t.Errorf("answers that were not added up: %v, %v", why, err)
+	}
+}
+
+// A client whose part of a deal was changed does not confirm the cut and complains. The others
+// open the sum.
+//
+//abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
+func TestSpoiledColumns(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
+	h.begin()
+	h.sums.spoil = func(name identity.Name, pieces []byte) {
+		if name == "north" {
+			pieces[0] ^= 1
+		}
+	}
+	for _, e := range play(t, all) {
+		if e.Aborted {
+			t.Error("the study was aborted")
+		}
+	}
+	if len(h.sums.complaints) < 3 || h.sums.complaints[0] != 1 {
+		t.Errorf("complaints: %v", h.sums.complaints)
+	}
+}
+
+// A coordinator that states a sum without an opening is refused.
+//
+//abuse:case A03 a sum that the clients have not opened is refused
+func TestSumsWithoutAnOpening(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "north", "south", "west")
+	h.begin()
+	for range 2 {
+		for _, p := range all {
+			_, err := p.step()
+			check(t, err)
+		}
+	}
+	sum := session.Sum{Participants: h.clients(), Elements: make([]int64, h.server.VectorSize())}
+	outcome, err := h.server.CollectSum(1, sum)
+	check(t, err)
+	h.sayEntry(*outcome)
+	if _, err := all[0].step(); client.CodeOf(err) != client.Declined {
+		t.Errorf("a sum that nobody has opened: %v", err)
+	}
+}

@@ -1,0 +1,177 @@
+package coordinator
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
+	"fedpvi/transport"
+)
+
+// columns serve the deals of a cut. A client gets its part of each deal, one after the other. The
+// deals do not change until the plan has an outcome.
+type columns struct {
+	study      *Study
+	federation *sums.Federation
+	ask        uint64
+	cut        []sums.Dealt
+
+	once   sync.Once
+	bodies map[int][]byte // deals by place of the dealer; nil if they are too long for the memory
+	err    error
+}
+
+// maxColumns is the maximum total size in bytes of deals that are kept in memory while clients
+// fetch their columns.
+const maxColumns = 256 << 20
+
+func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *columns {
+	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
+}
+
+// load reads the deals into memory unless they are too long. Clients fetch many small parts of
+// short deals.
+func (c *columns) load() error {
+	c.once.Do(func() {
+		size := c.federation.DealSize()
+		if c.study.hub.store.IsLong(int64(size)) || size*len(c.cut) > maxColumns {
+			return
+		}
+		bodies := make(map[int][]byte, len(c.cut))
+		c.err = c.study.look(func(kept store.Study) error {
+			for _, d := range c.cut {
+				bodies[d.Place] = make([]byte, size)
+				if err := kept.ReadAnswer(c.key(d.Place), bodies[d.Place], 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		c.bodies = bodies
+	})
+	return c.err
+}
+
+func (c *columns) key(dealer int) store.ReleaseKey {
+	return store.ReleaseKey{Ask: c.ask, Client: string(c.federation.Name(dealer))}
+}
+
+// A part is a range of bytes of a message in the store.
+type part struct {
+	key    store.ReleaseKey
+	at     int64
+	body   []byte // the message, if it is in memory
+	offset uint64 // offset in the pieces
+	size   uint64
+}
+
+// pieces are parts of messages, one after the other.
+type pieces struct {
+	study *Study
+	parts []part
+	size  uint64
+}
+
+func (p *pieces) append(key store.ReleaseKey, at, size int, body []byte) {
+	if size == 0 {
+		return
+	}
+	p.parts = append(p.parts, part{key, int64(at), body, p.size, uint64(size)})
+	p.size += uint64(size)
+}
+
+// Size implements [transport.Pieces].
+func (p *pieces) Size() uint64 { return p.size }
+
+// Read implements [transport.Pieces].
+func (p *pieces) Read(b []byte, from int64) error {
+	i, found := slices.BinarySearchFunc(p.parts, uint64(from), func(x part, at uint64) int {
+		switch {
+		case x.offset < at:
+			return -1
+		case x.offset > at:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	if i < len(p.parts) && p.parts[i].body != nil {
+		return p.read(b, uint64(from), i, nil)
+	}
+	return p.study.look(func(kept store.Study) error { return p.read(b, uint64(from), i, &kept) })
+}
+
+// read fills b from the offset from, which is in part number i.
+func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
+	for ; len(b) > 0; i++ {
+		x := p.parts[i]
+		inside := from - x.offset
+		n := min(uint64(len(b)), x.size-inside)
+		at := x.at + int64(inside)
+		if x.body != nil {
+			copy(b[:n], x.body[at:])
+		} else if err := kept.ReadAnswer(x.key, b[:n], at); err != nil {
+			return err
+		}
+		b, from = b[n:], from+n
+	}
+	return nil
+}
+
+// Pieces implements [transport.Coordinator].
+func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wanted) (p transport.Pieces, err error) {
+	defer func() { err = s.count("pieces", err) }()
+	if !s.knows(peer) {
+		return nil, errPeer
+	}
+	defer s.presence.begin(peer.Name)()
+	v := s.shown.Load()
+	if !v.members[peer.Name].reads {
+		return nil, refuse(transport.Denied, "the study has begun without you: only its clients get messages of others")
+	}
+	if v.federation == nil {
+		return nil, refuse(transport.OutOfPlace, "the study has no messages of other clients for this client")
+	}
+	if len(of.KeysOf) > 0 {
+		return s.keysOf(v.federation, peer.Name, of.KeysOf)
+	}
+	c := v.columns
+	if c == nil || c.ask != of.Ask {
+		return nil, refuse(transport.OutOfPlace, "plan %d has no cut: it is over, or waits for deals", of.Ask)
+	}
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	out, holder := &pieces{study: s}, v.federation.Place(peer.Name)
+	for _, d := range c.cut {
+		at, size := v.federation.Column(d.Place, holder)
+		out.append(c.key(d.Place), at, size, c.bodies[d.Place])
+	}
+	return out, nil
+}
+
+// keysOf returns the parts for a client of the keys of other clients.
+func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
+	out, holder := &pieces{study: s}, f.Place(name)
+	err := s.look(func(kept store.Study) error {
+		for _, place := range places {
+			if place == holder || place > f.Clients() {
+				return refuse(transport.Unknown, "there are no keys from place %d for this client", place)
+			}
+			key := store.ReleaseKey{Client: string(f.Name(place))}
+			if kept.Release(key) == nil {
+				return refuse(transport.Unavailable, "client %s has not sent its keys", f.Name(place))
+			}
+			at, size := f.Keys(place, holder)
+			out.append(key, at, size, nil)
+		}
+		return nil
+	})
+	return out, err
+}

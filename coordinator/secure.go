@@ -1,0 +1,321 @@
+package coordinator
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
+)
+
+// With secure aggregation a plan has the steps of package sums: deals, cut, confirmations,
+// certificate, shares, opening. The entry of each step is signed in the transaction that contains
+// the message that completed the step. Every step has its own deadline. A restarted coordinator
+// reads the entries and the messages of the open plan again.
+
+// A secure is the part of the state of a study whose clients aggregate securely.
+type secure struct {
+	federation *sums.Federation
+	machine    *sums.Coordinator
+	keying     *question // offers of keys
+	columns    *columns  // deals of the cut of the open plan; nil before the cut
+
+	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. These
+	// complaints are not signed and not stored. They decide only whose deals are left out.
+	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by place of the dealer
+	leftOut    map[int]bool                   // places of the dealers whose deals cost a plan
+}
+
+// secure reports whether the clients of the study aggregate securely.
+func (s *Study) secure() bool { return s.document.Federation.Aggregation == study.Secure }
+
+// newSecure returns the state after the first entry of the transcript. It returns nil unless the
+// clients aggregate securely.
+func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secure, error) {
+	if !s.secure() {
+		return nil, nil
+	}
+	f, err := sums.New(chain, server.Fewest(), server.VectorSize())
+	if err != nil {
+		return nil, err
+	}
+	return &secure{
+		federation: f, machine: sums.NewCoordinator(f), keying: newQuestion(Hash{}, s.hub.options.Now(), 0),
+		complaints: map[int]map[identity.Name]bool{}, leftOut: map[int]bool{},
+	}, nil
+}
+
+// follow applies an entry that was signed.
+func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
+	if x == nil || e.Ask == 0 {
+		return nil
+	}
+	if err := x.machine.Follow(e, body); err != nil {
+		return err
+	}
+	switch x.machine.Step() {
+	case sums.Idle, sums.Dealing:
+		x.columns = nil
+		clear(x.complaints)
+	case sums.Confirming:
+		x.columns = newColumns(s, x.federation, e.Ask, x.machine.Cut())
+	}
+	return nil
+}
+
+// tell signs the entry of a step of the open plan and sets the deadline of the next step.
+func (b *batch) tell(kind transcript.Kind, ask uint64, body []byte) error {
+	q := b.state.open[ask]
+	if err := b.say(kind, ask, q.model, bytesOf(body)); err != nil {
+		return err
+	}
+	if err := b.state.secure.follow(b.study, b.said, body); err != nil {
+		return err
+	}
+	q.deadline = b.now.Add(b.study.roundDeadline())
+	b.state.since = b.now
+	b.then(func() { b.study.log.Info("step of a round", "ask", ask, "kind", string(kind)) })
+	return nil
+}
+
+// stepIfDue takes the next step of the open plan if its messages have arrived, or if its deadline
+// has passed. A plan whose step cannot be completed is void.
+func (b *batch) stepIfDue(ask uint64) error {
+	x := b.state.secure
+	over := !b.now.Before(b.state.open[ask].deadline) || len(b.awaited()) == 0
+	switch x.machine.Step() {
+	case sums.Dealing:
+		if !over {
+			return nil
+		}
+		if body, ok := x.machine.NextCut(); ok {
+			return b.cut(ask, body)
+		}
+	case sums.Confirming:
+		if body, ok := x.machine.NextCertificate(); ok {
+			return b.tell(transcript.Certificate, ask, body)
+		}
+		over = x.blame() || over
+	case sums.Sharing:
+		body, ok, err := x.machine.NextOpening()
+		if err != nil {
+			b.then(func() { b.study.log.Warn("a round is void", "ask", ask, "error", err) })
+			return b.void(ask)
+		}
+		if ok {
+			return b.openSum(ask, body)
+		}
+	}
+	if over {
+		return b.void(ask)
+	}
+	return nil
+}
+
+// awaited returns the clients whose message for the present step of the open plan can still come.
+func (b *batch) awaited() (names []identity.Name) {
+	x := b.state.secure
+	for _, place := range x.machine.Missing() {
+		name := x.federation.Name(place)
+		if x.machine.Step() == sums.Dealing && x.leftOut[place] || b.state.clients[name].left {
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// cut signs the cut and drops the deals that have not arrived completely.
+func (b *batch) cut(ask uint64, body []byte) error {
+	q := b.state.open[ask]
+	for _, o := range q.offers {
+		b.write(func(kept store.Study) error { return kept.DropOffer(o.key) })
+	}
+	b.then(q.discard(b.study))
+	q.offers = map[identity.Name]*offer{}
+	return b.tell(transcript.Cut, ask, body)
+}
+
+// blame reports whether the cut cannot be confirmed by enough clients, because they cannot decrypt
+// their columns of one deal. The deals of this client are then left out of later cuts.
+func (x *secure) blame() (lost bool) {
+	missing := x.federation.Clients() - x.federation.Fewest()
+	for place, by := range x.complaints {
+		if len(by) > missing {
+			x.leftOut[place], lost = true, true
+		}
+	}
+	return lost
+}
+
+// openSum signs the opening and the outcome that follows from it.
+func (b *batch) openSum(ask uint64, body []byte) error {
+	st := b.state
+	if err := b.tell(transcript.Opening, ask, body); err != nil {
+		return err
+	}
+	names, elements, _ := st.secure.machine.Sum()
+	outcome, err := st.server.CollectSum(int(ask), session.Sum{Participants: clientIDs(names), Elements: elements})
+	if why, refused := refusedBy(err); refused {
+		b.then(func() { b.study.log.Warn("a sum is impossible, and the round is void", "ask", ask, "reason", why) })
+		return b.void(ask)
+	}
+	if err != nil {
+		return b.fail(err)
+	}
+	return b.close(outcome)
+}
+
+// void ends a plan without a sum. Receipts name the answers in a cut, so the answers to a plan
+// without a cut are removed.
+func (b *batch) void(ask uint64) error {
+	if b.state.secure.machine.Step() == sums.Dealing {
+		b.write(func(kept store.Study) error { return kept.DropAnswers(ask) })
+		b.receipts = slices.DeleteFunc(b.receipts, func(r transcript.Receipt) bool { return r.Ask == ask })
+		for name := range b.state.open[ask].taken {
+			b.state.clients[name].answers--
+		}
+	}
+	outcome, err := b.state.server.Close(int(ask))
+	if err != nil {
+		return b.fail(err)
+	}
+	return b.close(outcome)
+}
+
+// readSecure reads the entries and messages of the open plan again. It is called after the
+// transcript and the server were read.
+func (s *Study) readSecure(st *state, kept store.Study) error {
+	if !s.secure() || !st.begun() || st.over() {
+		return nil
+	}
+	var err error
+	if st.secure, err = s.newSecure(st.chain, st.server); err != nil {
+		return err
+	}
+	machine := st.secure.machine
+	err = kept.Messages(0, store.Answering, func(_ store.ReleaseKey, envelope []byte) error {
+		_, _, err := machine.AddKeys(envelope)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for ask := range st.open {
+		if err := s.readSteps(st, kept, kept.PlanOf(ask)); err != nil {
+			return err
+		}
+		if err := s.readMessages(st, kept, ask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSteps follows the entries of the open plan, beginning with the plan.
+func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
+	before, _ := kept.Envelope(from - 1)
+	chain := st.chain.At(transcript.Position{Number: from - 1, Head: transcript.BodyOf(before).Hash})
+	for n := from; n <= kept.Items(); n++ {
+		envelope, size := kept.Envelope(n)
+		var body []byte
+		if n > from { // the plan's body, which may be long, is not needed
+			var err error
+			if _, body, err = kept.Item(n); err != nil {
+				return err
+			}
+		}
+		sum := sha256.New()
+		if err := kept.WriteBody(n, sum); err != nil {
+			return err
+		}
+		next, e, err := chain.FollowHashed(envelope, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
+		if err != nil {
+			return fmt.Errorf("entry %d of the transcript: %w", n, err)
+		}
+		if err := st.secure.follow(s, e, body); err != nil {
+			return fmt.Errorf("entry %d of the transcript: %w", n, err)
+		}
+		chain = next
+	}
+	return nil
+}
+
+// readMessages adds the messages for the present step of the open plan again.
+func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
+	machine, q := st.secure.machine, st.open[ask]
+	step := map[sums.Step]store.Step{sums.Dealing: store.Answering, sums.Confirming: store.Confirming, sums.Sharing: store.Sharing}[machine.Step()]
+	err := kept.Messages(ask, store.Answering, func(k store.ReleaseKey, envelope []byte) error {
+		q.taken[identity.Name(k.Client)] = transcript.BodyOf(envelope).Hash
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return kept.Messages(ask, step, func(k store.ReleaseKey, envelope []byte) error {
+		switch step {
+		case store.Answering:
+			r, err := machine.CheckDeal(envelope)
+			if err != nil {
+				return err
+			}
+			return machine.AddDeal(r)
+		case store.Confirming:
+			_, err := machine.AddConfirmation(envelope)
+			return err
+		}
+		words := make([]byte, st.secure.federation.ShareSize())
+		if err := kept.ReadAnswer(k, words, 0); err != nil {
+			return err
+		}
+		_, err := machine.AddShare(append([]byte(nil), envelope...), words)
+		return err
+	})
+}
+
+// step returns the messages of the present step of the open plan, or "" without secure aggregation.
+func (x *secure) step() string {
+	if x == nil {
+		return ""
+	}
+	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
+}
+
+// waits returns the event for which the study waits, in words. Without secure aggregation this is
+// other.
+func (x *secure) waits(other string) string {
+	if x == nil {
+		return other
+	}
+	f := x.federation
+	needed := f.Fewest() - (f.Clients() - len(x.machine.Missing()))
+	switch {
+	case x.machine.Step() == sums.Idle && x.machine.Keyed() < f.Fewest():
+		return fmt.Sprintf("the keys of %d clients", f.Fewest()-x.machine.Keyed())
+	case x.machine.Step() == sums.Dealing:
+	case needed == 1:
+		return "1 " + strings.TrimSuffix(x.step(), "s")
+	case needed > 1:
+		return fmt.Sprintf("%d %s", needed, x.step())
+	}
+	return other
+}
+
+// waiting returns the names of the clients for which an open plan waits.
+func (b *batch) waiting(ask uint64) []string {
+	if b.state.secure == nil {
+		return names(b.state.server.Waiting(int(ask)))
+	}
+	var all []pvi.ClientID
+	for _, name := range b.awaited() {
+		all = append(all, pvi.ClientID(name))
+	}
+	return names(all)
+}

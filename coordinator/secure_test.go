@@ -1,0 +1,315 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/transport"
+)
+
+// secureText is a study of four clients, of which one may be missing, and the coordinator may
+// have one on its side.
+func secureText(rounds int) []byte {
+	return planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1")
+}
+
+// A sharer is the part of a party in a study with secure aggregation. Like a client, it keeps the
+// messages that it has not sent, and sends them again after a failure.
+type sharer struct {
+	*sums.Client
+	federation *sums.Federation
+	confirmed  []byte    // unsent confirmation
+	said       [2]uint64 // plans of the last confirmation and of the last share
+	gone       func(step sums.Step, ask uint64) bool
+}
+
+func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) (err error) {
+	if e.Kind == transcript.Roster {
+		p.secure = &sharer{}
+		if p.secure.federation, err = sums.New(chain, max(p.document.Federation.MinClients, 1), p.site.VectorSize()); err == nil {
+			p.secure.Client, err = sums.NewClient(p.secure.federation, p.peer.Name)
+		}
+		return err
+	}
+	if e.Ask == 0 {
+		return nil
+	}
+	if e.Kind.Outcome() { // what a client checks before it applies an outcome
+		sum, err := p.site.SumOf(sessionEntry(e, body))
+		if err != nil {
+			return err
+		}
+		names, elements, opened := p.secure.Sum()
+		if sum.Elements != nil && (!opened || !slices.Equal(sum.Elements, elements) || !slices.Equal(sum.Participants, clientIDs(names))) {
+			return fmt.Errorf("the outcome of plan %d has another sum than its opening", e.Ask)
+		}
+	}
+	return p.secure.Follow(e, body)
+}
+
+// message computes the next message of the client and stores it for sending.
+func (p *party) message(ctx context.Context) (err error) {
+	x := p.secure
+	if p.outbox != nil || x.confirmed != nil || x.gone != nil && x.gone(x.Step(), x.Ask()) {
+		return nil
+	}
+	put := func(envelope, body []byte, err error) error {
+		p.outbox = &transport.Item{Envelope: envelope, Body: body}
+		return err
+	}
+	if !x.Keyed() {
+		return put(x.Keys(p.identity))
+	}
+	if ask, ok := p.site.Pending(); ok && x.Step() == sums.Dealing {
+		a, err := p.site.Answer(seeded.Stream(1, "client", uint64(p.m), uint64(ask)))
+		if err != nil {
+			return err
+		}
+		d, err := x.Deal(a.Vector)
+		if err != nil {
+			return err
+		}
+		p.ledger++
+		return put(d.Sign(p.identity, p.ledger, Hash{byte(p.ledger)}))
+	}
+	if x.Wants() {
+		if err := p.gather(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case x.Step() == sums.Confirming && x.said[0] < x.Ask():
+		x.said[0] = x.Ask()
+		x.confirmed, err = x.Confirm(p.identity)
+		return err
+	case x.Step() == sums.Sharing && x.said[1] < x.Ask():
+		x.said[1] = x.Ask()
+		return put(x.Share(p.identity))
+	}
+	return nil
+}
+
+func (p *party) gather(ctx context.Context) error {
+	x := p.secure
+	if of := x.Unknown(); len(of) > 0 {
+		b, err := p.fetch(ctx, transport.Wanted{KeysOf: of})
+		if err != nil {
+			return err
+		}
+		for _, dealer := range of {
+			if err := x.Learn(p.sealing, dealer, b[:sums.SealedKeySize]); err != nil {
+				return err
+			}
+			b = b[sums.SealedKeySize:]
+		}
+	}
+	b, err := p.fetch(ctx, transport.Wanted{Ask: x.Ask()})
+	if err != nil {
+		return err
+	}
+	return x.Gather(b)
+}
+
+// fetch reads pieces in parts of 100 bytes, as if connections were cut.
+func (p *party) fetch(ctx context.Context, of transport.Wanted) ([]byte, error) {
+	var b []byte
+	for {
+		from, err := p.house.study.Pieces(ctx, p.peer, of)
+		if err != nil {
+			return nil, err
+		}
+		n := min(100, int(from.Size())-len(b))
+		if n == 0 {
+			return b, nil
+		}
+		part := make([]byte, n)
+		if err := from.Read(part, int64(len(b))); err != nil {
+			return nil, err
+		}
+		b = append(b, part...)
+	}
+}
+
+// secureStep reads the new entries, and sends the messages that are due.
+func (p *party) secureStep(ctx context.Context) (bool, error) {
+	before := p.chain.Position().Number
+	if err := p.follow(ctx); err != nil || p.secure == nil || p.chain.Position().Over {
+		return p.chain.Position().Number > before, err
+	}
+	if err := p.message(ctx); err != nil {
+		return false, outOfPlace(err)
+	}
+	did := p.outbox != nil || p.secure.confirmed != nil || p.chain.Position().Number > before
+	if p.outbox != nil {
+		if err := outOfPlace(p.link.Submit(ctx, *p.outbox)); err != nil {
+			return false, err
+		}
+		p.outbox = nil
+	}
+	if p.secure.confirmed != nil {
+		if err := outOfPlace(p.house.study.Confirm(ctx, p.peer, p.secure.confirmed)); err != nil {
+			return false, err
+		}
+		p.secure.confirmed = nil
+	}
+	return did, nil
+}
+
+// outOfPlace returns err unless the coordinator refuses a message that came too late.
+func outOfPlace(err error) error {
+	var r *transport.Refusal
+	if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
+		return nil
+	}
+	return err
+}
+
+var four = []identity.Name{"east", "north", "south", "west"}
+
+// A study with secure aggregation has the same posterior as the same study in which the
+// coordinator adds up.
+func TestSecureStudyIsPlayed(t *testing.T) {
+	results := map[string][]byte{}
+	for _, aggregation := range []string{"secure", "coordinator"} {
+		h := newHouse(t, Options{})
+		h.found([]byte(strings.Replace(string(secureText(3)), "\"secure\"", "\""+aggregation+"\"", 1)))
+		parties := h.invite(four...)
+		admit(t, parties...)
+		play(t, parties...)
+		p, err := h.study.Posterior(t.Context())
+		check(t, err)
+		results[aggregation] = []byte(fmt.Sprint(p.Result.Natural, p.Result.Accepted))
+		if p.Result.Accepted != 3 {
+			t.Errorf("%s: %d rounds were accepted", aggregation, p.Result.Accepted)
+		}
+		var b strings.Builder
+		check(t, h.study.WriteBundle(&b))
+		r, err := bundle.Verify(strings.NewReader(b.String()))
+		if err != nil || r.Answers != 12 || r.Ending != "end" {
+			t.Errorf("%s: the bundle: %+v, %v", aggregation, r, err)
+		}
+	}
+	if string(results["secure"]) != string(results["coordinator"]) {
+		t.Errorf("%s\n%s", results["secure"], results["coordinator"])
+	}
+}
+
+// One client is missing in each of the steps. The round opens all the same, and the client can
+// take part in the next one.
+func TestSecureRoundWithoutOneClient(t *testing.T) {
+	var hours atomic.Int64 // read by the coordinator's goroutines
+	now := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(hours.Load()) * time.Hour) }
+	for _, step := range []sums.Step{sums.Dealing, sums.Confirming, sums.Sharing} {
+		h := newHouse(t, Options{Now: now})
+		h.found(secureText(3))
+		parties := h.invite(four...)
+		admit(t, parties...)
+		play(t, parties[:0]...)
+		for _, p := range parties {
+			_, err := p.step(t.Context())
+			check(t, err)
+		}
+		parties[2].secure.gone = func(at sums.Step, ask uint64) bool { return at == step && ask == 1 }
+		play(t, parties...)
+		if step == sums.Dealing {
+			hours.Add(1)
+			for _, p := range parties {
+				check(t, p.link.(direct).wake(t.Context()))
+			}
+		}
+		play(t, parties...)
+		p, err := h.study.Posterior(t.Context())
+		if err != nil || p.Result.Accepted != 3 {
+			t.Errorf("missing at step %d: %v, %v", step, p, err)
+		}
+		var b strings.Builder
+		check(t, h.study.WriteBundle(&b))
+		_, err = bundle.Verify(strings.NewReader(b.String()))
+		check(t, err)
+	}
+}
+
+// wake makes the coordinator notice the time.
+func (d direct) wake(ctx context.Context) error {
+	_, err := d.Standing(ctx)
+	return err
+}
+
+// The coordinator is killed at every commit of a study with secure aggregation. The plans,
+// outcomes and the result are the same as in an undisturbed run, bit for bit.
+//
+//abuse:case A01 also with secure aggregation, whose steps are one transaction each
+func TestSecureKilledAtEveryTransaction(t *testing.T) {
+	for name, long := range map[string]int64{"in the database": 0, "in files": 8} {
+		undisturbed := playKilled(t, secureText(1), four, 1, long, &guillotine{})
+		if undisturbed.commits < 15 {
+			t.Fatalf("only %d commits", undisturbed.commits)
+		}
+		for at := 1; at <= undisturbed.commits; at++ {
+			if os.Getenv("FEDPVI_LONG") == "" && at%16 != 1 {
+				continue
+			}
+			for kind, g := range map[string]guillotine{
+				"before it": {at: at}, "after it": {at: at, after: true},
+				"it fails": {at: at, once: true}, "it seems to fail": {at: at, once: true, after: true},
+			} {
+				t.Run(fmt.Sprintf("%s, commit %d, %s", name, at, kind), func(t *testing.T) {
+					t.Parallel()
+					got := playKilled(t, secureText(1), four, 1, long, &g)
+					if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
+						t.Errorf("the transcript differs, with %d answers, want %d", got.answers, undisturbed.answers)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The status says which messages the study waits for, and how many of them it needs.
+func TestSecureStatus(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(secureText(1))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	waits := func(want, step string) {
+		t.Helper()
+		s, err := h.study.Status(t.Context())
+		check(t, err)
+		if s.Waits != want || step != "" && (len(s.Open) != 1 || s.Open[0].Step != step) {
+			t.Errorf("it waits for %q, want %q: %+v", s.Waits, want, s.Open)
+		}
+	}
+	each := func(some ...*party) {
+		t.Helper()
+		for _, p := range some {
+			_, err := p.step(t.Context())
+			check(t, err)
+		}
+	}
+	waits("the keys of 3 clients", "")
+	each(parties[0])
+	waits("the keys of 2 clients", "")
+	each(parties[1:]...)
+	waits("answers", "deals")
+	each(parties...)
+	waits("3 confirmations", "confirmations")
+	each(parties[:2]...)
+	waits("1 confirmation", "confirmations")
+	each(parties[2])
+	waits("3 shares", "shares")
+	each(parties...)
+	each(parties...)
+	waits("", "")
+}

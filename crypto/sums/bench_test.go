@@ -1,0 +1,131 @@
+//go:build unix
+
+package sums
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"fedpvi/crypto/sums/packed"
+)
+
+var sizes = []struct{ clients, fewest, length int }{
+	{3, 3, 1e6}, {10, 8, 1e6}, {100, 80, 1e6}, {1000, 800, 1e6},
+}
+
+// BenchmarkSums compares the work of a client with that of pairwise masks of the same vector. A
+// dealer's deal and a holder's sum of all columns are beside M − 1 masks (AES-CTR, and an
+// addition modulo 2⁶⁴ for each element). The opening is the work of everybody who verifies a sum.
+func BenchmarkSums(b *testing.B) {
+	for _, c := range sizes {
+		s, err := packed.New(c.clients, c.fewest)
+		check(b, err)
+		f := &Federation{scheme: s, length: c.length, words: s.Words(c.length)}
+		keys := make([]key, c.clients)
+		for j := range keys {
+			keys[j] = newKey()
+		}
+		vector := make([]int64, c.length)
+		for i := range vector {
+			vector[i] = int64(i) - 1000
+		}
+		name := fmt.Sprintf("%d-of-%d", c.fewest, c.clients)
+		matrix := s.Dealing(1)
+		b.Run("deal/"+name, func(b *testing.B) {
+			defer reportProcessor(b, processor())
+			for b.Loop() {
+				f.deal(dealing{dealer: 1}, matrix, keys, vector)
+			}
+		})
+		b.Run("gather/"+name, func(b *testing.B) {
+			cut, pieces := dealtByAll(f, keys)
+			defer reportProcessor(b, processor())
+			for b.Loop() {
+				b.StopTimer()
+				again := append([]byte(nil), pieces...)
+				b.StartTimer()
+				if _, err := f.gather(1, keys, Hash{}, cut, again); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("open/"+name, func(b *testing.B) {
+			shares := make([]share, c.fewest)
+			for i := range shares {
+				shares[i] = share{signature{place: i + 1}, make([]byte, f.ShareSize())}
+			}
+			defer reportProcessor(b, processor())
+			for b.Loop() {
+				if _, err := f.sum(shares); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("masks/"+name, func(b *testing.B) {
+			defer reportProcessor(b, processor())
+			for b.Loop() {
+				masks(keys, vector)
+			}
+		})
+	}
+}
+
+// processor returns the processor time of this process in nanoseconds.
+func processor() int64 {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		panic(err)
+	}
+	return r.Utime.Nano() + r.Stime.Nano()
+}
+
+// reportProcessor reports the processor time of an operation, which depends less on other programs
+// than its duration does.
+func reportProcessor(b *testing.B, before int64) {
+	b.ReportMetric(float64(processor()-before)/1e6/float64(b.N), "cpu-ms/op")
+}
+
+// dealtByAll returns a cut of all clients, and parts of deals for the first one. Columns that are
+// sent have zeros.
+func dealtByAll(f *Federation, keys []key) (cut []Dealt, pieces []byte) {
+	for i := 1; i <= f.scheme.Clients; i++ {
+		d, use, offset := dealing{dealer: i}, sealUse, f.scheme.Offset(i, 1)
+		cut = append(cut, Dealt{Place: i})
+		if offset >= f.scheme.Sent() {
+			use = tagUse
+		}
+		if size := f.pieceSize(offset); size > 0 {
+			pieces = d.aead(keys[i-1], 1, use).Seal(pieces, nonce[:], make([]byte, size-tagSize), nil)
+		}
+	}
+	return cut, pieces
+}
+
+// masks adds a mask for each other client to a vector, in blocks that fit into the cache.
+func masks(keys []key, vector []int64) []uint64 {
+	out := make([]uint64, len(vector))
+	for i, v := range vector {
+		out[i] = uint64(v)
+	}
+	var b [packed.Block * wordSize]byte
+	for _, k := range keys[1:] {
+		c, err := aes.NewCipher(k[:])
+		if err != nil {
+			panic(err)
+		}
+		s := cipher.NewCTR(c, make([]byte, aes.BlockSize))
+		for rest := out; len(rest) > 0; {
+			x := rest[:min(packed.Block, len(rest))]
+			rest = rest[len(x):]
+			s.XORKeyStream(b[:len(x)*wordSize], zeros[:len(x)*wordSize])
+			for i := range x {
+				x[i] += binary.LittleEndian.Uint64(b[i*wordSize:])
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,252 @@
+package sums
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums/packed"
+	"fedpvi/crypto/transcript"
+)
+
+// A Client is the state machine of one client. Its callers write its state to disk together with
+// the messages that it has returned, before they send them, in one transaction. They send a
+// message again as it was written, and never ask the Client for it again.
+//
+// A Client contains keys. Formatting verbs do not show them. It is not safe for concurrent use.
+type Client struct {
+	Progress
+	place  int
+	to     []key // keys that this client has drawn for others and for itself, by place − 1
+	from   []key // keys that others have drawn for this client, by place − 1; zero if unknown
+	keyed  bool  // whether Keys was called
+	matrix packed.Matrix
+
+	// Parts of the open plan.
+	dealt     bool
+	salt      Hash     // salt of the own deal
+	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
+	confirmed bool
+	shared    bool
+}
+
+// NewClient returns the client with the given name before the first plan. It draws the client's
+// keys.
+func NewClient(f *Federation, name identity.Name) (*Client, error) {
+	c := &Client{Progress: Progress{federation: f}, place: f.Place(name)}
+	if c.place == 0 {
+		return nil, fmt.Errorf("client %s is not in the roster", name)
+	}
+	c.to, c.from = make([]key, f.Clients()), make([]key, f.Clients())
+	for j := range c.to {
+		c.to[j] = newKey()
+	}
+	c.from[c.place-1] = c.to[c.place-1]
+	return c, nil
+}
+
+// PlaceOf returns the place of a client, or 0 if the study has no client of this name.
+func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
+
+// ColumnsSize returns the size of the parts for this client of the deals in the cut, in bytes.
+func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
+
+// Format prints the place of the client for every verb.
+func (c *Client) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client %d of secure sums", c.place) }
+
+// Keyed reports whether Keys was called.
+func (c *Client) Keyed() bool { return c.keyed }
+
+// Keys returns the message with the client's keys for the other clients. It returns an error if
+// it was called before.
+func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err error) {
+	if c.keyed {
+		return nil, nil, refuse("the keys were sealed before")
+	}
+	f := c.federation
+	for j := 1; j <= f.Clients(); j++ {
+		if j == c.place {
+			continue
+		}
+		sealed, err := f.sealKey(signer, c.place, j, c.to[j-1])
+		if err != nil {
+			return nil, nil, err
+		}
+		body = append(body, sealed...)
+	}
+	payload := transcript.BodyOf(body).Append([]byte{version})
+	if envelope, err = signed.Sign(signer, f.chain.Header(signed.Keys, 0, Hash{}), payload); err != nil {
+		return nil, nil, err
+	}
+	c.keyed = true
+	return envelope, body, nil
+}
+
+// Unknown returns the places of the dealers in the cut whose keys for this client are unknown.
+func (c *Client) Unknown() (dealers []int) {
+	for _, d := range c.cut {
+		if c.from[d.Place-1] == (key{}) {
+			dealers = append(dealers, d.Place)
+		}
+	}
+	return dealers
+}
+
+// Learn takes the part for this client of the keys of a dealer. The bounds of this part are those
+// of [Federation.Keys]. Learn returns [Unopened] if the part is not the dealer's.
+func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
+	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
+		return refuse("keys from place %d", dealer)
+	}
+	k, err := c.federation.openKey(opener, dealer, c.place, sealed)
+	if err != nil {
+		return &Unopened{c.federation.Name(dealer)}
+	}
+	if known := c.from[dealer-1]; known != (key{}) && known != k {
+		return refuse("client %s has drawn two keys for this client", c.federation.Name(dealer))
+	}
+	c.from[dealer-1] = k
+	return nil
+}
+
+// A Deal is a client's answer to a plan.
+type Deal struct {
+	payload, body []byte
+	header        signed.Header
+}
+
+// Deal returns the client's answer to the open plan. The vector has at most Length elements, with
+// absolute values of at most MaxElement, and must contain its noise. A client deals once for a
+// plan. Its caller writes the charge in the same transaction.
+func (c *Client) Deal(vector []int64) (*Deal, error) {
+	f := c.federation
+	switch {
+	case !c.keyed:
+		return nil, refuse("the keys must be sent before the first deal")
+	case c.step != Dealing:
+		return nil, refuse("no plan waits for deals")
+	case c.dealt:
+		return nil, refuse("plan %d was dealt for before", c.ask)
+	case len(vector) > f.length:
+		return nil, refuse("a vector of %d elements; the longest has %d", len(vector), f.length)
+	}
+	for _, v := range vector {
+		if v > MaxElement || v < -MaxElement {
+			return nil, refuse("an element of the vector is beyond ±(2⁶⁰ − 1)")
+		}
+	}
+	if c.matrix == nil {
+		c.matrix = f.scheme.Dealing(c.place)
+	}
+	rand.Read(c.salt[:])
+	c.dealt = true
+	body := f.deal(dealing{c.plan, c.place, c.salt}, c.matrix, c.to, vector)
+	return &Deal{dealPayload(transcript.BodyOf(body), c.plan, c.salt), body, c.header(signed.Deal)}, nil
+}
+
+// Sign returns the envelope and the body of a deal. The arguments are the client's position in its
+// ledger after the charge for the deal.
+func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash) (envelope, body []byte, err error) {
+	d.header.LedgerSeq, d.header.LedgerHead = ledgerSeq, ledgerHead
+	envelope, err = signed.Sign(signer, d.header, d.payload)
+	return envelope, d.body, err
+}
+
+// Follow applies a plan, a step or an outcome, which the caller has verified as an entry of the
+// transcript.
+func (c *Client) Follow(e transcript.Entry, body []byte) error {
+	if err := c.Progress.Follow(e, body); err != nil {
+		return err
+	}
+	if c.step == Idle || c.step == Dealing {
+		c.dealt, c.salt, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, false, false
+	}
+	return nil
+}
+
+// Wants reports whether the client must gather columns before it can go on.
+func (c *Client) Wants() bool {
+	return c.gathered == nil && (c.step == Confirming && !c.confirmed || c.step == Sharing && !c.shared)
+}
+
+// CanConfirm reports whether a cut waits for this client's confirmation, and its columns were
+// gathered.
+func (c *Client) CanConfirm() bool {
+	return c.step == Confirming && !c.confirmed && c.gathered != nil
+}
+
+// CanShare reports whether a certificate waits for this client's share, and the columns of its cut
+// were gathered.
+func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
+
+// Said reports whether the client has confirmed or shared in the present step of the open plan.
+func (c *Client) Said() bool {
+	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
+}
+
+// LeftOut reports whether the client has dealt for the open plan and the cut does not have its
+// deal, for example because the deal came too late.
+func (c *Client) LeftOut() bool {
+	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
+}
+
+// Gather takes the parts for this client of all deals in the cut, in the order of the cut
+// ([Federation.Column]). It overwrites them. It returns [Unopened] for the first deal that it
+// cannot decrypt. The client then must not confirm.
+func (c *Client) Gather(pieces []byte) error {
+	f := c.federation
+	if !c.Wants() {
+		return refuse("no cut waits for columns")
+	}
+	if err := c.ownDeal(); err != nil {
+		return err
+	}
+	if want := c.ColumnsSize(); len(pieces) != want {
+		return refuse("the columns of the cut have %d bytes instead of %d", len(pieces), want)
+	}
+	sum, err := f.gather(c.place, c.from, c.plan, c.cut, pieces)
+	if err != nil {
+		return err
+	}
+	c.gathered = sum
+	return nil
+}
+
+// ownDeal returns an error if the cut has a deal of this client other than its own.
+func (c *Client) ownDeal() error {
+	for _, d := range c.cut {
+		if d.Place == c.place && (!c.dealt || d.Salt != c.salt) {
+			return refuse("the cut has a deal of this client that it has not made")
+		}
+	}
+	return nil
+}
+
+// Confirm returns the client's confirmation of the cut. The columns must have been gathered. A
+// client confirms once for a plan.
+func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error) {
+	if !c.CanConfirm() {
+		return nil, refuse("no cut waits for this client's confirmation")
+	}
+	envelope, err = signed.Sign(signer, c.header(signed.Confirm), confirmPayload(c.cutHash))
+	c.confirmed = err == nil
+	return envelope, err
+}
+
+// Share returns the client's share of the sum over the certified cut. The columns must have been
+// gathered. A client shares once for a plan.
+func (c *Client) Share(signer *identity.Identity) (envelope, body []byte, err error) {
+	if !c.CanShare() {
+		return nil, nil, refuse("no certificate waits for this client's share")
+	}
+	body = make([]byte, c.federation.ShareSize())
+	putWords(body, c.gathered)
+	if envelope, err = signed.Sign(signer, c.header(signed.Share), sharePayload(c.certificate, body)); err != nil {
+		return nil, nil, err
+	}
+	c.shared, c.gathered = true, nil
+	return envelope, body, nil
+}

@@ -1,0 +1,35 @@
+// Package sums adds up the vectors of the clients of a study so that nobody can read one of them.
+// All that can be opened is one sum for each plan, over at least U_min of the M clients. This
+// holds if the coordinator and the network do what they like, together with up to
+// h = 2·U_min − M − 1 clients. Package packed has the arithmetic.
+//
+// # Messages
+//
+// Once in a study, each client draws a key for each other client and sends it, sealed (package
+// seal). After that, three messages of each client and three entries of the transcript belong to
+// each plan:
+//
+//   - deal: The client computes the columns of its vector, one for each client, and encrypts each
+//     under a key that it shares with that client.
+//   - cut: The coordinator lists the deals that are added up, at least U_min.
+//   - confirmation: A client that could decrypt its columns of all these deals signs the hash of
+//     the cut. It signs one cut for each plan, and has written this down before it sends the
+//     signature.
+//   - certificate: The coordinator lists U_min confirmations. There is only one certified cut,
+//     because two would need an honest client that confirmed both.
+//   - share: A client sends the sum of its columns of the certified cut.
+//   - opening: The coordinator lists U_min shares. Everybody computes the sum from them.
+//
+// A client that has not dealt confirms and shares too, because it holds columns of the others.
+//
+// # Machines
+//
+// Client and Coordinator are state machines without files, sockets and clocks. Both follow the
+// entries of the transcript (package transcript), which their caller has verified, and produce
+// messages and bodies of entries. Progress is their public part. It also verifies finished
+// transcripts.
+//
+// The caller writes the state of a Client to disk before it sends what the Client has returned,
+// in one transaction with it. All methods check everything before they change the state, and
+// leave it unchanged if they return an error.
+package sums

@@ -1,0 +1,160 @@
+package sums
+
+import (
+	"fmt"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums/field"
+	"fedpvi/crypto/sums/packed"
+	"fedpvi/crypto/transcript"
+)
+
+const (
+	// MaxElement is the largest absolute value of an element of a sum.
+	MaxElement = field.MaxInteger
+
+	// version is the first byte of every payload and body.
+	version = 1
+
+	wordSize = 8  // bytes of a word
+	tagSize  = 16 // bytes that AES-GCM adds
+	keySize  = 32
+)
+
+// A Hash is a SHA-256.
+type Hash = transcript.Hash
+
+// A Federation has the rules by which the clients of a study add up their vectors: who they are,
+// how many of them open a sum, and the sizes of all messages. Clients have places from 1, in the
+// order of their names. A Federation does not change.
+type Federation struct {
+	chain   transcript.Chain // for headers and the roster
+	clients []roster.Entry   // by place − 1
+	scheme  *packed.Scheme
+	length  int // number of elements of a vector
+	words   int // number of words of a column
+}
+
+// New returns the federation of a study whose transcript has begun. Of its clients, fewest open a
+// sum. A vector has the given number of elements, for all plans of the study. New returns an error
+// if sums of so few clients cannot be secure.
+func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
+	f := &Federation{chain: chain, length: length}
+	for _, e := range chain.Members().Entries {
+		if e.Role == identity.Client {
+			f.clients = append(f.clients, e)
+		}
+	}
+	var err error
+	if f.scheme, err = packed.New(len(f.clients), fewest); err != nil {
+		return nil, err
+	}
+	f.words = f.scheme.Words(length)
+	if length < 1 || f.OpeningSize() > transcript.MaxBody || f.DealSize() > transcript.MaxBody {
+		return nil, fmt.Errorf("vectors of %d elements cannot be added up: the messages would have more than %d bytes", length, transcript.MaxBody)
+	}
+	return f, nil
+}
+
+// Clients returns the number of clients.
+func (f *Federation) Clients() int { return len(f.clients) }
+
+// Fewest returns the number of clients that open a sum.
+func (f *Federation) Fewest() int { return f.scheme.Fewest }
+
+// Name returns the name of the client at a place.
+func (f *Federation) Name(place int) identity.Name { return f.clients[place-1].Name }
+
+// Place returns the place of a client, or 0 if the study has no client of this name.
+func (f *Federation) Place(name identity.Name) int {
+	for i, e := range f.clients {
+		if e.Name == name {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (f *Federation) key(place int) identity.PublicKey { return f.clients[place-1].Key }
+
+// sender returns the place of the client that is stated as the sender in a header, or 0.
+func (f *Federation) sender(h signed.Header) int {
+	for i, e := range f.clients {
+		if e.Key.Fingerprint() == h.Sender {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// columnSize returns the size of an encrypted column in bytes.
+func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
+
+// pieceSize returns the size of the part of a deal for the column with an offset. A holder derives
+// the other columns, and gets a tag instead, which authenticates the deal. A dealer's own column
+// has the last offset and needs no tag.
+func (f *Federation) pieceSize(offset int) int {
+	switch {
+	case offset < f.scheme.Sent():
+		return f.columnSize()
+	case offset < f.scheme.Clients-1:
+		return tagSize
+	}
+	return 0
+}
+
+// Column returns the range of bytes in the body of a dealer's deal that is for a holder.
+func (f *Federation) Column(dealer, holder int) (at, size int) {
+	offset := f.scheme.Offset(dealer, holder)
+	sent := min(offset, f.scheme.Sent())
+	return sent*f.columnSize() + (offset-sent)*tagSize, f.pieceSize(offset)
+}
+
+// DealSize returns the size of the body of a deal in bytes.
+func (f *Federation) DealSize() int {
+	return f.scheme.Sent()*f.columnSize() + (f.scheme.Hidden()-1)*tagSize
+}
+
+// ColumnsSize returns the size of the parts for a holder of all deals in a cut, in bytes.
+func (f *Federation) ColumnsSize(cut []Dealt, holder int) (size int) {
+	for _, d := range cut {
+		size += f.pieceSize(f.scheme.Offset(d.Place, holder))
+	}
+	return size
+}
+
+// ShareSize returns the size of the body of a share in bytes.
+func (f *Federation) ShareSize() int { return f.words * wordSize }
+
+// OpeningSize returns the size of the body of an opening in bytes.
+func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
+
+// Keys returns the range of bytes in the body of a dealer's keys that is for another client.
+func (f *Federation) Keys(dealer, holder int) (at, size int) {
+	before := holder - 1
+	if holder > dealer {
+		before--
+	}
+	return before * SealedKeySize, SealedKeySize
+}
+
+// KeysSize returns the size of the body of a client's keys in bytes.
+func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
+
+// SealedKeySize is the size in bytes of the part for one client of another client's keys.
+var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
+
+// LargestBody returns an upper bound on the size in bytes of the body of a client's message, for
+// vectors of the given length and any number of clients up to the given one.
+func LargestBody(length, clients int) int64 {
+	// A deal has 2D + 1 columns of ⌈length/(D + 1)⌉ words, and D + 1 is at most the number of clients.
+	deal := wordSize*(2*length+2*clients) + tagSize*clients
+	return int64(max(deal, clients*SealedKeySize))
+}
+
+// appendPlace appends the place of a client.
+func appendPlace(b []byte, place int) []byte { return wire.AppendUint16(b, uint16(place)) }

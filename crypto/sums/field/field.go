@@ -1,0 +1,55 @@
+// Package field implements arithmetic modulo the prime P = 2⁶¹ − 1.
+//
+// An element is a uint64 below P. All functions expect elements and return elements, unless they
+// say otherwise. The time and the memory accesses of every function are the same for all values.
+package field
+
+import "math/bits"
+
+// P is the order of the field.
+const P = 1<<61 - 1
+
+// MaxInteger is the largest absolute value that FromInteger maps to an element and ToInteger maps
+// back.
+const MaxInteger = (P - 1) / 2
+
+// once returns x mod P for x < 2P.
+func once(x uint64) uint64 {
+	x -= P
+	return x + P&-(x>>63)
+}
+
+// Add returns a + b.
+func Add(a, b uint64) uint64 { return once(a + b) }
+
+// Sub returns a − b.
+func Sub(a, b uint64) uint64 { return once(a + (P - b)) }
+
+// Mul returns a·b.
+func Mul(a, b uint64) uint64 { return Reduce(bits.Mul64(a, b)) }
+
+// Reduce returns hi·2⁶⁴ + lo mod P, for all values of hi and lo.
+func Reduce(hi, lo uint64) uint64 {
+	// 2⁶¹ = 1 mod P, so the sum of the bits 0 to 60, 61 to 121 and 122 to 127 has the same
+	// remainder. The sum is below 2·2⁶¹ + 2⁶, and the second sum is below 2⁶¹ + 3.
+	x := lo&P + (lo>>61|hi<<3)&P + hi>>58
+	return once(x&P + x>>61)
+}
+
+// Valid reports whether x is an element.
+func Valid(x uint64) bool { return x < P }
+
+// Beyond returns 0 if x is an element, and 1 otherwise.
+func Beyond(x uint64) uint64 {
+	_, borrow := bits.Sub64(P-1, x, 0)
+	return borrow
+}
+
+// FromInteger returns v mod P. The absolute value of v must be at most MaxInteger.
+func FromInteger(v int64) uint64 { return uint64(v) + P&uint64(v>>63) }
+
+// ToInteger returns the integer that has the remainder x and an absolute value of at most
+// MaxInteger.
+func ToInteger(x uint64) int64 {
+	return int64(x - P&-((MaxInteger-x)>>63))
+}

@@ -1,0 +1,185 @@
+package sums
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fedpvi/crypto/sums/field"
+	"fedpvi/crypto/sums/packed"
+)
+
+// An adversary has everything that the coordinator of four clients receives, and the state of the
+// fourth client. It solves the linear equations that it has for the numbers of the others. A
+// polynomial has two secrets and one further random value.
+type adversary struct {
+	w      *world
+	e      *explorer
+	shares []int // honest clients whose share has come
+	held   []byte
+}
+
+// constants are v_j for four clients.
+var constants = []int64{-1, 4, -6, 4}
+
+// equations returns a row for each word that the adversary can read: coefficients of the random
+// values, coefficients of the secrets, and the word.
+func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
+	put := func(place int, dealers []int, word uint64) {
+		row, at := make([]uint64, 3+6+1), a.e.values(place)
+		for _, i := range dealers {
+			row[i-1] = at[2]
+			copy(row[3+2*(i-1):], at[:2])
+		}
+		row[9] = field.Mul(word, invert(field.FromInteger(constants[place-1])))
+		rows = append(rows, row)
+	}
+	c := a.w.clients[3]
+	for dealer := range a.w.deals {
+		cut := []Dealt{{dealer, a.w.coordinator.deals[dealer]}}
+		deals := map[int][]byte{dealer: a.w.deals[dealer].body}
+		sum, err := a.w.federation.gather(4, c.from, c.plan, cut, piecesOf(a.w.federation, cut, deals, 4))
+		check(t, err)
+		put(4, []int{dealer}, sum[0])
+	}
+	for _, place := range a.shares {
+		put(place, []int{1, 2, 3}, binary.BigEndian.Uint64(a.w.clients[place-1].said.body))
+	}
+	return rows
+}
+
+// learned returns the functions of the secrets that follow, each with its value.
+func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
+	for _, row := range eliminate(a.equations(t), 3) {
+		functions = append(functions, row[3:])
+	}
+	return functions
+}
+
+// The coordinator and one client of four hold what they hold after each message of a plan. They
+// learn nothing before the shares, and then functions of the sum alone.
+//
+//abuse:case P16 all that a coordinator and one client of four hold determines one sum, after each message
+func TestWhatTheCoordinatorLearns(t *testing.T) {
+	w := newWorld(t, 4, 3, 2).exchange()
+	w.learn(4, 1, 2, 3)
+	w.publish("plan", 1, nil)
+	a := &adversary{w: w, e: newExplorer(rules{clients: 4, corrupt: 1, fewest: 3})}
+	vectors := map[int][]int64{1: {11111111111, -7777777}, 2: {-23456789, 1 << 50}, 3: {99, 123456789123456789}}
+	nothing := func(after string) {
+		if functions := a.learned(t); len(functions) > 0 {
+			t.Errorf("after %s: %v", after, functions)
+		}
+	}
+	hold := func(i item) { a.held = slices.Concat(a.held, i.envelope, i.body) }
+	for place := 1; place <= 3; place++ {
+		w.deal(place, vectors[place])
+		hold(w.clients[place-1].dealt)
+		nothing("a deal")
+	}
+	w.cut(1)
+	for place := 1; place <= 4; place++ {
+		w.confirm(place)
+		nothing("a confirmation")
+	}
+	w.certify(1)
+	for place := 1; place <= 3; place++ {
+		w.share(place)
+		hold(w.clients[place-1].said)
+		a.shares = append(a.shares, place)
+		functions := a.learned(t)
+		if len(functions) != place {
+			t.Fatalf("%d functions are learned from %d shares", len(functions), place)
+		}
+		for _, f := range functions {
+			value := uint64(0)
+			for i := range 3 {
+				for s := range 2 {
+					if f[2*i+s] != f[s] {
+						t.Errorf("a function that is not of the sum is learned: %v", f)
+					}
+					value = field.Add(value, field.Mul(f[2*i+s], field.FromInteger(vectors[i+1][s])))
+				}
+			}
+			if value != f[6] {
+				t.Error("the equations contradict the vectors: the adversary of this test is wrong")
+			}
+		}
+	}
+	w.open(1)
+	for _, i := range w.entries {
+		hold(i)
+	}
+	for _, v := range vectors {
+		for _, x := range v {
+			if b := binary.BigEndian.AppendUint64(nil, field.FromInteger(x)); bytes.Contains(a.held, b) {
+				t.Errorf("the number %d is in what the coordinator holds", x)
+			}
+		}
+	}
+	w.publish("outcome", 1, nil)
+}
+
+// acquaint gives all clients the keys of all others, without seals.
+func (w *world) acquaint() *world {
+	for i, dealer := range w.clients {
+		dealer.keyed, w.coordinator.keyed[i+1] = true, true
+		for j, holder := range w.clients {
+			holder.from[i] = dealer.to[j]
+		}
+	}
+	return w
+}
+
+// Twenty of a hundred clients are gone after they have dealt, and twenty others after the
+// confirmations. The sum of all deals is opened.
+func TestTwentyOfAHundredVanish(t *testing.T) {
+	w := newWorld(t, 100, 80, 1000).acquaint()
+	r := rand.New(rand.NewPCG(1, 2))
+	all := some(r, 100, 100)
+	inputs, want := vectors(w, all, r)
+	w.publish("plan", 1, nil)
+	for _, place := range all {
+		w.deal(place, inputs[place])
+	}
+	w.cut(1)
+	for _, place := range all[20:] {
+		w.confirm(place)
+	}
+	w.certify(1)
+	for _, place := range all[:80] {
+		w.share(place)
+	}
+	w.open(1)
+	if _, got, ok := w.clients[99].Sum(); !ok || !slices.Equal(got, want) {
+		t.Error("the sum of a hundred clients was not opened")
+	}
+}
+
+// A client sends at most (2D + 1)(8⌈d/(D + 1)⌉ + 16) + 16·M bytes and three envelopes for a plan,
+// and a share, as in the design.
+func TestBytesOfAPlan(t *testing.T) {
+	for _, c := range []struct{ clients, fewest, length int }{{3, 3, 1000}, {10, 8, 1000}, {10, 8, 1e6}, {100, 80, 1000}, {1000, 800, 1e6}} {
+		scheme, err := packed.New(c.clients, c.fewest)
+		check(t, err)
+		s := &Federation{scheme: scheme, length: c.length, words: scheme.Words(c.length)}
+		d := c.clients - c.fewest
+		words := (c.length + d) / (d + 1)
+		if most := (2*d+1)*(8*words+16) + 16*c.clients; s.DealSize() > most {
+			t.Errorf("%+v: a deal has %d bytes, want at most %d", c, s.DealSize(), most)
+		}
+		var columns int
+		var cut []Dealt
+		for i := 1; i <= c.clients; i++ {
+			cut = append(cut, Dealt{Place: i})
+		}
+		if columns = s.ColumnsSize(cut, 1); columns != s.DealSize() {
+			t.Errorf("%+v: the columns of all deals have %d bytes, and a deal has %d", c, columns, s.DealSize())
+		}
+		if s.ShareSize() != 8*words || s.OpeningSize() != 1+c.fewest*(8*words+66) || len(cutBytes(cut)) != 1+34*c.clients {
+			t.Errorf("%+v: %d, %d, %d", c, s.ShareSize(), s.OpeningSize(), len(cutBytes(cut)))
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// Package packed shares vectors of field elements among the clients of a study: packed Shamir
+// sharing (Franklin and Yung, STOC 1992), in which a part of every dealing need not be sent.
+//
+// Clients have places from 1 to Clients. A dealer arranges its vector as Packed secrets of n words
+// each. For every word there is one polynomial f of degree below Fewest. The secret number a is
+// f(Clients + a). The word of the holder at place j is v_j·f(j), where v_j is a public constant
+// that is not zero. The words of a holder are its column. Any Fewest columns determine the
+// secrets. Any Hidden columns say nothing about them.
+//
+// A dealer chooses the polynomials through the columns of Hidden holders, which are random and
+// which those holders can derive from a key. It sends the other 2·Missing + 1 columns.
+//
+// The constants v_j are chosen so that, if no client may be missing, the secret is the sum of all
+// columns. The scheme is then that of pairwise masks.
+package packed
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/crypto/sums/field"
+)
+
+// MaxClients is the maximum number of clients.
+const MaxClients = 1023
+
+// A Scheme says how many clients there are, and how many of them can open a sum.
+type Scheme struct {
+	Clients int // number of clients M
+	Fewest  int // number of columns that determine the secrets, U_min
+
+	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
+	v, over []uint64 // v_j and 1/v_j by place; 1 at the points of the secrets
+}
+
+// New returns the scheme for clients of whom fewest can open a sum. It returns an error if the
+// columns of a single client would say something about a vector.
+func New(clients, fewest int) (*Scheme, error) {
+	if clients < 2 || clients > MaxClients || fewest > clients {
+		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
+	}
+	s := &Scheme{Clients: clients, Fewest: fewest}
+	if s.Hidden() < 1 {
+		return nil, errors.New("one client's share of another client's vector would be a function of that vector: at least clients/2 + 1 of the clients must be needed to open a sum")
+	}
+	points := clients + s.Packed() + 1
+	s.inverse, s.v, s.over = make([]uint64, points), make([]uint64, points), make([]uint64, points)
+	s.inverse[1] = 1
+	for x := uint64(2); x < uint64(points); x++ {
+		// P = (P/x)·x + P mod x, hence 1/x = −(P/x)/(P mod x).
+		s.inverse[x] = field.Mul(field.P-field.P/x, s.inverse[field.P%x])
+	}
+	s.constants()
+	return s, nil
+}
+
+// constants computes v_j = (−1)^(M−j)·binomial(M, j − 1), which is the coefficient of f(j) in
+// f(M + 1) for a polynomial f of a degree below M.
+func (s *Scheme) constants() {
+	v, over := uint64(1), uint64(1)
+	for j := range s.v {
+		switch {
+		case j == 0:
+			continue
+		case j > s.Clients:
+			s.v[j], s.over[j] = 1, 1
+			continue
+		case (s.Clients-j)%2 == 0:
+			s.v[j], s.over[j] = v, over
+		default:
+			s.v[j], s.over[j] = field.Sub(0, v), field.Sub(0, over)
+		}
+		left := s.Clients - j + 1
+		v = field.Mul(field.Mul(v, uint64(left)), s.inverse[j])
+		over = field.Mul(field.Mul(over, uint64(j)), s.inverse[left])
+	}
+}
+
+// Missing returns the number of clients that may be missing.
+func (s *Scheme) Missing() int { return s.Clients - s.Fewest }
+
+// Hidden returns the largest number of columns that say nothing about a vector.
+func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
+
+// Packed returns the number of secrets in one polynomial.
+func (s *Scheme) Packed() int { return s.Missing() + 1 }
+
+// Sent returns the number of columns that a dealer sends.
+func (s *Scheme) Sent() int { return 2*s.Missing() + 1 }
+
+// Words returns the number of words in a column of a vector with the given number of elements.
+func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
+
+// Offset returns the number of a holder's column among the columns of a dealer, from 0. The
+// columns from 0 to Sent − 1 are sent, and the others are derived. The last one is the dealer's
+// own.
+func (s *Scheme) Offset(dealer, holder int) int {
+	return (holder - dealer - 1 + s.Clients) % s.Clients
+}
+
+// Holder returns the place of the holder of a dealer's column with the given offset.
+func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
+
+// Dealing returns the matrix with which a dealer computes the columns that it sends, in the order
+// of their offsets. The inputs are its secrets, and then the derived columns in the order of their
+// offsets.
+func (s *Scheme) Dealing(dealer int) Matrix {
+	from, to := s.secrets(), []int(nil)
+	for offset := range s.Clients {
+		if offset < s.Sent() {
+			to = append(to, s.Holder(dealer, offset))
+		} else {
+			from = append(from, s.Holder(dealer, offset))
+		}
+	}
+	return s.interpolate(from, to)
+}
+
+// Opening returns the matrix that computes the secrets from the columns of holders. There must be
+// Fewest holders, in increasing order.
+func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
+
+// Agreeing returns the matrix that computes the columns of other holders from the columns of
+// Fewest holders. Columns of the same polynomials agree.
+func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
+
+// secrets returns the points of the secrets.
+func (s *Scheme) secrets() []int {
+	points := make([]int, s.Packed())
+	for a := range points {
+		points[a] = s.Clients + 1 + a
+	}
+	return points
+}
+
+// reciprocal returns 1/(a − b) for different points.
+func (s *Scheme) reciprocal(a, b int) uint64 {
+	if a < b {
+		return field.Sub(0, s.inverse[b-a])
+	}
+	return s.inverse[a-b]
+}
+
+// interpolate returns the matrix that computes the values of polynomials at the points to from
+// their values at the points from (Lagrange). Values at the places of holders are multiplied by
+// v. No point may be in both lists.
+func (s *Scheme) interpolate(from, to []int) Matrix {
+	// The coefficient of f(x) in f(z) is Π(z − y)/(z − x) · 1/Π(x − y), with products over all y
+	// in from, where the second one leaves x out.
+	scale := make([]uint64, len(from)) // 1/(v_x·Π(x − y))
+	for i, x := range from {
+		scale[i] = s.over[x]
+		for _, y := range from {
+			if y != x {
+				scale[i] = field.Mul(scale[i], s.reciprocal(x, y))
+			}
+		}
+	}
+	m := make(Matrix, len(to))
+	for r, z := range to {
+		whole := s.v[z]
+		for _, y := range from {
+			whole = field.Mul(whole, field.FromInteger(int64(z-y)))
+		}
+		m[r] = make([]uint64, len(from))
+		for i, x := range from {
+			m[r][i] = field.Mul(field.Mul(whole, scale[i]), s.reciprocal(z, x))
+		}
+	}
+	return m
+}

@@ -1,0 +1,157 @@
+package sums
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/sums/field"
+	"fedpvi/crypto/sums/packed"
+)
+
+// A key is the secret of a dealer and a holder. The dealer draws it, so each pair of clients has
+// two keys, one for each direction. A zero key is unknown.
+type key [keySize]byte
+
+func newKey() (k key) {
+	rand.Read(k[:])
+	return k
+}
+
+const pairDomain identity.Domain = "fedpvi/v1/pair-key"
+
+// errPair does not depend on the seal.
+var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
+
+// pairContext returns the hash of a dealer and a holder in the study. It is the context of their
+// key's seal.
+func (f *Federation) pairContext(dealer, holder int) Hash {
+	h := f.chain.Header(pairDomain, 0, Hash{})
+	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
+}
+
+// sealKey returns the seal with a pair's key for the holder. The signature is inside of the seal.
+func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k key) ([]byte, error) {
+	context := f.pairContext(dealer, holder)
+	signature := signer.Sign(pairDomain, append(context[:], k[:]...))
+	return seal.Seal(f.clients[holder-1].Recipient, context[:], append(k[:], signature[:]...), keySize+identity.SignatureSize)
+}
+
+// openKey returns the key in a seal that sealKey made.
+func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte) (key, error) {
+	context := f.pairContext(dealer, holder)
+	plain, err := opener.Open(sealed, context[:], keySize+identity.SignatureSize)
+	if err != nil || len(plain) != keySize+identity.SignatureSize {
+		return key{}, errPair
+	}
+	k := key(plain)
+	if k == (key{}) || !f.key(dealer).Verify(pairDomain, append(context[:], k[:]...), [identity.SignatureSize]byte(plain[keySize:])) {
+		return key{}, errPair
+	}
+	return k, nil
+}
+
+// A dealing names a deal: the plan that it answers, by the hash of its envelope, the place of the
+// dealer, and a salt that the dealer has drawn for it. The keys of a deal depend on all three, so
+// no key is used for two deals.
+type dealing struct {
+	plan   Hash
+	dealer int
+	salt   Hash
+}
+
+// Uses of the keys that are derived from a pair's key.
+const (
+	columnUse = "column" // stream of a derived column
+	sealUse   = "seal"   // encryption of a sent column
+	tagUse    = "tag"    // tag beside a derived column
+)
+
+// derive returns the key of a pair for one use in one deal (HKDF-Expand of RFC 5869 with SHA-256).
+// The encodings of different uses have different lengths.
+func (d dealing) derive(pair key, holder int, use string) []byte {
+	info := append([]byte("fedpvi/v1/"), use...)
+	info = append(info, d.plan[:]...)
+	info = appendPlace(appendPlace(info, d.dealer), holder)
+	info = append(info, d.salt[:]...)
+	k, err := hkdf.Expand(sha256.New, pair[:], string(info), keySize)
+	if err != nil {
+		panic(err) // only for more than 255 blocks
+	}
+	return k
+}
+
+func block(k []byte) cipher.Block {
+	b, err := aes.NewCipher(k)
+	if err != nil {
+		panic(err) // only for keys of another length
+	}
+	return b
+}
+
+// aead returns AES-256-GCM. Each key is used for one message, with a nonce of zeros.
+func (d dealing) aead(pair key, holder int, use string) cipher.AEAD {
+	a, err := cipher.NewGCM(block(d.derive(pair, holder, use)))
+	if err != nil {
+		panic(err) // only for ciphers with other blocks
+	}
+	return a
+}
+
+var nonce [12]byte
+
+// A stream makes the words of a derived column, from the key stream of AES-256-CTR.
+type stream struct {
+	cipher cipher.Stream
+	bytes  [packed.Block * wordSize]byte
+}
+
+func (d dealing) stream(pair key, holder int) *stream {
+	return &stream{cipher: cipher.NewCTR(block(d.derive(pair, holder, columnUse)), make([]byte, aes.BlockSize))}
+}
+
+var zeros [packed.Block * wordSize]byte
+
+// read fills dst, which has at most packed.Block words, with the next words. A word consists of
+// the low 61 bits of eight bytes. A word that is not an element of the field is left out, which
+// happens with probability 2⁻⁶¹.
+func (s *stream) read(dst []uint64) {
+	for len(dst) > 0 {
+		b := s.bytes[:len(dst)*wordSize]
+		s.cipher.XORKeyStream(b, zeros[:len(b)])
+		if !getBits(dst, b) {
+			dst = dst[skip(dst):]
+			continue
+		}
+		return
+	}
+}
+
+// getBits fills dst with the low 61 bits of words from b. It reports whether all are elements of
+// the field.
+func getBits(dst []uint64, b []byte) bool {
+	beyond := uint64(0)
+	for i := range dst {
+		dst[i] = binary.BigEndian.Uint64(b) & field.P
+		b = b[wordSize:]
+		beyond |= field.Beyond(dst[i])
+	}
+	return beyond == 0
+}
+
+// skip removes the words that are not elements of the field, and returns the number of the others.
+func skip(words []uint64) (n int) {
+	for _, x := range words {
+		if field.Valid(x) {
+			words[n] = x
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,33 @@
+package sums
+
+import (
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/crypto/transcript"
+)
+
+// confirmPayload returns the payload of a confirmation: the hash of the envelope of the cut.
+func confirmPayload(cut Hash) []byte { return append([]byte{version}, cut[:]...) }
+
+// sharePayload returns the payload of a share: the hash of the envelope of the certificate, and
+// the size and the hash of the words.
+func sharePayload(certificate Hash, words []byte) []byte {
+	return transcript.BodyOf(words).Append(append([]byte{version}, certificate[:]...))
+}
+
+// dealPayload returns the payload of a deal: the size and the hash of its body, the hash of the
+// envelope of the plan, and the salt.
+func dealPayload(body transcript.Body, plan, salt Hash) []byte {
+	b := body.Append([]byte{version})
+	return append(append(b, plan[:]...), salt[:]...)
+}
+
+func parseDeal(payload []byte) (body transcript.Body, plan, salt Hash, err error) {
+	r := wire.NewReader(payload)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	body = transcript.ReadBody(r)
+	r.Fixed(plan[:])
+	r.Fixed(salt[:])
+	return body, plan, salt, done(r)
+}

@@ -1,0 +1,277 @@
+package sums
+
+import (
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums/field"
+	"fedpvi/crypto/sums/packed"
+	"fedpvi/crypto/transcript"
+)
+
+// A Step is the state of a plan.
+type Step uint8
+
+// Steps of a plan, in order.
+const (
+	Idle       Step = iota // no plan is open
+	Dealing                // the plan was published
+	Confirming             // the cut was published
+	Sharing                // the certificate was published
+	Opened                 // the opening was published, and the outcome was not
+)
+
+// Progress follows the public part of the sums of a study: the cut, the certificate and the
+// opening of each plan. A Progress is a value, and follow returns a new one.
+type Progress struct {
+	federation *Federation
+	own        bool // whether the follower has made the entries itself, from messages that it has verified
+
+	ask   uint64 // number of the open plan; 0 if none is open
+	step  Step
+	plan  Hash // SHA-256 of the envelope of the plan
+	model Hash // hash of λ, as in the entry of the plan
+
+	cut         []Dealt
+	cutHash     Hash // SHA-256 of the envelope of the cut
+	certificate Hash // SHA-256 of the envelope of the certificate
+	sum         []int64
+}
+
+// NewProgress returns the progress of a study before its first plan.
+func NewProgress(f *Federation) *Progress { return &Progress{federation: f} }
+
+// Ask returns the number of the open plan, or 0 if no plan is open.
+func (p *Progress) Ask() uint64 { return p.ask }
+
+// Step returns the state of the open plan, or Idle if no plan is open.
+func (p *Progress) Step() Step { return p.step }
+
+// Cut returns the deals of the cut, or nil before it.
+func (p *Progress) Cut() []Dealt { return p.cut }
+
+// Name returns the name of the client at a place.
+func (p *Progress) Name(place int) identity.Name { return p.federation.Name(place) }
+
+// Sum returns the sum that was opened, with the clients whose vectors were added. It returns false
+// unless the opening of the open plan was followed. The outcome must then count these clients and
+// this sum. Otherwise it must be void.
+func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
+	if p.step != Opened {
+		return nil, nil, false
+	}
+	for _, d := range p.cut {
+		clients = append(clients, p.federation.Name(d.Place))
+	}
+	return clients, p.sum, true
+}
+
+// Follow applies a plan, a step or an outcome, which the caller has verified as an entry of the
+// transcript.
+func (p *Progress) Follow(e transcript.Entry, body []byte) error {
+	next, err := p.follow(e, body)
+	if err == nil {
+		*p = next
+	}
+	return err
+}
+
+func (p *Progress) follow(e transcript.Entry, body []byte) (Progress, error) {
+	if e.Kind.Plan() {
+		if p.step != Idle {
+			return *p, refuse("plan %d comes before the outcome of plan %d", e.Ask, p.ask)
+		}
+		return Progress{federation: p.federation, own: p.own, ask: e.Ask, step: Dealing, plan: e.Hash, model: e.Model}, nil
+	}
+	if p.step == Idle || e.Ask != p.ask {
+		return *p, refuse("an entry of kind %s is about plan %d, which is not open", e.Kind, e.Ask)
+	}
+	if e.Kind.Outcome() {
+		return Progress{federation: p.federation, own: p.own}, nil
+	}
+	if e.Model != p.model {
+		return *p, refuse("an entry of kind %s has another model than its plan", e.Kind)
+	}
+	return p.advance(e, body)
+}
+
+// advance applies the next step.
+func (p *Progress) advance(e transcript.Entry, body []byte) (Progress, error) {
+	next := *p
+	next.step++
+	var err error
+	switch {
+	case e.Kind == transcript.Cut && p.step == Dealing:
+		next.cut, err = p.federation.parseCut(body)
+		next.cutHash = e.Hash
+	case e.Kind == transcript.Certificate && p.step == Confirming:
+		err = p.checkCertificate(body)
+		next.certificate = e.Hash
+	case e.Kind == transcript.Opening && p.step == Sharing:
+		next.sum, err = p.open(body)
+	default:
+		err = refuse("an entry of kind %s is out of place", e.Kind)
+	}
+	if err != nil {
+		return *p, err
+	}
+	return next, nil
+}
+
+func (p *Progress) header(d identity.Domain) signed.Header {
+	return p.federation.chain.Header(d, p.ask, p.model)
+}
+
+// verify returns the place of the client that has signed an envelope, and the message.
+func (p *Progress) verify(envelope []byte, want signed.Header) (int, signed.Message, error) {
+	claims, err := signed.Claims(envelope)
+	if err != nil {
+		return 0, signed.Message{}, err
+	}
+	place := p.federation.sender(claims)
+	if place == 0 {
+		return 0, signed.Message{}, signed.ErrSender
+	}
+	m, err := signed.Verify(envelope, p.federation.key(place), want)
+	return place, m, err
+}
+
+// VerifyDeal verifies the envelope of a deal for the open plan.
+func (p *Progress) VerifyDeal(envelope []byte) (Received, error) {
+	place, m, err := p.verify(envelope, p.header(signed.Deal))
+	if err != nil {
+		return Received{}, err
+	}
+	name := p.federation.Name(place)
+	body, plan, salt, err := parseDeal(m.Payload)
+	switch {
+	case err != nil:
+		return Received{}, err
+	case plan != p.plan:
+		return Received{}, refuse("client %s has dealt for another plan of this number: it has another transcript", name)
+	case body.Size != uint64(p.federation.DealSize()):
+		return Received{}, refuse("the deal of client %s has %d bytes instead of %d", name, body.Size, p.federation.DealSize())
+	}
+	return Received{place, m.Header, body, salt, m.Hash}, nil
+}
+
+// checkCertificate returns an error unless body has the signatures of as many different clients
+// under the cut as open a sum.
+func (p *Progress) checkCertificate(body []byte) error {
+	f := p.federation
+	r, n := begin(body, signatureSize)
+	if n != f.Fewest() {
+		return refuse("a certificate has %d confirmations instead of %d", n, f.Fewest())
+	}
+	all, last := make([]signature, n), 0
+	for i := range all {
+		all[i] = f.readSignature(r, &last)
+	}
+	if err := done(r); err != nil {
+		return err
+	}
+	header, payload := p.header(signed.Confirm), confirmPayload(p.cutHash)
+	for _, s := range all {
+		if err := p.check(s, header, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error unless the client has signed the payload under the header.
+func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
+	if p.own {
+		return nil
+	}
+	return p.federation.check(s, h, payload)
+}
+
+// A share is a holder's signed sum of columns.
+type share struct {
+	signature
+	words []byte
+}
+
+// open returns the sum in the body of an opening, which has the shares of as many different
+// clients as open a sum.
+func (p *Progress) open(body []byte) ([]int64, error) {
+	f := p.federation
+	r, n := begin(body, signatureSize+f.ShareSize())
+	if n != f.Fewest() {
+		return nil, refuse("an opening has %d shares instead of %d", n, f.Fewest())
+	}
+	all, last := make([]share, n), 0
+	for i := range all {
+		all[i].signature = f.readSignature(r, &last)
+		all[i].words = r.Take(f.ShareSize())
+	}
+	if err := done(r); err != nil {
+		return nil, err
+	}
+	header := p.header(signed.Share)
+	for _, s := range all {
+		if err := p.check(s.signature, header, sharePayload(p.certificate, s.words)); err != nil {
+			return nil, err
+		}
+	}
+	return f.sum(all)
+}
+
+func places(all []share) []int {
+	at := make([]int, len(all))
+	for i, s := range all {
+		at[i] = s.place
+	}
+	return at
+}
+
+// sum returns the vector that shares determine.
+func (f *Federation) sum(all []share) ([]int64, error) {
+	sum := make([]int64, f.length)
+	good := f.interpolate(f.scheme.Opening(places(all)), all, func(row, from int, words []uint64) {
+		at := row*f.words + from
+		for i := range words[:max(0, min(len(words), f.length-at))] {
+			sum[at+i] = field.ToInteger(words[i])
+		}
+	})
+	if !good {
+		return nil, refuse("a share has a number beyond the field")
+	}
+	return sum, nil
+}
+
+// agree reports whether shares beyond the first ones that open a sum lie on the same polynomials.
+func (f *Federation) agree(all []share) bool {
+	at, n := places(all), f.Fewest()
+	same := true
+	other := make([]uint64, packed.Block)
+	good := f.interpolate(f.scheme.Agreeing(at[:n], at[n:]), all[:n], func(row, from int, words []uint64) {
+		x := other[:len(words)]
+		same = getWords(x, all[n+row].words[from*wordSize:]) && slices.Equal(x, words) && same
+	})
+	return good && same
+}
+
+// interpolate multiplies a matrix with the words of shares, block by block. It calls take with each
+// block of each row, and the number of its first word. It returns false if a word is not an
+// element of the field.
+func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
+	good := true
+	in, out := newBlocks(len(all)), newBlocks(len(m))
+	for from := 0; from < f.words; from += packed.Block {
+		n := min(packed.Block, f.words-from)
+		for i, x := range in.cut(n) {
+			good = getWords(x, all[i].words[from*wordSize:]) && good
+		}
+		if !good {
+			return false
+		}
+		m.Apply(out.cut(n), in.cut(n))
+		for row, x := range out.cut(n) {
+			take(row, from, x)
+		}
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package sums
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// vectors returns a vector of each client, with some elements at the limits, and the sum of those
+// of the given places.
+func vectors(w *world, places []int, r *rand.Rand) (all map[int][]int64, sum []int64) {
+	all, sum = map[int][]int64{}, make([]int64, w.federation.length)
+	limit := int64(MaxElement / w.federation.Clients())
+	for _, place := range places {
+		v := make([]int64, w.federation.length)
+		for i := range v {
+			switch r.IntN(4) {
+			case 0:
+				v[i] = limit
+			case 1:
+				v[i] = -limit
+			default:
+				v[i] = r.Int64N(2*limit) - limit
+			}
+			sum[i] += v[i]
+		}
+		all[place] = v
+	}
+	return all, sum
+}
+
+// some returns a number of places, in order.
+func some(r *rand.Rand, clients, n int) []int {
+	places := r.Perm(clients)[:n]
+	for i := range places {
+		places[i]++
+	}
+	slices.Sort(places)
+	return places
+}
+
+// The test plays studies with three plans. In each plan as few clients as possible deal, confirm
+// and share, and they are others in each step. All clients compute the same sum.
+func TestSumsAreOpened(t *testing.T) {
+	for _, c := range []struct{ clients, fewest, length int }{
+		{2, 2, 3}, {3, 3, 1}, {3, 3, 700}, {4, 3, 1}, {4, 3, 1001}, {5, 4, 2}, {7, 5, 11}, {10, 8, 100}, {9, 9, 33}, {12, 7, 50},
+	} {
+		w := newWorld(t, c.clients, c.fewest, c.length).exchange()
+		r := rand.New(rand.NewPCG(1, uint64(c.clients)))
+		for ask := uint64(1); ask <= 3; ask++ {
+			w.publish("plan", ask, nil)
+			dealers := some(r, c.clients, c.fewest+r.IntN(c.clients-c.fewest+1))
+			inputs, want := vectors(w, dealers, r)
+			for _, place := range dealers {
+				w.deal(place, inputs[place])
+			}
+			w.cut(ask)
+			for _, place := range some(r, c.clients, c.fewest) {
+				w.confirm(place)
+			}
+			w.certify(ask)
+			for _, place := range some(r, c.clients, c.fewest+r.IntN(c.clients-c.fewest+1)) {
+				w.share(place)
+			}
+			w.open(ask)
+			for _, p := range w.clients {
+				names, got, ok := p.Sum()
+				if !ok || !slices.Equal(got, want) {
+					t.Fatalf("%d clients, %d open: got %v, want %v", c.clients, c.fewest, got, want)
+				}
+				for i, place := range dealers {
+					if len(names) != len(dealers) || names[i] != w.federation.Name(place) {
+						t.Fatalf("the sum has the clients %v", names)
+					}
+				}
+			}
+			w.publish("outcome", ask, nil)
+		}
+	}
+}

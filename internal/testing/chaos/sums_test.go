@@ -1,0 +1,126 @@
+package chaos
+
+import (
+	"bytes"
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// A sumModel checks secure sums. It follows the public part of the protocol, and compares the
+// messages of the clients with it.
+type sumModel struct {
+	federation *sums.Federation // nil until the roster is known
+	progress   *sums.Progress
+	words      map[word]transport.Item
+}
+
+// A word identifies a message of a client other than an answer.
+type word struct {
+	client string
+	domain identity.Domain
+	ask    uint64
+}
+
+// isWord reports whether messages of a domain are keys, confirmations or shares.
+func (m *model) isWord(d identity.Domain) bool {
+	return d == signed.Keys || d == signed.Confirm || d == signed.Share
+}
+
+// word is called when a client sends its keys, a confirmation or a share. The client must send
+// each of them once, and a share only after the certificate.
+func (m *model) word(l *life, h signed.Header, item transport.Item) {
+	m.w.tell("%s sends %s for plan %d", l.p.name, h.Domain, h.Round)
+	key := word{l.p.name, h.Domain, h.Round}
+	if before, again := m.sums.words[key]; again && (!bytes.Equal(before.Envelope, item.Envelope) || !bytes.Equal(before.Body, item.Body)) {
+		m.w.fail("%s says two things for plan %d: %s", l.p.name, h.Round, h.Domain)
+	}
+	m.sums.words[key] = item
+	certified := slices.ContainsFunc(m.entries, func(e transcript.Entry) bool { return e.Kind == transcript.Certificate && e.Ask == h.Round })
+	if h.Domain == signed.Share && !certified {
+		m.w.fail("%s shares for plan %d without a certificate", l.p.name, h.Round)
+	}
+}
+
+// followSums checks a step of secure sums by an independent computation.
+func (m *model) followSums(e transcript.Entry, body []byte) {
+	secure := m.w.document.Federation.Aggregation == study.Secure
+	switch {
+	case !secure:
+		if e.Kind.Step() {
+			m.w.fail("entry %d is a %s in a study without secure sums", e.Number, e.Kind)
+		}
+	case e.Kind == transcript.Roster:
+		f, err := sums.New(m.chain, m.w.fewest, m.w.protocol.VectorSize())
+		if err != nil {
+			m.w.fail("the rules of secure sums: %v", err)
+			return
+		}
+		m.sums.federation, m.sums.progress = f, sums.NewProgress(f)
+	case e.Ask > 0:
+		if err := m.sums.progress.Follow(e, body); err != nil {
+			m.w.fail("entry %d: %v", e.Number, err)
+		}
+	}
+}
+
+// settleSums checks that an outcome has the sum that was opened, or is void.
+func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
+	names, sum, opened := m.sums.progress.Sum()
+	var clients []pvi.ClientID
+	for _, name := range names {
+		clients = append(clients, pvi.ClientID(name))
+		if _, dealt := m.answers[answer{string(name), ask}]; !dealt {
+			m.w.fail("the sum of plan %d has an answer that %s never gave", ask, name)
+		}
+	}
+	m.inCut(ask)
+	if o.Verdict == pvi.Void {
+		return
+	}
+	if !opened || !slices.Equal(clients, o.Participants) || !slices.Equal(sum[:len(o.Sum)], o.Sum) {
+		m.w.fail("the outcome of plan %d is not the sum that was opened", ask)
+	}
+	if o.Verdict == pvi.Accepted {
+		m.lambda.add(o.Sum)
+	}
+}
+
+// inCut checks that every answer that the coordinator has taken is in the cut. A plan without a
+// cut has no receipts.
+func (m *model) inCut(ask uint64) {
+	cut := map[string]bool{}
+	for _, d := range m.sums.progress.Cut() {
+		cut[string(m.sums.federation.Name(d.Place))] = true
+	}
+	for key := range m.taken {
+		if key.ask == ask && len(cut) == 0 {
+			delete(m.taken, key)
+		} else if key.ask == ask && !cut[key.client] {
+			m.w.fail("the answer of %s to plan %d was taken and is not in the cut", key.client, ask)
+		}
+	}
+}
+
+// spoil returns the body of a step that is not valid: a cut of too few deals, a certificate with
+// one confirmation twice, or an opening with another share.
+func (m *model) spoil(kind transcript.Kind, body []byte) []byte {
+	other := bytes.Clone(body)
+	switch kind {
+	case transcript.Cut:
+		const deal = 2 + 32
+		return other[:1+(m.w.fewest-1)*deal]
+	case transcript.Certificate:
+		const confirmation = 2 + 64
+		copy(other[1+confirmation:1+2*confirmation], other[1:1+confirmation])
+	default:
+		other[len(other)-1] ^= 1
+	}
+	return other
+}

@@ -1,0 +1,88 @@
+package fit
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// AgainstPrior compares the posterior of a coordinate of θ with its prior, and with the posteriors
+// that other priors would have given.
+type AgainstPrior struct {
+	Name  string `json:"name"`
+	Log   bool   `json:"log"` // whether the coordinate is the logarithm of the parameter
+	Prior Moment `json:"prior"`
+
+	Posterior Moment `json:"posterior"`
+
+	// Narrow and Wide are the posteriors that priors with half and with twice the sds would
+	// give. They are nil if the same likelihood has no proper Gaussian posterior under that
+	// prior.
+	Narrow *Moment `json:"if_priors_half_as_wide,omitempty"`
+	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
+}
+
+// A Moment has the mean and the sd of a coordinate on the model's scale.
+type Moment struct {
+	Mean float64 `json:"mean"`
+	SD   float64 `json:"sd"`
+}
+
+// Shift returns the distance of another posterior's mean from the posterior's mean, in sds of the
+// posterior.
+func (a *AgainstPrior) Shift(other *Moment) float64 {
+	return (other.Mean - a.Posterior.Mean) / a.Posterior.SD
+}
+
+// AgainstPrior compares the posterior N(mean, cov) of every coordinate with its prior. To
+// compute the posterior under another prior, AgainstPrior keeps the Gaussian likelihood: it
+// subtracts the precision of the prior from the precision of the posterior, and adds the
+// precision of the other prior. AgainstPrior returns nil for models whose prior is not a product
+// of independent normal distributions of coordinates.
+func (m *Model) AgainstPrior(mean []float64, cov mat.Symmetric) ([]AgainstPrior, error) {
+	if m.General() || m.Centred() {
+		return nil, nil
+	}
+	family := gaussian.Full(m.Dim())
+	natural := make([]float64, family.Size())
+	if err := family.FromMoments(natural, mean, cov); err != nil {
+		return nil, err
+	}
+	prior, err := m.Prior(family)
+	if err != nil {
+		return nil, err
+	}
+	under := func(width float64) []Moment {
+		other := make([]float64, len(natural))
+		for i, x := range natural {
+			other[i] = x - prior[i] + prior[i]/(width*width)
+		}
+		mean, cov, err := family.Moments(other)
+		if err != nil {
+			return nil
+		}
+		return moments(mean, cov)
+	}
+	now, narrow, wide := moments(mean, cov), under(.5), under(2)
+	out := make([]AgainstPrior, m.Dim())
+	for i, p := range m.Parameters.All() {
+		out[i] = AgainstPrior{Name: p.Name, Log: p.Log, Prior: Moment(p.Prior), Posterior: now[i]}
+		if narrow != nil {
+			out[i].Narrow = &narrow[i]
+		}
+		if wide != nil {
+			out[i].Wide = &wide[i]
+		}
+	}
+	return out, nil
+}
+
+func moments(mean []float64, cov mat.Symmetric) []Moment {
+	out := make([]Moment, len(mean))
+	for i, m := range mean {
+		out[i] = Moment{m, math.Sqrt(cov.At(i, i))}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+)
+
+// If the model is conjugate, AgainstPrior returns the same posterior under another prior as a
+// fit with that prior.
+func TestAgainstPriorIsAnotherFit(t *testing.T) {
+	fitWith := func(width float64) (*Model, []float64, []AgainstPrior) {
+		st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
+study = { version = 2, name = "s" }
+privacy.unit = "none"
+prior = { mean = 0.3, sd = %g }
+model = { family = "linear", outcome = "y", terms = ["u", "v"], noise_sd = 0.7 }
+column = [
+  { name = "u", type = "numeric", bounds = [-1, 1] },
+  { name = "v", type = "numeric", bounds = [0, 10] },
+  { name = "y", type = "numeric", bounds = [-2, 2] },
+]`, width)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := New(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		family := gaussian.Full(m.Dim())
+		natural, err := m.Prior(family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(5, 6))
+		for range 20 {
+			u, v := random.NormFloat64(), random.NormFloat64()
+			m.Linear().AddStatistics(natural, []float64{1, u, v}, u+random.NormFloat64())
+		}
+		mean, cov, err := family.Moments(natural)
+		if err != nil {
+			t.Fatal(err)
+		}
+		against, err := m.AgainstPrior(mean, cov)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, mean, against
+	}
+	m, _, now := fitWith(1)
+	_, _, narrow := fitWith(.5)
+	_, _, wide := fitWith(2)
+	near := func(a, b Moment) bool { return math.Abs(a.Mean-b.Mean) < 1e-9 && math.Abs(a.SD-b.SD) < 1e-9 }
+	for i, a := range now {
+		if !near(*a.Narrow, narrow[i].Posterior) || !near(*a.Wide, wide[i].Posterior) || a.Prior != Moment(m.Parameters.Prior(i)) {
+			t.Errorf("%s: %+v and %+v, want %+v and %+v", a.Name, a.Narrow, a.Wide, narrow[i].Posterior, wide[i].Posterior)
+		}
+		if got, want := a.Shift(a.Narrow), (narrow[i].Posterior.Mean-a.Posterior.Mean)/a.Posterior.SD; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: the mean moves by %g sds, want %g", a.Name, got, want)
+		}
+	}
+	// No Gaussian likelihood gives a posterior that is wider than the prior. If the priors were
+	// narrower, the same numbers would be a posterior.
+	d := m.Dim()
+	cov := mat.NewDiagDense(d, slices.Repeat([]float64{1.5}, d))
+	if all, err := m.AgainstPrior(make([]float64, d), cov); err != nil || all[0].Narrow == nil || all[0].Wide != nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if all, err := newModel(t, "mixture").AgainstPrior(nil, nil); all != nil || err != nil {
+		t.Errorf("a mixture: %+v, %v", all, err)
+	}
+}

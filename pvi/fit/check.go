@@ -1,0 +1,184 @@
+package fit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Check compares a statistic of the records' outcomes with its posterior predictive
+// distribution, which is the distribution of the statistic if the outcomes of the same records
+// are drawn from the model (Rubin 1984; Gelman, Meng and Stern 1996). A Check depends on the
+// records, so it must not leave the machine that has them.
+type Check struct {
+	Statistic string  `json:"statistic"`
+	Observed  float64 `json:"observed"`
+	Low       float64 `json:"low"` // the central 95 % of drawn outcomes lie between Low and High
+	High      float64 `json:"high"`
+	// Share of draws in which the statistic is larger than observed; equal draws count half.
+	Above float64 `json:"above"`
+}
+
+const (
+	replications = 400
+	mostChecked  = 5000 // largest number of records in a check
+)
+
+// Check draws the outcomes of the records of s from the posterior with the given natural
+// parameters, and compares statistics of these outcomes with those of the records. Of more than
+// 5,000 records it takes every second, third and so on. Outcomes are in the units of their column.
+// Check returns nil without records, and for mixtures and networks.
+func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64, r solver.Source) ([]Check, error) {
+	if s.Len() == 0 || m.General() {
+		return nil, nil
+	}
+	mean := make([]float64, m.Dim())
+	if err := family.Mean(mean, natural); err != nil {
+		return nil, err
+	}
+	sample, err := family.Sampler(natural)
+	if err != nil {
+		return nil, err
+	}
+	var records []int
+	for i := 0; i < s.Len(); i += (s.Len() + mostChecked - 1) / mostChecked {
+		records = append(records, i)
+	}
+	statistics := m.statistics(s, records, mean)
+	y := make([]float64, len(records))
+	for k, i := range records {
+		_, y[k] = s.Record(i)
+	}
+	out := make([]Check, len(statistics))
+	drawn := make([][]float64, len(statistics))
+	column, _ := m.Study.Column(m.Study.Model.Outcome)
+	for n, t := range statistics {
+		out[n] = Check{Statistic: t.name, Observed: t.of(m.inUnits(column, y))}
+	}
+	theta := make([]float64, m.Dim())
+	for range replications {
+		sample(theta, r.NormFloat64)
+		for k, i := range records {
+			y[k] = m.Draw(s, i, theta, r)
+		}
+		units := m.inUnits(column, y)
+		for n, t := range statistics {
+			drawn[n] = append(drawn[n], t.of(units))
+		}
+	}
+	for n := range out {
+		out[n].place(drawn[n])
+	}
+	return out, nil
+}
+
+// place compares the observed statistic with drawn ones.
+func (c *Check) place(drawn []float64) {
+	slices.Sort(drawn)
+	c.Low, c.High = drawn[replications/40], drawn[replications-1-replications/40]
+	for _, x := range drawn {
+		switch {
+		case x > c.Observed:
+			c.Above += 1. / replications
+		case x == c.Observed:
+			c.Above += .5 / replications
+		}
+	}
+}
+
+// inUnits returns outcomes in the units of their column, within its bounds.
+func (m *Model) inUnits(column *study.Column, y []float64) []float64 {
+	out := slices.Clone(y)
+	kind := m.Study.Model.Kind()
+	for k := range out {
+		if kind == study.Measured {
+			out[k] = m.Study.Unscale(column, out[k])
+		}
+		if kind == study.Measured || kind == study.Count {
+			out[k] = min(max(out[k], column.Low), column.High)
+		}
+	}
+	return out
+}
+
+// A statistic is a function of the outcomes of records.
+type statistic struct {
+	name string
+	of   func(y []float64) float64
+}
+
+func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []statistic {
+	if m.Study.Model.Kind() == study.Class {
+		c, _ := m.Study.Column(m.Study.Model.Outcome)
+		var all []statistic
+		for level, name := range c.Levels {
+			all = append(all, statistic{"share of " + name, func(y []float64) float64 { return share(y, float64(level)) }})
+		}
+		return all
+	}
+	all := []statistic{{"mean", average}}
+	// The statistics of thirds show whether the effect of the columns is as strong as in the
+	// model.
+	if n := len(records) / 3; n > 0 {
+		order := m.byPredictor(s, records, mean)
+		of := func(rows []int) func([]float64) float64 {
+			return func(y []float64) (sum float64) {
+				for _, k := range rows {
+					sum += y[k] / float64(len(rows))
+				}
+				return sum
+			}
+		}
+		all = append(all, statistic{"mean of the third with the lowest predictions", of(order[:n])},
+			statistic{"mean of the third with the highest predictions", of(order[len(order)-n:])})
+	}
+	switch m.Study.Model.Kind() {
+	case study.Count:
+		all = append(all, statistic{"sd", deviation}, statistic{"share of zeros", func(y []float64) float64 { return share(y, 0) }}, statistic{"largest", slices.Max[[]float64]})
+	case study.Measured:
+		all = append(all, statistic{"sd", deviation}, statistic{"smallest", slices.Min[[]float64]}, statistic{"largest", slices.Max[[]float64]})
+	}
+	return all
+}
+
+// byPredictor returns the positions in records in the order of the predictor at the mean.
+func (m *Model) byPredictor(s *shard.Shard, records []int, mean []float64) []int {
+	eta, order := make([]float64, len(records)), make([]int, len(records))
+	for k, i := range records {
+		one := make([]float64, m.Locations())
+		m.predict(one, s, i, mean)
+		eta[k], order[k] = one[0], k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(eta[a], eta[b]) })
+	return order
+}
+
+func average(y []float64) (sum float64) {
+	for _, x := range y {
+		sum += x / float64(len(y))
+	}
+	return sum
+}
+
+func deviation(y []float64) float64 {
+	mean, squares := average(y), 0.0
+	for _, x := range y {
+		squares += (x - mean) * (x - mean)
+	}
+	return math.Sqrt(squares / float64(len(y)))
+}
+
+func share(y []float64, of float64) float64 {
+	n := 0
+	for _, x := range y {
+		if x == of {
+			n++
+		}
+	}
+	return float64(n) / float64(len(y))
+}

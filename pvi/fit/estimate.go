@@ -1,0 +1,23 @@
+package fit
+
+// An Estimate is a point estimate of a parameter, for a study that reports no intervals.
+type Estimate struct {
+	Name    string  `json:"name"`
+	Value   float64 `json:"estimate"`         // estimate on the model's scale
+	Natural float64 `json:"natural_estimate"` // estimate in natural units
+	Unit    string  `json:"unit"`
+	Ratio   string  `json:"ratio_unit,omitempty"` // see [Row.Ratio]
+}
+
+// Estimates returns the point estimates at θ. If the coordinate of a parameter is its logarithm,
+// the estimate is the exponential of the coordinate, which depends on no sd.
+func (m *Model) Estimates(theta []float64) []Estimate {
+	units := m.Units()
+	natural := make([]float64, len(units))
+	units.Map(natural, theta)
+	out := make([]Estimate, len(units))
+	for i, p := range m.Parameters.All() {
+		out[i] = Estimate{Name: p.Name, Value: p.Back(theta[i]), Natural: p.Back(natural[i]), Unit: units[i].Unit, Ratio: units[i].Ratio}
+	}
+	return out
+}

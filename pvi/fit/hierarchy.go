@@ -1,0 +1,29 @@
+package fit
+
+import "fedpvi/pvi/hierarchy"
+
+// Hierarchy returns the prior of the coordinates on which records depend, in the order of θ. In
+// a centred model these are all coordinates except the spreads. The result order has the
+// indices of these coordinates in θ, and then the indices of the spreads, effect by effect.
+func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
+	prior = new(hierarchy.Prior)
+	spreads := map[int]bool{}
+	effects := m.Effects()
+	for _, e := range effects {
+		spreads[e.Spread] = true
+	}
+	for i, p := range m.Parameters.All() {
+		if !spreads[i] {
+			order = append(order, i)
+			prior.Mean, prior.SD = append(prior.Mean, p.Prior.Mean), append(prior.SD, p.Prior.SD)
+		}
+	}
+	for n, e := range effects {
+		order = append(order, e.Spread)
+		prior.Effects = append(prior.Effects, hierarchy.Effect{
+			First:  e.First - n - 1, // n + 1 spreads come before this effect in θ
+			Levels: e.Levels, Scale: m.Parameters.At(e.Spread).HalfNormal,
+		})
+	}
+	return prior, order
+}

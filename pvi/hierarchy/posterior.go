@@ -1,0 +1,46 @@
+package hierarchy
+
+import "gonum.org/v1/gonum/mat"
+
+// leastWeight is the smallest weight of a point that Posterior uses.
+const leastWeight = 1e-5
+
+// Posterior returns the mean and the covariance of θ and τ, in this order, given a likelihood.
+// It averages over n quasi-random points of a region. Another value of shift gives other points.
+// A caller that averages over many likelihoods may therefore use few points for each.
+func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64, cov *mat.SymDense, err error) {
+	if len(p.Effects) == 0 {
+		n = 1
+	}
+	points := r.points(n, shift)
+	given, logs := make([]*conditional, n), make([]float64, n)
+	for i, point := range points {
+		if given[i], err = p.given(l, point.z); err != nil {
+			return nil, nil, err
+		}
+		logs[i] = given[i].evidence - squares(point.z)/2 - point.log
+	}
+	weights := normalised(logs, 1)
+	size := len(p.Mean) + len(p.Effects)
+	mean, cov = make([]float64, size), mat.NewSymDense(size, nil)
+	means := make([][]float64, n)
+	for i, w := range weights {
+		means[i] = given[i].mean(p)
+		for j, x := range means[i] {
+			mean[j] += w * x
+		}
+	}
+	for i, w := range weights {
+		if w < leastWeight {
+			continue
+		}
+		if err := given[i].addCov(cov, w); err != nil {
+			return nil, nil, err
+		}
+		for j := range means[i] {
+			means[i][j] -= mean[j]
+		}
+		cov.SymRankOne(cov, w, mat.NewVecDense(size, means[i]))
+	}
+	return mean, cov, nil
+}

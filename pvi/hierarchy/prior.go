@@ -1,0 +1,138 @@
+package hierarchy
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A Prior is the prior of θ.
+type Prior struct {
+	Mean, SD []float64 // mean and sd of each coordinate; ignored for the coordinates of an effect
+	Effects  []Effect
+}
+
+// An Effect is a set of consecutive coordinates of θ that are draws from one normal distribution
+// with mean 0.
+type Effect struct {
+	First, Levels int     // index of the first coordinate; number of coordinates
+	Scale         float64 // scale of the half-normal prior of the spread
+}
+
+// spread returns the quantile of the spread's prior at the probability that a standard normal
+// number is below z.
+func (e *Effect) spread(z float64) float64 {
+	return e.Scale * math.Sqrt2 * math.Erfcinv(math.Erfc(z/math.Sqrt2)/2)
+}
+
+// A Likelihood is exp(hᵀθ − ½ θᵀKθ) with a positive semidefinite matrix K.
+type Likelihood struct {
+	Precision *mat.SymDense // matrix K
+	Linear    []float64     // vector h
+}
+
+// ErrNotFinite is the error of a computation whose numbers overflow.
+var ErrNotFinite = errors.New("hierarchy: the numbers of the posterior overflow")
+
+// A conditional is the posterior of θ for given spreads.
+type conditional struct {
+	spreads  []float64
+	sd       []float64 // prior sd of every coordinate for the given spreads
+	root     mat.Cholesky
+	move     []float64 // A⁻¹b
+	evidence float64   // log p(h | τ)
+}
+
+// given returns the posterior of θ for standardised spreads z. The spread of an effect is the
+// quantile of its prior at the probability that a standard normal number is below z.
+func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
+	d := len(p.Mean)
+	c := &conditional{spreads: make([]float64, len(z)), sd: append([]float64(nil), p.SD...)}
+	centre := append([]float64(nil), p.Mean...)
+	for e, effect := range p.Effects {
+		c.spreads[e] = effect.spread(z[e])
+		for i := effect.First; i < effect.First+effect.Levels; i++ {
+			c.sd[i], centre[i] = c.spreads[e], 0
+		}
+	}
+	a := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := i; j < d; j++ {
+			a.SetSym(i, j, c.sd[i]*c.sd[j]*l.Precision.At(i, j))
+		}
+	}
+	if err := factorize(&c.root, a); err != nil {
+		return nil, err
+	}
+	b := mat.NewVecDense(d, nil)
+	b.MulVec(l.Precision, mat.NewVecDense(d, centre))
+	for i, h := range l.Linear {
+		b.SetVec(i, c.sd[i]*(h-b.AtVec(i)))
+	}
+	solved := mat.NewVecDense(d, nil)
+	if err := c.root.SolveVecTo(solved, b); err != nil && infinite(err) {
+		return nil, ErrNotFinite
+	}
+	c.move = solved.RawVector().Data
+	c.evidence = (mat.Dot(b, solved) - c.root.LogDet()) / 2
+	if math.IsNaN(c.evidence) || math.IsInf(c.evidence, 0) {
+		return nil, ErrNotFinite
+	}
+	return c, nil
+}
+
+// factorize sets root to the Cholesky factorisation of I + A. If rounding makes this matrix
+// indefinite, it adds slightly more than I to A.
+func factorize(root *mat.Cholesky, a *mat.SymDense) error {
+	d := a.SymmetricDim()
+	scale := mat.Trace(a) / float64(d)
+	if math.IsNaN(scale) || math.IsInf(scale, 0) {
+		return ErrNotFinite
+	}
+	add := 1.0
+	for jitter := 1e-14; ; jitter *= 10 {
+		for i := range d {
+			a.SetSym(i, i, a.At(i, i)+add)
+		}
+		if root.Factorize(a) {
+			return nil
+		}
+		if jitter > 1 {
+			return ErrNotFinite
+		}
+		add = jitter * scale
+	}
+}
+
+func infinite(err error) bool {
+	var c mat.Condition
+	return !errors.As(err, &c) || math.IsInf(float64(c), 1)
+}
+
+// mean returns the mean of θ, followed by τ.
+func (c *conditional) mean(p *Prior) []float64 {
+	out := append([]float64(nil), p.Mean...)
+	for _, effect := range p.Effects {
+		clear(out[effect.First : effect.First+effect.Levels])
+	}
+	for i, x := range c.move {
+		out[i] += c.sd[i] * x
+	}
+	return append(out, c.spreads...)
+}
+
+// addCov adds weight times the covariance of θ, which is SA⁻¹S, to the part of sum that belongs
+// to θ.
+func (c *conditional) addCov(sum *mat.SymDense, weight float64) error {
+	var inverse mat.SymDense
+	if err := c.root.InverseTo(&inverse); err != nil && infinite(err) {
+		return ErrNotFinite
+	}
+	for i, a := range c.sd {
+		for j := i; j < len(c.sd); j++ {
+			sum.SetSym(i, j, sum.At(i, j)+weight*a*c.sd[j]*inverse.At(i, j))
+		}
+	}
+	return nil
+}

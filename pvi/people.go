@@ -1,0 +1,72 @@
+package pvi
+
+import (
+	"fedpvi/accountant"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/study"
+)
+
+// atHolders returns the cost for a person of the releases of all clients that may have records
+// of the person, given the cost of one client's releases. The clients have independent noise and
+// samples, and each client's releases may depend on earlier releases of the others, so the costs
+// compose. If only sums are opened, the mechanisms already count the person's records at all
+// holders ([method.Setting.PerUnit]).
+func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
+	if n := p.study.MessagesOfPerson(len(p.roster.Clients)); n > 1 {
+		return accountant.Repeated{Event: event, Times: n}
+	}
+	return event
+}
+
+// CostAtTwo is for a study that protects persons at one client. It returns the proved cost of
+// the whole study for a person with rows at two clients. It returns ok = false if the study
+// protects another unit, if privacy.people_across covers such persons, or if there is only one
+// client. It returns known = false if no bound is known, because two clients sample the person
+// into one sum.
+//
+// If anyone may read messages, the releases of the two clients compose. If only sums are opened,
+// the person changes a sum by twice the sensitivity.
+func (p *Protocol) CostAtTwo(view method.View, adjacency accountant.Adjacency) (cost method.Cost, known, ok bool, err error) {
+	privacy := p.study.Privacy
+	if privacy.Unit != study.Person || privacy.PeopleAcross > 1 || len(p.roster.Clients) < 2 {
+		return cost, false, false, nil
+	}
+	event, err := p.Event(view, adjacency, p.Releases())
+	if err != nil {
+		return cost, false, true, err
+	}
+	if p.study.Federation.Opens == study.OpenSums {
+		if event, known = twice(event); !known {
+			return cost, false, true, nil
+		}
+	} else {
+		event = accountant.Repeated{Event: event, Times: 2}
+	}
+	cost, _, err = p.account(event, view, adjacency)
+	return cost, true, true, err
+}
+
+// twice returns the event with twice the sensitivity. It returns false if the event contains
+// sampled releases, for which no such bound is known.
+func twice(e accountant.Event) (doubled accountant.Event, ok bool) {
+	switch e := e.(type) {
+	case accountant.Gaussian:
+		e.Sensitivity *= 2
+		return e, true
+	case accountant.DiscreteGaussian:
+		e.Sensitivity *= 2
+		return e, true
+	case accountant.Repeated:
+		e.Event, ok = twice(e.Event)
+		return e, ok
+	case accountant.Composed:
+		all := make(accountant.Composed, len(e))
+		for i := range e {
+			if all[i], ok = twice(e[i]); !ok {
+				return nil, false
+			}
+		}
+		return all, true
+	}
+	return nil, false
+}

@@ -1,0 +1,259 @@
+package pvi
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi/ep"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// personProtocol returns the protocol of a linear study that protects persons with up to three
+// rows.
+func personProtocol(t testing.TB, privacy, inference, federation string) *Protocol {
+	t.Helper()
+	return lineProtocol(t, linestudy.Parts{
+		Privacy: "unit = \"person\"\nrows_per_person = 3\ndelta = 1e-5\n" + privacy, Inference: inference, Federation: federation,
+	}, "[table]\nperson = \"patient\"")
+}
+
+func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
+	t.Helper()
+	document := strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1)
+	st, err := study.Parse("people.toml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, []ClientID{clientID(0), clientID(1), clientID(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// personNeighbours returns two data sets of one client. One of them has all rows of an
+// additional person at its end, who has more rows than the study uses. Some numbers are extreme.
+func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
+	number := func(most float64) float64 {
+		if r.IntN(2) == 0 {
+			return most * float64(1-2*r.IntN(2))
+		}
+		return most * (2*r.Float64() - 1)
+	}
+	with, without := new(shard.Records), new(shard.Records)
+	for person := range r.IntN(6) {
+		for range 1 + r.IntN(5) {
+			row := []float64{number(1), number(10)}
+			with.AppendFor(fmt.Sprint(person), row)
+			without.AppendFor(fmt.Sprint(person), row)
+		}
+	}
+	row := []float64{number(1), number(10)}
+	for range 3 + r.IntN(5) {
+		with.AppendFor("victim", row)
+	}
+	return [2]*shard.Records{with, without}
+}
+
+// If two data sets differ in all rows of a person, their releases differ by at most the
+// accounted sensitivity. This is true for every method. For some methods the test also checks
+// that the sensitivity is reached.
+func TestPersonsOfNeighbours(t *testing.T) {
+	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
+	for _, c := range []struct {
+		name, privacy, inference, federation string
+		// Smallest allowed value of the largest difference, in units of the sensitivity.
+		reached float64
+	}{
+		{"statistics", "noise_multiplier = 1.5", "rounds = 1", "", .5},
+		{"statistics with a clip", "noise_multiplier = 1.5\nclip = 1.0", "rounds = 1", "", .9},
+		{"scoring", "noise_multiplier = 1.5", "rounds = 6\n" + scoringInference, "nominal_records = 15", .4},
+		{"scoring in sums", "noise_multiplier = 1.5", "rounds = 6\n" + scoringInference, "nominal_records = 15\nopens = \"sums\"\nmin_clients = 3", .4},
+		{"sums of gradients", "noise_multiplier = 1.5\nclip = 1.0", fmt.Sprintf(steps, "dp-svi"), "opens = \"sums\"\nmin_clients = 3", .9},
+		{"sites", "noise_multiplier = 1.5\nclip = 1.0", fmt.Sprintf(steps, "dp-sep") + "steps = 1", "", .9},
+		{"parts", "noise_multiplier = 1.5\nclip = 0.5", "rounds = 2\npartitions = 3", "", .3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := personProtocol(t, c.privacy, c.inference, c.federation)
+			farthest := 0.0
+			for seed := range uint64(40) {
+				worlds := personNeighbours(rand.New(rand.NewPCG(seed, 27)))
+				a, unit := releaseOf(t, p, worlds[0], seed)
+				b, _ := releaseOf(t, p, worlds[1], seed)
+				farthest = max(farthest, apart(a, b)/unit)
+			}
+			t.Logf("no more than %.4f of the sensitivity", farthest)
+			if farthest > 1 || farthest < c.reached {
+				t.Errorf("releases differ by %.6f of the accounted sensitivity, want %g to 1", farthest, c.reached)
+			}
+		})
+	}
+}
+
+// releaseOf returns a client's first release, and the sensitivity for which it is accounted under
+// the study's adjacency, in lattice steps.
+func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (release []int64, sensitivity float64) {
+	t.Helper()
+	s := shard.Design(p.study, records)
+	var refine solver.Solver
+	site, err := p.NewSite(clientID(0), s)
+	if _, ok := p.method.(method.Refining); ok {
+		site = siteAround(t, p, clientID(0), s, func(of solver.Solver) solver.Solver { refine = of; return of })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := &Plan{Protocol: p.digest, Number: 1, Lambda: site.Lambda(), Participants: p.Roster()}
+	if p.study.Privacy.Centred {
+		plan.Centre = make([]int64, p.model.Dim())
+	}
+	var r Release
+	if err := site.Propose(&r, plan, seeded.Stream(seed, "neighbours")); err != nil {
+		t.Fatal(err)
+	}
+	event, err := p.method.Increment(1, p.study.Privacy.Adjacency, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sensitivity = sensitivityOf(t, p, event)
+	switch refine := refine.(type) {
+	case *solver.ClippedAnalytical:
+		var released []int64
+		if err := json.Unmarshal(refine.State(), &released); err != nil {
+			t.Fatal(err)
+		}
+		return released, sensitivity
+	case *ep.DPSEP:
+		return append([]int64(nil), refine.Released()...), sensitivity
+	}
+	return r.Change, sensitivity
+}
+
+// sensitivityOf returns the L2 sensitivity of an accounted release, in lattice steps.
+func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
+	t.Helper()
+	switch e := e.(type) {
+	case accountant.DiscreteGaussian:
+		return e.Sensitivity
+	case accountant.Composed:
+		return sensitivityOf(t, p, e[0])
+	case accountant.Repeated:
+		return sensitivityOf(t, p, e.Event)
+	// Event of a sampled sum: its sigma is the noise of a share divided by the sensitivity.
+	case accountant.Gaussian:
+		return e.Sensitivity / e.Sigma * float64(steppedOf(p).Sampled().ShareSigma())
+	}
+	t.Fatalf("an event %T", e)
+	return 0
+}
+
+// A person with three rows costs as much as a record whose clip is three times as large, under
+// the same noise. To meet a target, a study of persons therefore needs exactly three times the
+// noise of a study of records.
+func TestPersonsMeetTheTarget(t *testing.T) {
+	for name, c := range map[string]struct {
+		inference, federation string
+		// Noise of a study of persons, relative to the noise of a study of records.
+		rows   float64
+		within float64 // relative tolerance of rows
+	}{
+		"statistics": {"rounds = 1", "", 3, 1e-3},
+		// Here the shares of the rounds depend on the noise.
+		"scoring": {"rounds = 6\n" + scoringInference, "nominal_records = 15", 3, .02},
+		// the clip of the sum over a person's rows is √3 times the clip of one row
+		"gradients": {"solver = \"dp-svi\"\nrounds = 1\nsteps = 20\nsampling_rate = 0.5", "", math.Sqrt(3), 1e-3},
+		"sites":     {"solver = \"dp-sep\"\nrounds = 1\nsteps = 20\nsampling_rate = 1.0", "", math.Sqrt(3), 1e-3},
+	} {
+		people := personProtocol(t, "epsilon = 1.0", c.inference, c.federation)
+		records := lineProtocol(t, linestudy.Parts{
+			Privacy: "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", Inference: c.inference, Federation: c.federation,
+		}, "")
+		cost, err := people.Cost(people.Views()[0], accountant.AddRemove, people.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		noise := people.method.Noise().SD / records.method.Noise().SD
+		if cost.Epsilon > 1 || cost.Epsilon < .995 || math.Abs(noise/c.rows-1) > c.within {
+			t.Errorf("%s: ε = %.6g with %.6g times the noise of records, want 1 and %.6g", name, cost.Epsilon, noise, c.rows)
+		}
+	}
+}
+
+// With people_across = 2, the stated cost is for a person with rows at two clients. If anyone
+// may read messages, it is the cost of two messages. If only sums are opened, it is the cost of
+// one sum with the rows of both clients. A client's ledger is charged for the client's own
+// releases.
+func TestPeopleAcrossClients(t *testing.T) {
+	const federation = "nominal_records = 15\n"
+	cost := func(p *Protocol) float64 {
+		c, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Mu
+	}
+	own := func(p *Protocol) float64 {
+		e, err := p.Event(p.Views()[0], accountant.AddRemove, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		profile, err := accountant.Account(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return profile.Mu()
+	}
+	inference := "rounds = 6\n" + scoringInference
+	one := personProtocol(t, "noise_multiplier = 3.0", inference, federation)
+	two := personProtocol(t, "noise_multiplier = 3.0\npeople_across = 2", inference, federation)
+	if got, want := cost(two), math.Sqrt2*cost(one); !close9(got, want) || !close9(own(two), own(one)) {
+		t.Errorf("messages: μ = %g, want %g; μ of one client is %g, want %g", got, want, own(two), own(one))
+	}
+	sums := federation + "opens = \"sums\"\nmin_clients = 3"
+	one = personProtocol(t, "noise_multiplier = 3.0", inference, sums)
+	two = personProtocol(t, "noise_multiplier = 3.0\npeople_across = 2", inference, sums)
+	if got, want := cost(two), 2*cost(one); !close9(got, want) {
+		t.Errorf("sums: μ = %g, want %g", got, want)
+	}
+	target := personProtocol(t, "epsilon = 1.0\npeople_across = 2", inference, federation)
+	if c, err := target.Cost(target.Views()[0], accountant.AddRemove, target.Releases()); err != nil || c.Epsilon > 1 || c.Epsilon < .995 {
+		t.Errorf("a target of 1 at two clients: ε = %g, %v", c.Epsilon, err)
+	}
+	gradients := personProtocol(t, "noise_multiplier = 3.0\npeople_across = 2\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 5\nsampling_rate = 1.0", sums)
+	if got, want := cost(gradients), 2*math.Sqrt(5)/3; math.Abs(got/want-1) > 1e-6 {
+		t.Errorf("sums of gradients: μ = %g, want %g", got, want)
+	}
+}
+
+// A client's mechanism samples persons, and a batch has all rows of its persons.
+func TestPersonsAreSampled(t *testing.T) {
+	p := personProtocol(t, "noise_multiplier = 3.0\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 1\nsampling_rate = 0.3", "")
+	records := new(shard.Records)
+	for i := range 20 {
+		records.AppendFor(fmt.Sprint(i%7), []float64{0, 0})
+	}
+	s := shard.Design(p.study, records)
+	m, err := p.method.(interface {
+		For(*shard.Shard) (*dpmech.SampledSum, error)
+	}).For(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Records() != 7 || m.Rows() != 20 || s.Units() != 7 {
+		t.Errorf("%d of %d persons with %d rows", m.Records(), s.Units(), m.Rows())
+	}
+	if err := p.OnDevice(); err == nil || !strings.Contains(err.Error(), "rows of a person") {
+		t.Errorf("on a device: %v", err)
+	}
+}

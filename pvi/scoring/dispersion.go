@@ -1,0 +1,151 @@
+package scoring
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
+)
+
+// A dispersion is a belief about how much more the counts of a Poisson regression vary than the
+// model says. The mean μ of every count is multiplied by a random factor with mean 1 and variance
+// a, so that the count has a negative binomial distribution with the variance μ(1 + aμ). The
+// prior has a = 0 with probability one half, and is otherwise even on the grid of logarithms.
+type dispersion struct{ logs [dispersionPoints]float64 }
+
+const (
+	dispersionPoints          = 31
+	leastFrailty, mostFrailty = 0.02, 5.0
+
+	// dispersionClip is the largest squared residual of a record, in units of its variance. It is
+	// 1 on average if counts vary as the model says.
+	dispersionClip = 8.0
+	// dispersionSlack is the sd of what the mean squared residual of records with the wrong
+	// columns, at the wrong point, may be off by.
+	dispersionSlack = 0.03
+)
+
+// frailtyAt returns the variance a at a point of the grid.
+func frailtyAt(i int) float64 {
+	if i == 0 {
+		return 0
+	}
+	return leastFrailty * math.Pow(mostFrailty/leastFrailty, float64(i-1)/(dispersionPoints-2))
+}
+
+// residual returns the squared residual of a count, in units of its variance.
+func (s *workspace) residual(y float64) float64 {
+	s.response.Eval(y, s.eta, s.g, s.h)
+	s.response.Information(s.eta, s.w)
+	if !(s.w[0] > 0) { // the mean is too small for a number
+		return 0
+	}
+	return s.g[0] * s.g[0] / s.w[0]
+}
+
+// learned returns the belief after a release of the sum of squared residuals of all records at θ.
+// The covariance is that of the belief about θ.
+func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
+	w, weights, spread := m.workspace(), make([]float64, 1), make([]float64, 1)
+	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
+	for i := range means {
+		w.predict(m.row(i), theta)
+		w.predictorCovariance(spread, m.row(i), cov, weights)
+		means[i] = math.Exp(w.eta[0])
+		drawn[i] = math.Exp(w.eta[0] + math.Sqrt(spread[0])*m.predict[0][i])
+	}
+	slack := dispersionSlack * m.Records
+	for k := range b.logs {
+		var expected float64
+		for i := range means {
+			expected += clippedResidual(means[i], drawn[i], frailtyAt(k)) * m.Records / madeUpRecords
+		}
+		gap := sum - expected
+		b.logs[k] -= gap * gap / (2 * (sd*sd + slack*slack))
+	}
+	return b
+}
+
+// clippedResidual returns the mean of min((Y − μ)²/μ, dispersionClip) for a negative binomial count
+// Y with the given mean and frailty.
+func clippedResidual(mu, mean, frailty float64) (expected float64) {
+	const many = 500
+	if mean > many { // the normal distribution with the same mean and variance
+		variance := mean * (1 + frailty*mean)
+		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
+	}
+	share, size := 0.0, 0.0 // of the recursion p(y+1) = p(y)·share·(size + y)/(y + 1)
+	p := math.Exp(-mean)
+	if frailty > 0 {
+		size = 1 / frailty
+		share = mean / (mean + size)
+		p = math.Exp(-size * math.Log1p(mean/size))
+	}
+	left := 1.0
+	for y := 0.0; left > 1e-9 && (y < mu || (y-mu)*(y-mu) < dispersionClip*mu); y++ {
+		expected += p * min((y-mu)*(y-mu)/mu, dispersionClip)
+		left -= p
+		if frailty > 0 {
+			p *= share * (size + y) / (y + 1)
+		} else {
+			p *= mean / (y + 1)
+		}
+	}
+	return expected + max(left, 0)*dispersionClip
+}
+
+// clippedSquare returns the mean of min(X², dispersionClip) for a normal X with the given mean and
+// variance.
+func clippedSquare(mean, variance float64) float64 {
+	sd, bound := math.Sqrt(variance), math.Sqrt(dispersionClip)
+	low, high := (-bound-mean)/sd, (bound-mean)/sd
+	density := func(z float64) float64 { return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) }
+	inside := special.Phi(high) - special.Phi(low)
+	inner := (mean*mean+variance)*inside - 2*mean*sd*(density(high)-density(low)) - variance*(high*density(high)-low*density(low))
+	return inner + (1-inside)*dispersionClip
+}
+
+// quantile returns a quantile of the variance a.
+func (b *dispersion) quantile(q float64) float64 {
+	var weights [dispersionPoints]float64
+	largest, total := math.Inf(-1), 0.0
+	for _, l := range b.logs {
+		largest = max(largest, l)
+	}
+	for i, l := range b.logs {
+		weights[i] = math.Exp(l - largest)
+		if i == 0 {
+			weights[i] *= dispersionPoints - 1
+		}
+		total += weights[i]
+	}
+	return frailtyAt(pick(weights[:], q*total))
+}
+
+// inflation returns the variance of the scores of all records at θ over that of the model, for
+// counts with the given frailty.
+func (m *madeUp) inflation(theta []float64, frailty float64) float64 {
+	if frailty == 0 {
+		return 1
+	}
+	w := m.workspace()
+	var variance, model float64
+	for i := range madeUpRecords {
+		w.predict(m.row(i), theta)
+		mean := math.Exp(w.eta[0])
+		variance += mean * (1 + frailty*mean)
+		model += mean
+	}
+	return variance / model
+}
+
+// Dispersion returns the variance of counts over that of the Poisson distribution, as the median and
+// the limits of a 95 % interval. It returns false if nothing was released about it.
+func (s *State) Dispersion() (median, low, high float64, ok bool) {
+	if s.dispersion == (dispersion{}) {
+		return 1, 1, 1, false
+	}
+	of := func(q float64) float64 { return s.madeUp.inflation(s.theta, s.dispersion.quantile(q)) }
+	return of(0.5), of(0.025), of(0.975), true
+}

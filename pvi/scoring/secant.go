@@ -1,0 +1,76 @@
+package scoring
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// secantVariances are the possible variances of G along a secant. The largest allow for a
+// curvature that is a hundred times the guess, as with many correlated columns.
+var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
+
+// leastSecant is the smallest curvature along a secant, as a share of the belief. Noise may make
+// the difference of two sums point the wrong way.
+const leastSecant = 0.1
+
+// learnSecant returns the belief about the curvature after the two last sums of scores. Their
+// difference is y = Λs plus noise, where s is the step between their points. The belief about y
+// has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of G. The
+// learned y moves Λ by the formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright,
+// "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive definite. Hidden by
+// noise, y is z and Λ does not change.
+func (s *State) learnSecant() curvature {
+	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
+	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
+	z := apply(lambda, step)
+	expected := dot(z, step)
+	if !(expected > 0) {
+		return s.curvature
+	}
+	noise := plus(term{1, last.noise}, term{1, now.noise})
+	y := learnedSecant(minus(minus(last.sum, now.sum), z), z, expected, lambda, noise)
+	root := solved(s.guess(s.weights(now.theta), nil))
+	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
+}
+
+// secantUpdate returns Λ after it was learned that Λ times the step is y and not z.
+func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
+	expected := dot(z, step)
+	if along := dot(y, step); along < leastSecant*expected {
+		share := (1 - leastSecant) * expected / (expected - along)
+		mixed := make([]float64, len(y))
+		for i := range y {
+			mixed[i] = share*y[i] + (1-share)*z[i]
+		}
+		y = mixed
+	}
+	return plus(term{1, lambda}, term{-1 / expected, outer(z)}, term{1 / dot(y, step), outer(y)})
+}
+
+// learnedSecant returns the posterior mean of y, given the surprise of the released difference
+// over z = Λs. expected is sᵀΛs. The variance of G is the most probable one under a lognormal prior
+// around firstVariance.
+func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
+	best := math.Inf(-1)
+	var y []float64
+	for _, v := range secantVariances {
+		covariance := plus(term{1, noise}, term{v / 2, outer(z)}, term{v / 2 * expected, lambda})
+		weighed := apply(inverse(covariance), surprise)
+		x := (math.Log(v) - math.Log(firstVariance)) / 1.5
+		log := -(x*x + dot(surprise, weighed)) / 2
+		root := cholesky(covariance)
+		for i := range z {
+			log -= math.Log(root.At(i, i))
+		}
+		if log <= best {
+			continue
+		}
+		best, y = log, make([]float64, len(z))
+		along, across := dot(z, weighed), apply(lambda, weighed)
+		for i := range y {
+			y[i] = z[i] + v/2*(along*z[i]+expected*across[i])
+		}
+	}
+	return y
+}

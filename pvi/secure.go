@@ -1,0 +1,53 @@
+package pvi
+
+import (
+	"fmt"
+
+	"fedpvi/pvi/study"
+)
+
+// maxShared is the largest absolute value of an element of a sum that secure aggregation can
+// open. Secure aggregation computes modulo 2^61 − 1.
+const maxShared = 1<<60 - 1
+
+// Limit returns the largest absolute value of an element of one release in any phase, in lattice
+// steps.
+func (p *Protocol) Limit() int64 {
+	limit := p.messages.Limit
+	for _, s := range p.before {
+		limit = max(limit, s.Limit(1), s.Limit(s.Passes()))
+	}
+	for _, r := range p.after {
+		limit = max(limit, r.Limit())
+	}
+	return limit
+}
+
+// checkSums returns an error if a sum of all clients' releases could be too large for secure
+// aggregation.
+func (p *Protocol) checkSums() error {
+	if p.study.Federation.Aggregation != study.Secure {
+		return nil
+	}
+	clients := int64(len(p.roster.Clients))
+	if limit := p.Limit(); limit > maxShared/clients {
+		return fmt.Errorf("%d releases could overflow in secure aggregation, which opens sums below 2^60: use at most %d clients, fewer records in each (federation.max_records), or a larger noise multiplier", clients, maxShared/limit)
+	}
+	return nil
+}
+
+// VectorSize returns the number of elements of the longest release of any phase.
+func (p *Protocol) VectorSize() int {
+	size := p.messages.Size
+	for _, s := range p.before {
+		size = max(size, s.Size(1), s.Size(s.Passes()))
+	}
+	for _, r := range p.after {
+		size = max(size, r.Size())
+	}
+	return size
+}
+
+// Hidden returns h: secure aggregation hides a client's answer from the coordinator together
+// with up to h clients.
+func (p *Protocol) Hidden() int { return study.Hidden(len(p.roster.Clients), p.roster.Fewest) }

@@ -1,0 +1,38 @@
+package session
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+)
+
+// ErrNoPosterior is the error for a check against point estimates.
+var ErrNoPosterior = errors.New("the study reports point estimates alone, and records are compared with draws from a posterior")
+
+// Check compares the outcomes of records with outcomes drawn from the posterior, see
+// [fit.Model.Check], with random numbers from src. The result depends on the records and must stay with their holder.
+func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Check, error) {
+	if p.Estimates != nil {
+		return nil, ErrNoPosterior
+	}
+	mean, cov := p.Moments()
+	family := gaussian.Full(len(mean))
+	natural := make([]float64, family.Size())
+	if err := family.FromMoments(natural, mean, cov); err != nil {
+		return nil, err
+	}
+	return p.model.Check(shard.Design(p.model.Study, records), family, natural, variates{src})
+}
+
+// variates makes random numbers of a stream for [fit.Model.Check].
+type variates struct{ *dpmech.Stream }
+
+// Float64 returns a uniform number between 0 and 1, both excluded.
+func (v variates) Float64() float64 { return (float64(v.Uint64()>>11) + 0.5) / (1 << 53) }
+
+// NormFloat64 returns a standard normal number, by inversion of the distribution function.
+func (v variates) NormFloat64() float64 { return math.Sqrt2 * math.Erfinv(2*v.Float64()-1) }

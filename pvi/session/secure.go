@@ -1,0 +1,80 @@
+package session
+
+import (
+	"slices"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// In a study with secure aggregation nobody reads a release. A client's answer is a vector, and
+// the coordinator gets the sum of the vectors. The vectors of all phases are padded with zeros to
+// one length, so that their length does not reveal the phase.
+
+// A Sum is the sum that an outcome opens.
+type Sum struct {
+	Participants []pvi.ClientID // clients whose vectors are in the sum, in order
+	Elements     []int64        // the sum, padded to VectorSize; nil if the outcome is void
+}
+
+// Equal reports whether two sums have the same elements and the same participants.
+func (s Sum) Equal(o Sum) bool {
+	return slices.Equal(s.Participants, o.Participants) && slices.Equal(s.Elements, o.Elements) && (s.Elements == nil) == (o.Elements == nil)
+}
+
+// secure reports whether the clients of the study aggregate securely.
+func (c *course) secure() bool { return c.study.Federation.Aggregation == study.Secure }
+
+// VectorSize returns the number of elements of a vector, in all phases.
+func (s *Server) VectorSize() int { return s.course.public.VectorSize() }
+
+// VectorSize returns the number of elements of a vector, in all phases.
+func (s *Site) VectorSize() int { return s.course.public.VectorSize() }
+
+// CollectSum ends a plan with the sum of the participants' vectors and returns the outcome. The sum has
+// VectorSize elements. For a sum that honest clients cannot have caused, the error is
+// [pvi.Refused], and nothing changes. The plan is then to be closed.
+func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
+	p, number, err := s.opened(plan)
+	if err != nil {
+		return nil, err
+	}
+	place, _ := s.course.at(plan)
+	size := s.course.phases[place].numbers(number)
+	if len(sum.Elements) != s.VectorSize() {
+		return nil, refuse("the sum of plan %d has %d elements, want %d", plan, len(sum.Elements), s.VectorSize())
+	}
+	if slices.ContainsFunc(sum.Elements[size:], func(n int64) bool { return n != 0 }) {
+		return nil, refuse("the sum of plan %d is not zero after its %d elements", plan, size)
+	}
+	if len(sum.Participants) < p.fewest() {
+		return nil, refuse("plan %d has a sum of %d vectors, fewer than %d", plan, len(sum.Participants), p.fewest())
+	}
+	body, err := p.collectSum(number, Sum{sum.Participants, sum.Elements[:size]})
+	return s.outcome(plan, body, err)
+}
+
+// SumOf returns the sum in an outcome of the transcript.
+func (s *Server) SumOf(e Entry) (Sum, error) { return s.course.sumOf(e) }
+
+// SumOf returns the sum in an outcome of the transcript.
+func (s *Site) SumOf(e Entry) (Sum, error) { return s.course.sumOf(e) }
+
+func (c *course) sumOf(e Entry) (Sum, error) {
+	place, number := c.at(e.Plan)
+	p := c.phases[place]
+	if _, outcome := p.kinds(); e.Plan < 1 || e.Plan > c.plans() || e.Kind != outcome {
+		return Sum{}, refuse("plan %d has an entry of kind %q, want %q", e.Plan, e.Kind, outcome)
+	}
+	sum, err := p.sumOf(e.Body)
+	if err != nil || sum.Elements == nil {
+		return sum, err
+	}
+	if len(sum.Elements) != p.numbers(number) {
+		return Sum{}, refuse("the sum of plan %d has %d elements, want %d", e.Plan, len(sum.Elements), p.numbers(number))
+	}
+	padded := make([]int64, c.public.VectorSize())
+	copy(padded, sum.Elements)
+	sum.Elements = padded
+	return sum, nil
+}

@@ -1,0 +1,119 @@
+package shard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"fedpvi/pvi/study"
+)
+
+// Keep returns the records that a client uses if the study protects persons: at most
+// privacy.rows_per_person of each person, with the records of a person next to each other. If
+// the study protects another unit, or if the records already have this form, it returns r.
+//
+// Keep chooses among the n records of a person by lot. It gives each of them a rank and keeps
+// the records with the lowest ranks. The rank is the SHA-256 of the study's digest, the person,
+// and the number of the record among the person's own records. So the choice is a function of
+// that person's records and of public numbers:
+//
+//   - Removing a person from a file removes exactly its kept records from the result. The kept
+//     records of any other person are the same, because neither its own records nor their numbers
+//     have changed.
+//   - Therefore two neighbouring files, which differ in all records of one person, lead to
+//     results that differ in at most rows_per_person records, all of this person. The privacy
+//     proof needs nothing else, and in particular no secret, because it holds for any records
+//     of a person.
+//   - A client that starts again keeps the same records.
+//
+// Other choices would be wrong. The first records of a person in a file may differ from its
+// later ones. In a random share of all records, the records of one person would displace the
+// records of another.
+func (r *Records) Keep(st *study.Study) *Records {
+	most := st.Privacy.RowsPerPerson
+	if st.Privacy.Unit != study.Person || r.people == nil {
+		return r
+	}
+	rows := make([]int, 0, len(r.people))
+	for _, own := range r.People() {
+		rows = append(rows, drawn(st, r.people[own[0]], own, most)...)
+	}
+	if len(rows) == len(r.people) && slices.IsSorted(rows) {
+		return r
+	}
+	return r.Select(rows)
+}
+
+// drawn returns a choice of a person's rows by lot, in their order. The choice has most rows, or
+// all rows if the person has no more.
+func drawn(st *study.Study, person string, rows []int, most int) []int {
+	if len(rows) <= most {
+		return rows
+	}
+	numbers, ranks := make([]int, len(rows)), make([][sha256.Size]byte, len(rows))
+	for n := range rows {
+		text := append([]byte("fedpvi/rows of a person/v1"), st.Digest[:]...)
+		text = binary.BigEndian.AppendUint64(text, uint64(n))
+		numbers[n], ranks[n] = n, sha256.Sum256(append(text, person...))
+	}
+	slices.SortFunc(numbers, func(a, b int) int { return bytes.Compare(ranks[a][:], ranks[b][:]) })
+	numbers = numbers[:most]
+	slices.Sort(numbers)
+	kept := make([]int, most)
+	for i, n := range numbers {
+		kept[i] = rows[n]
+	}
+	return kept
+}
+
+// starts returns the index of the first record of each person, followed by the number of
+// records. The records of a person must be next to each other.
+func (r *Records) starts() []int32 {
+	starts := make([]int32, 0, r.Len()+1)
+	for i := range r.Len() {
+		if i == 0 || r.people == nil || r.people[i] != r.people[i-1] {
+			starts = append(starts, int32(i))
+		}
+	}
+	return append(starts, int32(r.Len()))
+}
+
+// People returns the rows of each person, in the order in which persons first appear. If the
+// records have no persons, every row is a person of its own.
+func (r *Records) People() [][]int {
+	if r.people == nil {
+		return single(r.Len())
+	}
+	var people [][]int
+	at := map[string]int{}
+	for i, person := range r.people {
+		n, ok := at[person]
+		if !ok {
+			n = len(people)
+			at[person] = n
+			people = append(people, nil)
+		}
+		people[n] = append(people[n], i)
+	}
+	return people
+}
+
+// single returns the rows of n persons with one row each.
+func single(n int) [][]int {
+	rows, people := make([]int, n), make([][]int, n)
+	for i := range rows {
+		rows[i], people[i] = i, rows[i:i+1:i+1]
+	}
+	return people
+}
+
+// person returns the name of the person of a row. If the records have no persons, it returns the
+// number of the row, from 1.
+func (r *Records) person(i int) string {
+	if r.people == nil {
+		return strconv.Itoa(i + 1)
+	}
+	return r.people[i]
+}

@@ -1,0 +1,69 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// remembered is the largest number of earlier steps that an extrapolation uses.
+const remembered = 6
+
+// An anderson extrapolates a fixed-point iteration x ← x + move(x). It finds the combination of
+// the last points whose moves, combined in the same way, are the shortest, and follows that move
+// (Anderson, "Iterative procedures for nonlinear integral equations", 1965; in the form of
+// Walker and Ni, "Anderson acceleration for fixed-point iterations", 2011). If the iteration
+// converges slowly along a few directions, the extrapolation needs far fewer steps.
+type anderson struct {
+	point, move   []float64   // arguments of the last call of add
+	points, moves [][]float64 // differences between the arguments of successive calls of add
+}
+
+func (a *anderson) reset() { *a = anderson{} }
+
+// add adds a point of the iteration and its move.
+func (a *anderson) add(point, move []float64) {
+	if a.point != nil {
+		a.points = append(a.points, floats.SubTo(make([]float64, len(point)), point, a.point))
+		a.moves = append(a.moves, floats.SubTo(make([]float64, len(move)), move, a.move))
+	}
+	if len(a.points) > remembered {
+		a.points, a.moves = a.points[1:], a.moves[1:]
+	}
+	a.point, a.move = append(a.point[:0], point...), append(a.move[:0], move...)
+}
+
+// next writes the extrapolated point to dst, with the given share of its move. The length of a move is Σ (weight·element)². next
+// returns false if there are too few points, or if their moves hardly differ.
+func (a *anderson) next(dst, weight []float64, damping float64) bool {
+	n := len(a.moves)
+	if n == 0 {
+		return false
+	}
+	scaled := make([][]float64, n)
+	for k, m := range a.moves {
+		scaled[k] = floats.MulTo(make([]float64, len(m)), m, weight)
+	}
+	now := floats.MulTo(make([]float64, len(a.move)), a.move, weight)
+	gram, right := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	for k := range n {
+		right.SetVec(k, floats.Dot(scaled[k], now))
+		for l := range k + 1 {
+			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
+		}
+	}
+	const ridge = 1e-12 // the ridge keeps nearly equal moves from getting large shares
+	for k := range n {
+		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
+	}
+	var root mat.Cholesky
+	var share mat.VecDense
+	if !root.Factorize(gram) || root.SolveVecTo(&share, right) != nil {
+		return false
+	}
+	floats.AddScaledTo(dst, a.point, damping, a.move)
+	for k := range n {
+		floats.AddScaled(dst, -share.AtVec(k), a.points[k])
+		floats.AddScaled(dst, -share.AtVec(k)*damping, a.moves[k])
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package study
+
+import (
+	"slices"
+
+	"fedpvi/internal/document"
+)
+
+// Intervals says which intervals a study reports.
+type Intervals string
+
+// NoIntervals makes a study report point estimates, without sds, intervals or draws. Since
+// version 2 of the study language, a study whose method has no honest intervals must write it.
+const NoIntervals Intervals = "none"
+
+// PointsNote is the note beside estimates of a study with [NoIntervals].
+const PointsNote = `Point estimates alone: the study says intervals = "none".`
+
+// readIntervals reads the key intervals. Since version 2, the key is required if the method has
+// no honest intervals.
+func readIntervals(s *Study, t *document.Table) {
+	in := &s.Inference
+	if s.Version == 1 {
+		refuse(t, "intervals", "belongs to version 2 of the study language: write study.version = 2")
+		return
+	}
+	if readChoice(t, "intervals", &in.Intervals, NoIntervals) || t.Has("intervals") {
+		for _, key := range []string{"noise_aware", "noise_aware_shares"} {
+			refuse(t, key, "makes intervals, and intervals = %q reports none: remove one of the two", NoIntervals)
+		}
+		in.NoiseAware, in.NoiseAwareShares = NoNoiseAware, [3]float64{}
+		return
+	}
+	fitting := s.fitting()
+	if s.Honest() || !slices.Contains(fitting, in.Solver) {
+		return // an error about the solver was reported
+	}
+	instead := ""
+	switch {
+	case slices.Contains(fitting, Scoring):
+		instead = `, or leave solver out: the default has intervals that contain the noise`
+	case s.Privacy.Unit == None && s.Model.single():
+		instead = `, or q = "full", which has intervals`
+	}
+	t.Errorf("intervals", "is missing: %s. Write intervals = %q to report point estimates alone%s", s.whyDishonest(), NoIntervals, instead)
+}
+
+// Honest reports whether the sds that the study's method computes include all that is known to
+// widen them: the privacy noise, and correlations of coefficients. The solver Scoring and a last
+// round ([OneStep]) have such sds. So has a study without privacy whose q has a full covariance
+// and whose posterior has one mode.
+func (s *Study) Honest() bool {
+	in := &s.Inference
+	switch {
+	case in.Solver == Scoring:
+		return true
+	case s.Privacy.Unit == None:
+		return in.Q == "full" && s.Model.single()
+	}
+	return in.Sampled() && in.NoiseAware == OneStep
+}
+
+// single reports whether the posterior of the model has a single mode.
+func (m *Model) single() bool { return m.Family != Mixture && m.Family != NeuralNetwork }
+
+func (s *Study) whyDishonest() string {
+	switch {
+	case s.Inference.NoiseAware == ClosedForm:
+		return "sds of the closed form are too small wherever the steps have not averaged the noise out"
+	case s.Inference.NoiseAware == Iterates:
+		return "sds by iterates depend on the step size"
+	case s.Privacy.Unit != None:
+		return "sds of this method leave out the privacy noise"
+	case !s.Model.single():
+		return "the posterior of clusters and of hidden units has many modes, of which q covers one"
+	}
+	return `sds of q = "diagonal" leave out how coefficients are correlated`
+}
+
+// Points reports whether the study reports point estimates alone.
+func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
+
+// Doubt returns a sentence that must be shown beside intervals that are not honest, or "". Only
+// studies of version 1 have such intervals.
+func (s *Study) Doubt() string {
+	if s.Version > 1 || s.Honest() {
+		return ""
+	}
+	return "Do not rely on these intervals, which version 2 of the study language would not report: " + s.whyDishonest() + "."
+}

@@ -1,0 +1,116 @@
+package study
+
+import (
+	"fmt"
+
+	"fedpvi/internal/document"
+)
+
+// maxPerPerson is the largest number of rows of a person, and of clients that have rows of the
+// same person.
+const maxPerPerson = 1000
+
+// readPerson reads the keys of the privacy unit [Person]. They must be in agreement: the unit, the
+// column that says whose row a row is, and the number of rows.
+func readPerson(s *Study, table, privacy *document.Table) {
+	p, column := &s.Privacy, s.Table.Person
+	if p.Unit != Person {
+		refusePerson(s, table, privacy)
+		return
+	}
+	switch {
+	case column == "":
+		privacy.Errorf("unit", `"person" needs the column that says whose row a row is: write person = "patient" in [table], with the name of that column in the clients' files`)
+	case s.ColumnIndex(column) >= 0:
+		table.Errorf("person", "column %q is declared with [[column]], and the model must not use it: remove that [[column]]", column)
+	case !s.Table.Header:
+		table.Errorf("person", "the column is found by its name in the first line of a file: write header = true")
+	}
+	visible(table, "person", column)
+	p.RowsPerPerson, p.PeopleAcross = 1, 1
+	readCount(privacy, "rows_per_person", &p.RowsPerPerson, maxPerPerson)
+	readCount(privacy, "people_across", &p.PeopleAcross, maxPerPerson)
+}
+
+// refusePerson refuses the keys of the unit [Person] under another unit.
+func refusePerson(s *Study, table, privacy *document.Table) {
+	for _, key := range []string{"rows_per_person", "people_across"} {
+		refuse(privacy, key, `is used only with unit = %q and person = "patient" in [table], the column that says whose row a row is`, Person)
+	}
+	if !table.Has("person") {
+		return
+	}
+	switch s.Privacy.Unit {
+	case Record:
+		table.Errorf("person", `names whose row a row is, and privacy.unit = "record" protects a single row: write privacy.unit = %q, or remove person`, Person)
+	case Client:
+		table.Errorf("person", `has no meaning with privacy.unit = "client", which protects all rows of a client, and so those of a person there: remove it, or write privacy.unit = %q`, Person)
+	case None:
+		table.Errorf("person", `has no meaning with privacy.unit = "none", which protects nobody: remove it, or write privacy.unit = %q`, Person)
+	}
+}
+
+// checkPerson refuses what has no proof, or no form, for persons with several rows. It must be
+// called after the options of the solver have been read.
+func checkPerson(s *Study, inference *document.Table) {
+	if s.Privacy.Unit != Person {
+		return
+	}
+	d := s.Inference.Descent
+	if d.Sampling == WithoutReplacement || d.Sampling == PublishedSampling {
+		inference.Errorf("sampling", "%q draws a fixed number of rows, and the rows of a person stay together: write sampling = %q", d.Sampling, PoissonSampling)
+	}
+	if d.Gradients == PublishedGradients {
+		inference.Errorf("gradients", "%q divides by the number of rows, and persons are sampled: write gradients = %q", d.Gradients, Joint)
+	}
+	if s.Inference.Factors == Published {
+		inference.Errorf("factors", "%q is a form that was published for single records: write factors = %q", Published, Exact)
+	}
+	if s.Federation.Opens == OpenSums && s.Inference.Solver == DPSVI && s.Privacy.PeopleAcross > 1 && d.Rate > 0 && d.Rate < 1 {
+		inference.Errorf("sampling_rate", "no bound is known for a person whom several clients sample into one sum, and privacy.people_across = %d: write sampling_rate = 1.0", s.Privacy.PeopleAcross)
+	}
+}
+
+// Rows returns the largest number of records of the privacy unit that a client uses: that of a
+// person, and 1 for other units.
+func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
+
+// Holders returns the largest number of clients with records of the same person whose releases
+// are opened in one sum, among the given number of clients. It is 1 unless the study protects
+// persons at several clients and opens sums only. If anyone may read every message, each holder's
+// message has all of its noise, and the costs of the holders compose
+// ([Study.MessagesOfPerson]).
+func (s *Study) Holders(clients int) int {
+	if s.Federation.Opens != OpenSums {
+		return 1
+	}
+	return max(1, min(s.Privacy.PeopleAcross, clients))
+}
+
+// MessagesOfPerson returns the largest number of clients with records of the same person whose
+// messages anyone may read, among the given number of clients. It is 1 unless the study protects
+// persons at several clients.
+func (s *Study) MessagesOfPerson(clients int) int {
+	if s.Federation.Opens == OpenSums {
+		return 1
+	}
+	return max(1, min(s.Privacy.PeopleAcross, clients))
+}
+
+// Protects returns the privacy unit in words, such as "one row".
+func (p *Privacy) Protects() string {
+	switch p.Unit {
+	case Client:
+		return "one client's whole data set"
+	case Person:
+		rows, at := "one row", "a client"
+		if p.RowsPerPerson > 1 {
+			rows = fmt.Sprintf("up to %d rows", p.RowsPerPerson)
+		}
+		if p.PeopleAcross > 1 {
+			at = fmt.Sprintf("each of up to %d clients", p.PeopleAcross)
+		}
+		return fmt.Sprintf("one person, with %s at %s", rows, at)
+	}
+	return "one row"
+}

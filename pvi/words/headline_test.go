@@ -1,0 +1,71 @@
+package words_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
+)
+
+const summed = `
+study = { version = 2, name = "sums" }
+model = { family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }
+inference = { rounds = 4, solver = "conjugate", intervals = "none" }
+privacy = { unit = "client", epsilon = 4.0, delta = 1e-5, clip = 1.0 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+`
+
+// The headline names the strongest observer without trust. New studies that open only sums meet
+// their target against one other participant. If the target of 4 counts the noise of all three
+// clients, the cost to a participant is 5.06, because it can subtract its own third of the
+// noise.
+func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
+	roster := []pvi.ClientID{"a", "b", "c"}
+	none := study.Override{Key: "federation.colluders", Value: "0"}
+	for _, c := range []struct {
+		name    string
+		clients int
+		set     []study.Override
+		want    []string
+		not     string
+	}{
+		{"three", 3, nil, []string{"ε = 4 at δ = 1e-05 under zero-out, against one other participant, with or without the coordinator", "The study trusts a coordinator who can open every client's message not to do so"}, ""},
+		{"two", 2, nil, []string{"ε = 4 at", "against one other participant"}, ""},
+		{"one", 1, nil, []string{"ε = 4 at", "against an outsider"}, "participant"},
+		{"no colluders", 3, []study.Override{none}, []string{"ε = 5.06", "against one other participant, who knows"}, ""},
+		{"version 1", 3, []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.intervals"}}, []string{"ε = 5.06", "against one other participant, who knows"}, ""},
+		{"coalition", 3, []study.Override{{Key: "federation.colluders", Value: "2"}}, []string{"ε = 4 at", "against 2 colluding clients"}, ""},
+		{"records", 3, []study.Override{{Key: "privacy.unit", Value: `"record"`}, {Key: "inference.solver", Value: `"clipped-analytical"`}}, []string{"ε = 4 at", "against anyone who reads what the client sends"}, "coordinator"},
+	} {
+		st, err := study.Parse("s.toml", []byte(summed), c.set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pvi.NewProtocol(st, roster[:c.clients])
+		if err != nil {
+			t.Fatal(err)
+		}
+		costs, err := p.Costs(p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := words.Headline(costs)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is not in %q", c.name, want, got)
+			}
+		}
+		if c.not != "" && strings.Contains(got, c.not) {
+			t.Errorf("%s: %q names a %s", c.name, got, c.not)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package words
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/study"
+)
+
+// AtTwoClients returns a sentence about the cost of a study to a person with rows at two
+// clients, if the study protects persons at one client. Otherwise it returns "".
+func AtTwoClients(p *pvi.Protocol) (string, error) {
+	if p.Study().Privacy.Unit != study.Person {
+		return "", nil
+	}
+	costs, err := p.Costs(p.Releases())
+	if err != nil {
+		return "", err
+	}
+	against := method.Strongest(costs)
+	cost, known, ok, err := p.CostAtTwo(against.View, against.Adjacency)
+	switch {
+	case err != nil || !ok:
+		return "", err
+	case !known:
+		return "For a person with rows at two clients no cost is known, because both may draw the person into one sum: inference.sampling_rate = 1.0 and privacy.people_across = 2 protect such persons.", nil
+	}
+	return fmt.Sprintf("A person with rows at two clients is protected less: ε = %s against %s. With privacy.people_across = 2 the target is for such persons.", Number(cost.Epsilon), cost.View.Who), nil
+}
+
+// one returns words for the vectors that are clipped: those of single records, or the sums over
+// the records of a person.
+func one(p *study.Privacy) string {
+	if p.Unit == study.Person {
+		return "those of a person added up and"
+	}
+	return "every record's"
+}

@@ -1,0 +1,263 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+)
+
+// A combination is a study of the grid over which outcomes are compared: a likelihood, a mode of
+// release, and the options that the study language lets one combine with them.
+type combination struct {
+	family    study.Family
+	mode      mode
+	q         string
+	adjacency accountant.Adjacency
+	factors   study.Factors
+	schedule  study.Schedule
+}
+
+// A mode is a way in which clients release. Its settings are lines of the study's tables.
+type mode struct {
+	name      string
+	unit      study.Unit
+	inference string
+	others    string // further tables and keys
+	derived   bool   // whether what is sent in the rounds is computed from the mechanism's release, or there is a scale phase
+	slow      bool   // whether computing its cost takes long
+	keepsRows bool   // whether the state has something for every row, so that it fits one file only
+}
+
+var outcomeModes = []mode{
+	{name: "conjugate", unit: study.Client, inference: `solver = "conjugate"`},
+	{name: "natural-gradient", unit: study.Client, inference: `solver = "natural-gradient"`},
+	{name: "laplace", unit: study.Client, inference: `solver = "laplace"`},
+	{name: "svi", unit: study.Client, inference: "solver = \"svi\"\nsteps = 3"},
+	{name: "scoring of clients", unit: study.Client, inference: `solver = "scoring"`},
+	{name: "scoring", unit: study.Record, inference: "solver = \"scoring\""},
+	{name: "scoring of sums", unit: study.Record, inference: "solver = \"scoring\"", others: "[federation]\nopens = \"sums\"\ncolluders = 1"},
+	{name: "statistics", unit: study.Record, inference: `solver = "clipped-analytical"`, derived: true},
+	{name: "descent", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2"},
+	{name: "sampled descent", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2\nsampling_rate = 0.5"},
+	{name: "joint descent", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2\ngradients = \"joint\""},
+	{name: "one-step", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2\nnoise_aware = \"one-step\""},
+	{name: "analytical start", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2\nstart = \"analytical\""},
+	{name: "sums of gradients", unit: study.Record, inference: "solver = \"dp-svi\"", others: "[federation]\nopens = \"sums\"\ncolluders = 1"},
+	{name: "sites", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2\nsampling_rate = 0.5"},
+	{name: "sites of all records", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2"},
+	{name: "sites by allocation", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2\nsampling_rate = 0.5\nsampling = \"random-allocation\"", slow: true},
+	{name: "virtual parts", unit: study.Record, inference: "partitions = 2", keepsRows: true},
+	{name: "averaged parts", unit: study.Record, inference: "partitions = 2\npartitioned = \"averaged\"", keepsRows: true},
+	{name: "a scale and scoring", unit: study.Record, inference: `solver = "scoring"`, others: privateScale, derived: true},
+	{name: "a scale and descent", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2", others: privateScale, derived: true},
+	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
+}
+
+// privateScale are the tables of a study that finds the scale of its columns. They replace the
+// scale by bounds.
+const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
+
+var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork}
+
+// notNumbers are spellings of a value that is no number. The studies declare them as missing,
+// because a client refuses a file with any other text in the place of a number.
+var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
+
+// longLevel is the longest level that the tests declare.
+var longLevel = strings.Repeat("long", 50)
+
+func (c combination) String() string {
+	return fmt.Sprintf("%s, %s, %s q, %s, %s factors, %s", c.family, c.mode.name, c.q, c.adjacency, c.factors, c.schedule)
+}
+
+// source returns the study document. Every value that a file can hold is in its domain: numbers
+// out of bounds are clamped, undeclared levels dropped, and missing values replaced.
+func (c combination) source() string {
+	tables := map[string][]string{}
+	add := func(text string) {
+		table := ""
+		for _, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "[") {
+				table = strings.Trim(line, "[]")
+			} else if line != "" {
+				tables[table] = append(tables[table], line)
+			}
+		}
+	}
+	add("[model]\nfamily = \"" + string(c.family) + "\"\n" + c.model())
+	add("[inference]\nq = \"" + c.q + "\"\nschedule = \"" + string(c.schedule) + "\"\n" + c.mode.inference)
+	if !strings.Contains(c.mode.others, "opens") {
+		add("[inference]\nfactors = \"" + string(c.factors) + "\"")
+	}
+	rounds := 2
+	if strings.Contains(c.mode.inference, "scoring") {
+		rounds = 4
+	}
+	add(fmt.Sprintf("[inference]\nrounds = %d", rounds))
+	add("[privacy]\nunit = \"" + string(c.mode.unit) + "\"\nnoise_multiplier = 2.0\ndelta = 1e-4\nadjacency = \"" + string(c.adjacency) + "\"")
+	if !strings.Contains(c.mode.inference, "scoring") {
+		add("[privacy]\nclip = 1.0")
+	}
+	add("[federation]\nnominal_records = 8\nmax_records = 100")
+	add(c.mode.others)
+	var b strings.Builder
+	b.WriteString("[study]\nversion = 1\nname = \"outcomes\"\n[table]\nmissing = [\"\", \"NA\", \"" + strings.Join(notNumbers, "\", \"") + "\"]\n")
+	b.WriteString("[[column]]\nname = \"x\"\ntype = \"numeric\"\nbounds = [-1, 1]\noutside = \"clamp\"\nmissing = \"impute\"\nimpute = 0.25\n")
+	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\", %q]\noutside = \"drop\"\nmissing = \"drop\"\n", longLevel)
+	b.WriteString("[[column]]\nname = \"y\"\n" + c.outcome() + "missing = \"drop\"\n")
+	for _, table := range []string{"model", "inference", "privacy", "federation", "standardise"} {
+		if len(tables[table]) > 0 {
+			fmt.Fprintf(&b, "[%s]\n%s\n", table, strings.Join(lastOfEach(tables[table]), "\n"))
+		}
+	}
+	return b.String()
+}
+
+// lastOfEach returns the lines, and of those with the same key only the last one.
+func lastOfEach(lines []string) (kept []string) {
+	at := map[string]int{}
+	for _, line := range lines {
+		key, _, _ := strings.Cut(line, " ")
+		if i, ok := at[key]; ok {
+			kept[i] = line
+			continue
+		}
+		at[key] = len(kept)
+		kept = append(kept, line)
+	}
+	return kept
+}
+
+// model returns the lines of the table of the model.
+func (c combination) model() string {
+	regression := "outcome = \"y\"\nterms = [\"x\", \"g\"]\n"
+	switch c.family {
+	case study.Linear:
+		return regression + "noise_sd = 1.0\n"
+	case study.Mixture:
+		return "columns = [\"x\"]\ncomponents = 2\n"
+	case study.NeuralNetwork:
+		return "outcome = \"y\"\nterms = [\"x\"]\nhidden = 2\npositive = \">= 0.5\"\n"
+	case study.Logistic, study.Probit:
+		return regression + "positive = \">= 0.5\"\n"
+	}
+	return regression
+}
+
+// outcome returns the lines of the column of the outcome.
+func (c combination) outcome() string {
+	switch c.family {
+	case study.Poisson, study.NegativeBinomial:
+		return "type = \"numeric\"\nbounds = [0, 1000]\noutside = \"clamp\"\n"
+	case study.Softmax:
+		return "type = \"categorical\"\nlevels = [\"0\", \"1\", \"2\"]\noutside = \"drop\"\n"
+	}
+	return "type = \"numeric\"\nbounds = [0, 1]\noutside = \"clamp\"\n"
+}
+
+func (c combination) study() (*study.Study, error) {
+	return study.Parse("outcomes.toml", []byte(c.source()))
+}
+
+// corners returns rows of a file at the corners of the declared domain, and in every spelling of
+// a number that is none.
+func (c combination) corners() []string {
+	highest := "1"
+	if c.family == study.Poisson || c.family == study.NegativeBinomial {
+		highest = "1000"
+	}
+	if c.family == study.Softmax {
+		highest = "2"
+	}
+	var rows []string
+	inside := fmt.Sprint(math.Nextafter(1, 0))
+	for _, x := range []string{"1", "-1", inside, "-" + inside, "0", "-0", "5e-324", "1e300", "-1e-300", "", "NA"} {
+		rows = append(rows, x+",a,"+highest, x+",b,0")
+	}
+	for _, nan := range notNumbers {
+		rows = append(rows, nan+",a,0")
+	}
+	for _, infinite := range []string{"Inf", "-inf", "+Infinity", "1e999", "0x1p-1074"} {
+		rows = append(rows, infinite+",a,0")
+	}
+	return append(rows, "1,"+longLevel+","+highest, "0.5,undeclared,0", "0.5,,0", "0.5,a,")
+}
+
+// rowsOfAll are rows that both neighbours have.
+var rowsOfAll = []string{"0.5,a,1", "-0.25,b,0", "0.1,a,1", "-0.9,b,0", "0.3,a,0", "0.7,b,1"}
+
+func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") + "\n" }
+
+// shared returns the file of the other clients.
+func (c combination) shared() string { return file(rowsOfAll...) }
+
+// neighbours returns a file without and with some rows. Under replace-one they take the place of
+// others. If clients are protected, all rows but one are replaced.
+func (c combination) neighbours(rows ...string) [2]string {
+	with := file(slices.Concat(rows, rowsOfAll)...)
+	switch {
+	case c.mode.unit == study.Client:
+		return [2]string{file(rowsOfAll...), file(append(rows, rowsOfAll[0])...)}
+	case c.adjacency == accountant.ReplaceOne:
+		return [2]string{file(append(slices.Repeat([]string{"0.2,b,1"}, len(rows)), rowsOfAll...)...), with}
+	}
+	return [2]string{file(rowsOfAll...), with}
+}
+
+func (m mode) adjacencies() []accountant.Adjacency {
+	switch {
+	case m.unit == study.Client:
+		return []accountant.Adjacency{accountant.ZeroOut, accountant.ReplaceOne}
+	case m.slow: // Random allocation has no bound under replace-one.
+		return []accountant.Adjacency{accountant.AddRemove}
+	}
+	return []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}
+}
+
+// mostFamilies is the number of families with which the sample plays a mode.
+const mostFamilies = 3
+
+// sample returns combinations in which every mode meets several of the families that it fits, and
+// every family several modes. The other options take turns. It is computed once.
+var sample = sync.OnceValue(func() (all []combination) {
+	turn := 0
+	for at, m := range outcomeModes {
+		most := mostFamilies
+		if m.slow {
+			most = 1
+		}
+		from := at * mostFamilies % len(outcomeFamilies)
+		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {
+			if c, ok := m.with(family, turn); ok && most > 0 {
+				all, turn, most = append(all, c), turn+1, most-1
+			}
+		}
+	}
+	return all
+})
+
+// with returns a combination of a mode and a family, if there is one. The number turn decides on
+// the other options, if several are possible.
+func (m mode) with(family study.Family, turn int) (combination, bool) {
+	var options []combination
+	adjacencies := m.adjacencies()
+	for _, q := range []string{"full", "diagonal"} {
+		for _, schedule := range []study.Schedule{study.Synchronous, study.Sequential, study.Asynchronous} {
+			for _, factors := range []study.Factors{study.Tied, study.Exact} {
+				options = append(options, combination{family, m, q, adjacencies[(turn+len(options))%len(adjacencies)], factors, schedule})
+			}
+		}
+	}
+	from := turn * 5 % len(options)
+	for _, c := range slices.Concat(options[from:], options[:from]) {
+		if _, err := c.study(); err == nil {
+			return c, true
+		}
+	}
+	return combination{}, false
+}

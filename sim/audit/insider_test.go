@@ -1,0 +1,53 @@
+package audit
+
+import (
+	"context"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/method"
+)
+
+// In this test one of three clients attacks another one, and subtracts its own message from the
+// opened sums. The cost stated for an outsider is too low for this attack. The cost stated for
+// one other participant covers it. With colluders = 1, the default of new studies, the cost for
+// one other participant is the target of the study, and each share of noise is larger by √1.5.
+func TestAnotherParticipantIsAnObserver(t *testing.T) {
+	for _, c := range []struct {
+		colluders int
+		view      string
+		holds     bool
+	}{
+		{0, method.Outsider, false},
+		{0, method.Participant, true},
+		{1, method.Outsider, false},
+		{1, method.Coalition, true},
+	} {
+		f, err := newInsider(c.colluders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := f.attack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed := f.claimFor(c.view)
+		a.claim = newClaim(claimed)
+		check, err := a.run(context.Background(), task{seed: 1, runs: 5000, alpha: 1e-6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		profile, err := accountant.Account(claimed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		epsilon, err := profile.Epsilon(1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("colluders = %d, stated against %s ε = %.2f at δ = 1e-5: %s", c.colluders, c.view, epsilon.Upper, check.Detail)
+		if check.Passed != c.holds {
+			t.Errorf("colluders = %d, stated against %s: %s", c.colluders, c.view, check.Detail)
+		}
+	}
+}

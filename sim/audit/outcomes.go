@@ -1,0 +1,318 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+)
+
+// An outcome is everything about an answer that others may see besides its numbers, and that
+// must not depend on one record: whether the file is read, whether there is an answer, its error,
+// its size, its charges, whether the state can be saved, and lines of logs. The size of a state
+// depends on the digits of its numbers. It stays with the client.
+type outcome struct {
+	read     string // error of reading the file
+	answered bool
+	failure  string
+	size     int // bytes of the release
+	spent    session.Spent
+	logged   string
+}
+
+// differs describes the first difference between two outcomes, or returns "".
+func (o outcome) differs(from outcome) string {
+	switch {
+	case o.read != from.read:
+		return fmt.Sprintf("a file is read with the error %q, its neighbour with %q", o.read, from.read)
+	case o.answered != from.answered || o.failure != from.failure:
+		return fmt.Sprintf("an answer exists: %t (%s), without the record %t (%s)", o.answered, o.failure, from.answered, from.failure)
+	case o.size != from.size:
+		return fmt.Sprintf("an answer has %d bytes, without the record %d", o.size, from.size)
+	case !reflect.DeepEqual(o.spent, from.spent):
+		return "an answer has another charge than without the record"
+	case o.logged != from.logged:
+		return fmt.Sprintf("the log says %q, without the record %q", o.logged, from.logged)
+	}
+	return ""
+}
+
+// logging serialises the audits that listen to the log of the whole program.
+var logging sync.Mutex
+
+// listen calls f, and returns what the program logs meanwhile, without the times.
+func listen(f func()) string {
+	logging.Lock()
+	defer logging.Unlock()
+	var b bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})))
+	defer slog.SetDefault(before)
+	f()
+	return b.String()
+}
+
+// compare plays a study with one file of a client. At every plan the client answers with its own
+// file and, from the same state and with the same noise, with a file that has the given rows too. compare returns a
+// description of the first difference between what others may see of the two answers, or "".
+func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
+	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
+	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
+		return "", err
+	}
+	files := c.neighbours(rows...)
+	var seen [2]outcome
+	for world, text := range files {
+		var err error
+		seen[world].logged = listen(func() { p.records[world], err = read(st, text) })
+		if err != nil {
+			seen[world].read = err.Error()
+		}
+	}
+	if d := seen[1].differs(seen[0]); d != "" || p.records[0] == nil {
+		return d, nil
+	}
+	return p.run(c.shared())
+}
+
+func read(st *study.Study, text string) (*shard.Records, error) {
+	records, _, err := shard.Read("records.csv", strings.NewReader(text), st, st.Federation.MaxRecords)
+	if err != nil {
+		return nil, err
+	}
+	return records.Keep(st), nil
+}
+
+// A play runs a study of two clients, of which the first one has two files.
+type play struct {
+	study   *study.Study
+	roster  []pvi.ClientID
+	records [2]*shard.Records
+	seed    uint64
+	// sensitivity returns the largest distance of the numbers of two answers to a round, or 0 if
+	// it is not known because they do not come from one mechanism.
+	sensitivity func(round int) float64
+	once        bool // whether only the first answer is compared, because the state is of one file
+
+	server *session.Server
+	sites  []*session.Site
+	fresh  []*session.Site // sites of the first client that have followed what sites[0] has, until it has answered
+	found  string
+}
+
+// run plays until the study ends or a difference was found. It returns the difference. The second
+// client has the records of the text others.
+func (p *play) run(others string) (string, error) {
+	second, err := read(p.study, others)
+	if err != nil {
+		return "", err
+	}
+	for m, records := range []*shard.Records{p.records[0], second} {
+		site, err := session.NewSite(p.study, p.roster, p.roster[m], records)
+		if err != nil {
+			return "", err
+		}
+		p.sites = append(p.sites, site)
+	}
+	twin, err := session.NewSite(p.study, p.roster, p.roster[0], p.records[1])
+	if err != nil {
+		return "the other file is refused: " + err.Error(), nil
+	}
+	p.fresh = []*session.Site{twin}
+	if p.server, err = session.NewServer(p.study, p.roster); err != nil {
+		return "", err
+	}
+	for !p.server.Done() {
+		plan, ok := p.server.Next()
+		if !ok {
+			return "", errors.New("the server has no plan")
+		}
+		if err := p.tell(plan); err != nil {
+			return "", err
+		}
+		for m, site := range p.sites {
+			if _, asked := site.Pending(); !asked {
+				continue
+			}
+			entry, err := p.answer(m, plan.Plan)
+			if err != nil || p.found != "" {
+				return p.found, err
+			}
+			if m == 0 && p.once {
+				return "", nil
+			}
+			if entry == nil {
+				continue
+			}
+			if err := p.tell(*entry); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+// tell lets all sites follow an entry.
+func (p *play) tell(e session.Entry) error {
+	for _, site := range append(p.fresh, p.sites...) {
+		if err := site.Follow(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// twin returns a site of the first client with the other file, in the state of the site with the
+// first file.
+func (p *play) twin() (*session.Site, error) {
+	if len(p.fresh) > 0 {
+		defer func() { p.fresh = nil }()
+		return p.fresh[0], nil
+	}
+	state, err := p.sites[0].MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return session.RestoreSite(p.study, p.roster, p.roster[0], p.records[1], state)
+}
+
+// answer lets site m answer a plan.
+func (p *play) answer(m, plan int) (*session.Entry, error) {
+	var other []byte
+	var second outcome
+	if m == 0 {
+		twin, err := p.twin()
+		if err != nil {
+			return nil, err
+		}
+		other, second = p.observe(twin, m, plan)
+	}
+	release, first := p.observe(p.sites[m], m, plan)
+	if m == 0 {
+		if p.found = second.differs(first); p.found == "" && first.answered {
+			p.found = p.far(release, other)
+		}
+		if p.found != "" {
+			return nil, nil
+		}
+	}
+	if !first.answered {
+		return nil, fmt.Errorf("client %d does not answer: %s", m+1, first.failure)
+	}
+	return p.server.Collect(p.roster[m], plan, release)
+}
+
+// far describes two answers whose numbers are further apart than the sensitivity, or returns "".
+func (p *play) far(release, other []byte) string {
+	limits := wire.Limits{Elements: 1 << 20, Clients: len(p.roster), Name: 64}
+	a, err := wire.ReadRelease(release, limits)
+	b, again := wire.ReadRelease(other, limits)
+	if err != nil || again != nil {
+		return "" // The scale phase and the last round have messages of their own.
+	}
+	most := p.sensitivity(a.Number)
+	if gap := floats.Distance(asFloats(a.Change), asFloats(b.Change), 2); most > 0 && gap > most*(1+1e-12) {
+		return fmt.Sprintf("the numbers of an answer differ by %.4g times the accounted sensitivity", gap/most)
+	}
+	return ""
+}
+
+// sensitivityOf returns the function for a play with the given number of different rows.
+func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows int) (func(round int) float64, error) {
+	none := func(int) float64 { return 0 }
+	if c.mode.derived {
+		return none, nil
+	}
+	p, err := session.Public(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	times := float64(rows)
+	if c.mode.unit == study.Client {
+		times = 2 // Two whole data sets differ by at most twice the clip under zero-out, too.
+		if c.adjacency == accountant.ReplaceOne {
+			times = 1
+		}
+	}
+	of := func(m *dpmech.GaussianSum) float64 {
+		return times * m.EventFor(1, c.adjacency).(accountant.DiscreteGaussian).Sensitivity
+	}
+	switch m := p.Method().(type) {
+	case method.Stepped:
+		return none, nil // An answer follows from several sums.
+	case rounded:
+		return func(round int) float64 { return of(m.Mechanism(round)) }, nil
+	case method.Single:
+		return func(int) float64 { return of(m.Mechanism()) }, nil
+	}
+	return none, nil
+}
+
+// observe lets a site answer, with the noise of client m.
+func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outcome) {
+	o.logged = listen(func() {
+		a, err := site.Answer(seeded.Stream(p.seed, "outcomes", uint64(m), uint64(plan)))
+		if err != nil {
+			o.failure = err.Error()
+		}
+		release = a.Release
+		o.answered, o.size, o.spent = a.Release != nil, len(a.Release), a.Spent
+		if _, err := site.MarshalBinary(); err != nil {
+			o.failure += err.Error()
+		}
+	})
+	return release, o
+}
+
+// outcomes returns a question that plays a covering sample of all combinations.
+func outcomes() question {
+	return single("clients", "outcomes", func(ctx context.Context, t task) (Check, error) {
+		n := 0
+		for _, c := range sample() {
+			if err := ctx.Err(); err != nil {
+				return Check{}, err
+			}
+			st, err := c.study()
+			if err != nil {
+				return Check{}, fmt.Errorf("%s: %w", c, err)
+			}
+			corners := c.corners()
+			one := corners[(int(t.seed)+n)%len(corners)]
+			if n%2 == 0 {
+				one = corners[2+n/2%2] // a lower bound
+			}
+			for _, rows := range [][]string{{one}, corners} {
+				found, err := c.compare(st, rows, t.seed)
+				if err != nil {
+					return Check{}, fmt.Errorf("%s: %w", c, err)
+				}
+				if found != "" {
+					return certain(false, "%s, %d records such as %q: %s", c, len(rows), one, found), nil
+				}
+			}
+			n++
+		}
+		return certain(true, "answers, errors, sizes, charges and logs are equal, and numbers within the sensitivity, for files with and without records at every corner of the domain, in %d studies", n), nil
+	})
+}

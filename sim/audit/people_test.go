@@ -1,0 +1,42 @@
+package audit
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+// The attack tests whether all four rows of a person are present. At ε = 0.5, 1 and 3, its
+// success is below the claim of a study that protects persons. It is above the claim of a study
+// that protects single rows.
+func TestPersonIsHidden(t *testing.T) {
+	for _, c := range []personCase{{recordStudy, 0, nil}, {gradientStudy, 1, nil}} {
+		for _, epsilon := range []string{"0.5", "1.0", "3.0"} {
+			for _, ofPersons := range []bool{true, false} {
+				p, err := c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier"}, study.Override{Key: "privacy.epsilon", Value: epsilon})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Every run derives its protocol again, which is slow if it calibrates the noise.
+				multiplier := strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)
+				if p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier}); err != nil {
+					t.Fatal(err)
+				}
+				a, err := c.against(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check, err := a.run(context.Background(), task{seed: 1, runs: 3000, alpha: 1e-6})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s, ε = %s for %s: %s", c.name(), epsilon, p.Study().Privacy.Protects(), check.Detail)
+				if check.Passed != ofPersons {
+					t.Errorf("%s, ε = %s for %s: passed is %t: %s", c.name(), epsilon, p.Study().Privacy.Protects(), check.Passed, check.Detail)
+				}
+			}
+		}
+	}
+}

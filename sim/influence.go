@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// An Influence says how the posterior of the pooled records would move without one client.
+type Influence struct {
+	Client  pvi.ClientID `json:"client"`
+	Records int          `json:"records"`
+
+	// Coefficient is the coefficient whose mean moves most, in sds of the pooled posterior, and
+	// Shift is that move.
+	Coefficient string  `json:"coefficient"`
+	Shift       float64 `json:"shift_in_pooled_sds"`
+}
+
+// widestInfluence is the largest number of parameters for which influences are computed, since
+// every client needs a solution of as many linear equations.
+const widestInfluence = 200
+
+// influences returns the influence of every client on the reference, the largest first. It takes
+// one Newton step from the mean of the reference, which is exact if the model is conjugate. It
+// returns nil if messages of single clients stay closed, for one client, and for mixtures and
+// networks.
+func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
+	m := p.Model()
+	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {
+		return nil, nil
+	}
+	mean, cov, err := reference.Moments()
+	if err != nil {
+		return nil, err
+	}
+	family := gaussian.Full(m.Dim())
+	var out []Influence
+	for k, s := range shards {
+		l, err := m.Likelihood(s, len(shards))
+		if err != nil {
+			return nil, err
+		}
+		e := solver.NewExpected(family)
+		l.AddExpected(e, &solver.Approximation{Family: family, Mean: mean, Point: true})
+		rest := mat.NewSymDense(m.Dim(), nil) // precision without the client
+		for i := range m.Dim() {
+			for j := range i + 1 {
+				at := gaussian.Packed(m.Dim(), i, j)
+				rest.SetSym(i, j, reference.Natural[at]+e.Hessian[at-m.Dim()])
+			}
+		}
+		var root mat.Cholesky
+		var move mat.VecDense
+		if !e.Finite() || !root.Factorize(rest) || root.SolveVecTo(&move, mat.NewVecDense(m.Dim(), e.Gradient)) != nil {
+			continue // without this client the quadratic approximation has no maximum
+		}
+		one := Influence{Client: p.Roster()[k], Records: s.Len()}
+		for i, q := range m.Parameters.All() {
+			if shift := -move.AtVec(i) / math.Sqrt(cov.At(i, i)); math.Abs(shift) > math.Abs(one.Shift) {
+				one.Coefficient, one.Shift = q.Name, shift
+			}
+		}
+		out = append(out, one)
+	}
+	slices.SortStableFunc(out, func(a, b Influence) int { return cmp.Compare(math.Abs(b.Shift), math.Abs(a.Shift)) })
+	return out, nil
+}

@@ -1,0 +1,43 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/sim"
+)
+
+// Checks draws posterior predictive checks: every statistic of the records beside the 95 % interval
+// of drawn outcomes, in units of half the interval.
+func Checks(all []fit.Check) (Figure, error) {
+	p := NewPanel("Posterior predictive checks on held-out records", "half widths of the 95 % interval of drawn outcomes", "")
+	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}
+	observed := intervalSet{label: "observed", colour: Palette[1], shape: draw.SquareGlyph{}}
+	var names []string
+	for _, c := range all {
+		names = append(names, fmt.Sprintf("%s\n%.3g in [%.3g, %.3g]", c.Statistic, c.Observed, c.Low, c.High))
+		at := 0.0
+		if c.High > c.Low {
+			at = (2*c.Observed - c.Low - c.High) / (c.High - c.Low)
+		}
+		drawn.of = append(drawn.of, sim.Marginal{Lower: -1, Upper: 1})
+		observed.of = append(observed.of, sim.Marginal{Mean: at, Lower: at, Upper: at})
+	}
+	slices.Reverse(names)
+	p.NominalY(names...)
+	for k, set := range []intervalSet{drawn, observed} {
+		if err := set.add(p, len(all), 0.24*(0.5-float64(k))); err != nil {
+			return Figure{}, err
+		}
+	}
+	const legend = 1.2 // height of the legend in rows
+	margin := 0.03 * (p.X.Max - p.X.Min)
+	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
+	p.Y.Min, p.Y.Max = -0.5, float64(len(all))-0.5+legend
+	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(90 + 30*(float64(len(all))+legend))}, nil
+}

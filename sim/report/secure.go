@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// plannedSecure describes secure aggregation in the JSON form of a study's plan. The numbers of
+// bytes are for one client in one round.
+type plannedSecure struct {
+	// Largest number of clients who, together with the coordinator, still cannot read another
+	// client's message.
+	Hidden  int `json:"h"`
+	Missing int `json:"d"`            // number of clients whose answers may be missing in a round
+	Numbers int `json:"numbers"`      // number of elements of a message, in all phases together
+	Deal    int `json:"deal_up"`      // bytes of the client's columns, with their envelope
+	Columns int `json:"columns_down"` // bytes of the other clients' columns, with the cut and its certificate
+	Share   int `json:"share_up"`
+	Opening int `json:"opening_down"`
+}
+
+// These are the sizes in bytes of the parts of secure aggregation: a word of a column, the tag
+// of a column, an element of a cut, a signature with its place, and an envelope.
+const (
+	wordSize      = 8
+	tagSize       = 16
+	cutSize       = 34
+	signatureSize = 66
+	envelopeSize  = 600
+)
+
+// newPlannedSecure returns nil unless the clients of the study aggregate securely.
+func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
+	if p.Study().Federation.Aggregation != study.Secure {
+		return nil
+	}
+	return sizesOfSecure(len(p.Roster()), p.MinClients(), p.VectorSize())
+}
+
+// sizesOfSecure returns the sizes of secure aggregation for messages with the given number of
+// elements, from m clients of which fewest must answer.
+func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
+	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
+	words := (s.Numbers + s.Missing) / (s.Missing + 1) // each word of a column packs D + 1 elements
+	sent := 2*s.Missing + 1
+	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
+	s.Deal = columns + envelopeSize
+	s.Columns = columns + cutSize*m + signatureSize*fewest
+	s.Share = wordSize*words + envelopeSize
+	s.Opening = fewest * (wordSize*words + signatureSize)
+	return s
+}
+
+// rows returns the rows of the text plan.
+func (s *plannedSecure) rows(clients int) [][]string {
+	return [][]string{
+		{"added up", fmt.Sprintf("by the clients: nobody opens one answer unless the coordinator and more than h = %d of the %d clients work together", s.Hidden, clients)},
+		{"may be missing", fmt.Sprintf("D = %d of the %d clients, in every step of a round", s.Missing, clients)},
+		{"bytes a round", fmt.Sprintf("%s up (deal %s, share %s) and %s down (columns %s, opening %s)",
+			size(s.Deal+s.Share), size(s.Deal), size(s.Share), size(s.Columns+s.Opening), size(s.Columns), size(s.Opening))},
+	}
+}
+
+// size returns a size in units of 1000 bytes, such as "13.3 MB".
+func size(n int) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+}

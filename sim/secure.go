@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/study"
+)
+
+// Secure describes the secure sums of a play. Bytes and time are for one client and one plan, on
+// average over clients and plans.
+type Secure struct {
+	Plans  int     `json:"plans"`
+	Up     float64 `json:"bytes_up"`   // envelopes and bodies that a client sends
+	Down   float64 `json:"bytes_down"` // columns and entries between a plan and its outcome
+	Client float64 `json:"client_ms"`  // time that a client computes, in milliseconds
+	Hub    float64 `json:"coordinator_ms"`
+}
+
+// A secure adds up the releases of a phase as the daemons do with federation.aggregation =
+// "secure", but without a network. All clients answer every plan.
+type secure struct {
+	federation  *sums.Federation
+	hub         *identity.Identity
+	chain       transcript.Chain
+	coordinator *sums.Coordinator
+	clients     []*secureClient // by place − 1
+	asked       uint64
+
+	clock      func() float64 // seconds since some time
+	plans      int
+	up, down   int
+	work, hubs float64 // seconds that the clients and the coordinator have computed
+}
+
+type secureClient struct {
+	*sums.Client
+	signer *identity.Identity
+	opener *seal.Key
+	deal   []byte // body of its last deal
+}
+
+// newSecure returns a state in which the clients have exchanged their keys. Vectors have length
+// elements.
+func newSecure(clients []pvi.ClientID, fewest, length int, clock func() float64) (*secure, error) {
+	s := &secure{clock: clock}
+	of := sha256.Sum256([]byte("a simulated study"))
+	var entries []roster.Entry
+	enter := func(name identity.Name, role identity.Role) (*identity.Identity, *seal.Key, error) {
+		i, err := identity.Generate()
+		if err != nil {
+			return nil, nil, err
+		}
+		k, err := seal.Generate()
+		if err != nil {
+			return nil, nil, err
+		}
+		e, err := roster.NewEntry(i, of, name, role, identity.Pin(i.Fingerprint()), k.Recipient())
+		entries = append(entries, e)
+		return i, k, err
+	}
+	var err error
+	if s.hub, _, err = enter("coordinator", identity.Coordinator); err != nil {
+		return nil, err
+	}
+	names := make([]identity.Name, len(clients))
+	for m := range clients {
+		// Names of a simulation need not be names of a roster.
+		names[m] = identity.Name(fmt.Sprintf("client-%04d", m+1))
+		c := &secureClient{}
+		if c.signer, c.opener, err = enter(names[m], identity.Client); err != nil {
+			return nil, err
+		}
+		s.clients = append(s.clients, c)
+	}
+	members, err := roster.New(of, entries)
+	if err != nil {
+		return nil, err
+	}
+	begun := transcript.Begin(of, s.hub.Public())
+	envelope, body, err := begun.Open(s.hub, members, of, of)
+	if err != nil {
+		return nil, err
+	}
+	if s.chain, _, err = begun.Follow(envelope, body); err != nil {
+		return nil, err
+	}
+	if s.federation, err = sums.New(s.chain, fewest, length); err != nil {
+		return nil, err
+	}
+	s.coordinator = sums.NewCoordinator(s.federation)
+	return s, s.exchange(names)
+}
+
+// exchange makes every client draw its keys and learn those of the others.
+func (s *secure) exchange(names []identity.Name) (err error) {
+	keys := make([][]byte, len(s.clients))
+	for m, c := range s.clients {
+		if c.Client, err = sums.NewClient(s.federation, names[m]); err != nil {
+			return err
+		}
+		var envelope []byte
+		if envelope, keys[m], err = c.Keys(c.signer); err != nil {
+			return err
+		}
+		if _, _, err = s.coordinator.AddKeys(envelope); err != nil {
+			return err
+		}
+	}
+	for m, c := range s.clients {
+		for i := range s.clients {
+			if i == m {
+				continue
+			}
+			at, size := s.federation.Keys(i+1, m+1)
+			if err := c.Learn(c.opener, i+1, keys[i][at:at+size]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add returns the sum of the clients' vectors, as it was opened.
+func (s *secure) add(vectors [][]int64) ([]int64, error) {
+	s.asked++
+	s.plans++
+	if err := s.publish("plan", nil, true, nil); err != nil {
+		return nil, err
+	}
+	err := s.each(func(m int, c *secureClient) error { return s.dealOf(c, vectors[m]) })
+	if err == nil {
+		body, ok := s.coordinator.NextCut()
+		err = s.publish(transcript.Cut, body, ok, nil)
+	}
+	if err == nil {
+		err = s.each(s.confirm)
+	}
+	if err == nil {
+		body, ok := s.coordinator.NextCertificate()
+		err = s.publish(transcript.Certificate, body, ok, nil)
+	}
+	if err == nil {
+		err = s.each(s.share)
+	}
+	if err == nil {
+		body, ok, wrong := s.coordinator.NextOpening()
+		err = s.publish(transcript.Opening, body, ok, wrong)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, sum, _ := s.coordinator.Sum()
+	for _, c := range s.clients {
+		if _, own, ok := c.Sum(); !ok || !slices.Equal(own, sum) {
+			return nil, errors.New("the clients have opened another sum than the coordinator: this is a fault in the program")
+		}
+	}
+	return sum, s.publish("outcome", nil, true, nil)
+}
+
+// each calls f for every client and measures its time.
+func (s *secure) each(f func(m int, c *secureClient) error) error {
+	began := s.clock()
+	defer func() { s.work += s.clock() - began }()
+	for m, c := range s.clients {
+		if err := f(m, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish signs an entry and lets everybody follow it.
+func (s *secure) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
+	if err != nil || !ok {
+		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))
+	}
+	began := s.clock()
+	envelope, err := s.chain.Sign(s.hub, kind, s.asked, transcript.Hash{}, body)
+	if err != nil {
+		return err
+	}
+	chain, e, err := s.chain.Follow(envelope, body)
+	if err != nil {
+		return err
+	}
+	s.chain = chain
+	if err := s.coordinator.Follow(e, body); err != nil {
+		return err
+	}
+	s.hubs += s.clock() - began
+	if kind.Step() {
+		s.down += len(s.clients) * (len(envelope) + len(body))
+	}
+	return s.each(func(_ int, c *secureClient) error { return c.Follow(e, body) })
+}
+
+func (s *secure) dealOf(c *secureClient, vector []int64) error {
+	d, err := c.Deal(vector)
+	if err != nil {
+		return err
+	}
+	var envelope []byte
+	if envelope, c.deal, err = d.Sign(c.signer, s.asked, transcript.Hash{}); err != nil {
+		return err
+	}
+	s.up += len(envelope) + len(c.deal)
+	r, err := s.coordinator.CheckDeal(envelope)
+	if err != nil {
+		return err
+	}
+	return s.coordinator.AddDeal(r)
+}
+
+func (s *secure) confirm(m int, c *secureClient) error {
+	var pieces []byte
+	for _, d := range c.Cut() {
+		at, size := s.federation.Column(d.Place, m+1)
+		pieces = append(pieces, s.clients[d.Place-1].deal[at:at+size]...)
+	}
+	s.down += len(pieces)
+	if err := c.Gather(pieces); err != nil {
+		return err
+	}
+	envelope, err := c.Confirm(c.signer)
+	if err != nil {
+		return err
+	}
+	s.up += len(envelope)
+	_, err = s.coordinator.AddConfirmation(envelope)
+	return err
+}
+
+func (s *secure) share(_ int, c *secureClient) error {
+	envelope, body, err := c.Share(c.signer)
+	if err != nil {
+		return err
+	}
+	s.up += len(envelope) + len(body)
+	_, err = s.coordinator.AddShare(envelope, body)
+	return err
+}
+
+// describe returns the averages of the plans so far.
+func (s *secure) describe() *Secure {
+	each := float64(s.plans * len(s.clients))
+	return &Secure{Plans: s.plans, Up: float64(s.up) / each, Down: float64(s.down) / each, Client: 1000 * s.work / each, Hub: 1000 * s.hubs / float64(s.plans)}
+}
+
+// AddSecurely makes the federation add up the releases of the rounds and of the last round as the
+// daemons do in a study with secure aggregation. The results stay the same to the bit. It must be
+// called before the first Step. The scale phase is over by then. The function clock returns the
+// seconds since some time.
+func (f *Federation) AddSecurely(clock func() float64) error {
+	if a := f.Protocol.Study().Federation.Aggregation; a != study.Secure {
+		return fmt.Errorf("federation.aggregation = %q: only the clients of a study with %q add up securely", a, study.Secure)
+	}
+	var err error
+	f.secure, err = newSecure(f.Protocol.Roster(), f.Protocol.MinClients(), f.Protocol.VectorSize(), clock)
+	return err
+}
+
+// Secure describes the secure sums so far. It returns nil unless AddSecurely was called.
+func (f *Federation) Secure() *Secure {
+	if f.secure == nil {
+		return nil
+	}
+	return f.secure.describe()
+}
+
+// collectSecurely returns the outcome of a plan that all clients have answered, or nil if no plan
+// is open.
+func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
+	vectors, number := make([][]int64, len(f.Sites)), 0
+	for {
+		m, ok := f.post.next()
+		if !ok {
+			break
+		}
+		vectors[m], number = f.mail[m].Change, f.mail[m].Number
+	}
+	if number == 0 {
+		return nil, nil
+	}
+	sum, err := f.secure.add(vectors)
+	if err != nil {
+		return nil, err
+	}
+	return f.Server.Replay(&pvi.Outcome{Number: number, Participants: f.Protocol.Roster(), Sum: sum[:len(vectors[0])]})
+}
+
+// lastSecurely is like collectSecurely for the last round.
+func (f *Federation) lastSecurely(server *lastround.Server, releases []lastround.Release) (*lastround.Outcome, error) {
+	var vectors [][]int64
+	for _, r := range releases {
+		vectors = append(vectors, slices.Concat(r.Gradient, r.Curvature))
+	}
+	sum, err := f.secure.add(vectors)
+	if err != nil {
+		return nil, err
+	}
+	gradient := len(releases[0].Gradient)
+	return server.Replay(&lastround.Outcome{Participants: f.Protocol.Roster(), Gradient: sum[:gradient], Curvature: sum[gradient:len(vectors[0])]})
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// A statement is a statement of in-toto, version 1, with a provenance of SLSA, version 1
+// (https://slsa.dev/spec/v1.0/provenance). It names the commit from which, and the version of Go
+// with which, the files of a release were built. It does not contain the time of the build, so
+// the same commit gives the same bytes.
+type statement struct {
+	Type      string     `json:"_type"`
+	Subject   []resource `json:"subject"`
+	Predicate predicate  `json:"predicate"`
+	Kind      string     `json:"predicateType"`
+}
+
+type resource struct {
+	Name   string            `json:"name,omitempty"`
+	URI    string            `json:"uri,omitempty"`
+	Digest map[string]string `json:"digest,omitempty"`
+}
+
+type predicate struct {
+	Definition struct {
+		Type         string            `json:"buildType"`
+		Parameters   map[string]string `json:"externalParameters"`
+		Dependencies []resource        `json:"resolvedDependencies"`
+	} `json:"buildDefinition"`
+	Run struct {
+		Builder struct {
+			ID string `json:"id"`
+		} `json:"builder"`
+	} `json:"runDetails"`
+}
+
+// provenance writes the statement about all files that are in the release so far.
+func (r release) provenance() error {
+	s := statement{Type: "https://in-toto.io/Statement/v1", Kind: "https://slsa.dev/provenance/v1"}
+	files, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(filepath.Join(r.out, f.Name()))
+		if err != nil {
+			return err
+		}
+		s.Subject = append(s.Subject, resource{Name: f.Name(), Digest: map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(b))}})
+	}
+	d := &s.Predicate.Definition
+	d.Type, d.Parameters = "urn:fedpvi:make-dist:v1", map[string]string{"version": r.version}
+	d.Dependencies = []resource{
+		{URI: "pkg:generic/fedpvi@" + r.version, Digest: map[string]string{"gitCommit": r.commit}},
+		{URI: "pkg:golang/std@" + runtime.Version()[len("go"):]},
+	}
+	s.Predicate.Run.Builder.ID = "urn:fedpvi:tools/dist"
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, "fedpvi-"+r.version+".intoto.json"), append(text, '\n'), 0o644)
+}
+
+// sign writes the signature of a file beside it, with the ending .sig, in the format of
+// ssh-keygen -Y. Without a key it prints a note and writes no signature.
+func sign(ctx context.Context, file, key string) error {
+	if key == "" {
+		fmt.Fprintln(os.Stderr, "dist: SHA256SUMS is not signed; sign a release with make dist SIGN=KEY, a private SSH key")
+		return nil
+	}
+	c := exec.CommandContext(ctx, "ssh-keygen", "-q", "-Y", "sign", "-n", "fedpvi-release", "-f", key, file)
+	c.Stdin, c.Stderr = os.Stdin, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("ssh-keygen -Y sign -f %s: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// With secure aggregation a simple client sends deals, confirmations and shares that have the
+// right sizes and signatures, and only zeros in their bodies. It fetches its columns and does not
+// decrypt them. The time that a real client needs for its columns is measured by the benchmarks of
+// package sums.
+
+// prepare sends the keys of a client. They are zeros too.
+func (s *script) prepare(ctx context.Context, p *light) error {
+	if s.federation == nil {
+		return nil
+	}
+	body := make([]byte, s.federation.KeysSize())
+	envelope, err := signed.Sign(p.identity, s.chain.Header(signed.Keys, 0, [32]byte{}), transcript.BodyOf(body).Append([]byte{1}))
+	if err != nil {
+		return err
+	}
+	return p.line.Submit(ctx, transport.Item{Envelope: envelope, Body: body})
+}
+
+// deal sends a client's answer to a plan.
+func (s *script) deal(ctx context.Context, p *light, plan transcript.Entry) error {
+	p.ledger++
+	h := s.chain.Header(signed.Deal, plan.Ask, plan.Model)
+	h.LedgerSeq, h.LedgerHead = p.ledger, [32]byte{byte(p.ledger)}
+	body := make([]byte, s.federation.DealSize())
+	salt := [32]byte{byte(plan.Ask)}
+	payload := append(append(transcript.BodyOf(body).Append([]byte{1}), plan.Hash[:]...), salt[:]...)
+	envelope, err := signed.Sign(p.identity, h, payload)
+	if err != nil {
+		return err
+	}
+	return p.line.Submit(ctx, transport.Item{Envelope: envelope, Body: body})
+}
+
+// step sends a client's message for a cut or a certificate. A step goes on when enough clients have
+// sent theirs, so that the messages of the last clients may come too late.
+func (s *script) step(ctx context.Context, p *light, e transcript.Entry) error {
+	err := s.send(ctx, p, e)
+	var late *transport.Refusal
+	if errors.As(err, &late) && (late.Reason == transport.OutOfPlace || late.Reason == transport.Ended) {
+		return nil
+	}
+	return err
+}
+
+func (s *script) send(ctx context.Context, p *light, e transcript.Entry) error {
+	switch e.Kind {
+	case transcript.Cut:
+		if _, err := p.line.Columns(ctx, e.Ask, s.columns(p)); err != nil {
+			return err
+		}
+		envelope, err := signed.Sign(p.identity, s.chain.Header(signed.Confirm, e.Ask, e.Model), append([]byte{1}, e.Hash[:]...))
+		if err != nil {
+			return err
+		}
+		return p.line.Confirm(ctx, envelope)
+	case transcript.Certificate:
+		body := make([]byte, s.federation.ShareSize())
+		payload := transcript.BodyOf(body).Append(append([]byte{1}, e.Hash[:]...))
+		envelope, err := signed.Sign(p.identity, s.chain.Header(signed.Share, e.Ask, e.Model), payload)
+		if err != nil {
+			return err
+		}
+		return p.line.Submit(ctx, transport.Item{Envelope: envelope, Body: body})
+	}
+	return nil
+}
+
+// columns returns the size of a client's parts of the deals of the present cut, in bytes. All
+// clients deal in this program.
+func (s *script) columns(p *light) int64 {
+	holder := s.federation.Place(p.party.Name)
+	size := 0
+	for dealer := 1; dealer <= s.federation.Clients(); dealer++ {
+		_, n := s.federation.Column(dealer, holder)
+		size += n
+	}
+	return int64(size)
+}
+
+// share creates the rules of secure aggregation, if the study has it.
+func (s *script) share(fewest, length int) error {
+	f, err := sums.New(s.chain, fewest, length)
+	if err != nil {
+		return err
+	}
+	s.federation, s.progress = f, sums.NewProgress(f)
+	return nil
+}

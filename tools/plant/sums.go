@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"fedpvi/sim/report"
+	"fedpvi/tools/plant/planted"
+)
+
+// A sumFault is a fault of secure sums, with the package and the test that must find it.
+type sumFault struct {
+	fault
+	in, test string
+}
+
+// sumFaults are faults of secure sums. The named tests must find them.
+var sumFaults = []sumFault{
+	{fault{"forgets-confirmation", "a client that restarts forgets that it has confirmed", []edit{
+		before("crypto/sums/state.go", "forgets-confirmation", "\treturn c, nil\n", "\t\tc.confirmed = false"),
+	}}, "crypto/sums", "TestClientsFollowTheModel"},
+	{fault{"small-certificate", "a certificate has one confirmation fewer", []edit{
+		around("crypto/sums/progress.go", "small-certificate", "\tif n != f.Fewest() {\n\t\treturn refuse(\"a certificate has %d confirmations instead of %d\", n, f.Fewest())\n\t}\n"),
+	}}, "crypto/sums", "TestCertificatesThatAreNone"},
+	{fault{"counts-twice", "the signature of one client counts twice", []edit{
+		{file: "crypto/sums/entry.go", anchor: "\tplace := int(r.Uint16())\n", after: "\tif planted.Is(\"counts-twice\") {\n\t\t*last = min(*last, place-1)\n\t}\n"},
+	}}, "crypto/sums", "TestCertificatesThatAreNone"},
+	{fault{"small-cut", "a cut has fewer deals than open a sum", []edit{
+		around("crypto/sums/entry.go", "small-cut", "\tif n < f.Fewest() || n > f.Clients() {\n\t\treturn nil, refuse(\"a cut has %d deals; a sum needs %d to %d\", n, f.Fewest(), f.Clients())\n\t}\n"),
+	}}, "crypto/sums", "TestCutsThatAreNone"},
+	{fault{"any-own-deal", "a client does not compare its deal in the cut", []edit{
+		around("crypto/sums/client.go", "any-own-deal", "\tif err := c.ownDeal(); err != nil {\n\t\treturn err\n\t}\n"),
+	}}, "crypto/sums", "TestColumnsOfOtherDealsDoNotOpen"},
+	{fault{"any-plan", "keys do not depend on the plan", []edit{
+		around("crypto/sums/pair.go", "any-plan", "\tinfo = append(info, d.plan[:]...)\n"),
+	}}, "crypto/sums", "TestColumnsOfOtherDealsDoNotOpen"},
+	{fault{"no-salt", "keys do not depend on the salt", []edit{
+		around("crypto/sums/pair.go", "no-salt", "\tinfo = append(info, d.salt[:]...)\n"),
+	}}, "crypto/sums", "TestColumnsOfOtherDealsDoNotOpen"},
+	{fault{"any-dealer", "keys do not depend on dealer and holder", []edit{
+		around("crypto/sums/pair.go", "any-dealer", "\tinfo = appendPlace(appendPlace(info, d.dealer), holder)\n"),
+	}}, "crypto/sums", "TestStreamInBlocks"},
+	{fault{"early-share", "a client shares before the certificate", []edit{
+		{file: "crypto/sums/client.go", anchor: "func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil", after: " || planted.Is(\"early-share\") && c.step == Confirming && c.gathered != nil"},
+	}}, "crypto/sums", "TestClientsSayEachThingOnce"},
+	{fault{"adds-more", "a holder adds a column that is not in the cut", []edit{
+		before("crypto/sums/deal.go", "adds-more", "\treturn sum, nil\n", "\t\tf.addColumn(sum, dealing{plan, holder, Hash{}}, keys[holder-1], holder, f.scheme.Clients-1, nil)"),
+	}}, "crypto/sums", "TestSumsAreOpened"},
+	{fault{"keeps-columns", "a client keeps its columns for the next plan", []edit{
+		around("crypto/sums/client.go", "keeps-columns", "\t\tc.dealt, c.salt, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, false, false\n"),
+	}}, "crypto/sums", "TestSumsAreOpened"},
+	{fault{"deals-again", "a client deals twice for a plan, with other noise", []edit{
+		{file: "crypto/sums/client.go", anchor: "\tcase c.dealt", after: " && !planted.Is(\"deals-again\")"},
+	}}, "crypto/sums", "TestClientsSayEachThingOnce"},
+	{fault{"believes-sums", "a client does not compare the outcome with the opening", []edit{
+		around("client/sums.go", "believes-sums", "\tif !own.Equal(stated) {\n\t\treturn &Refusal{fmt.Sprintf(\"the coordinator's sum for plan %d is not the one that the clients have opened\", e.Plan)}\n\t}\n"),
+	}}, "client", "TestFalsifiedSumsAreRefused"},
+	{fault{"trusts-strangers", "clients that the policy does not recognise are not counted", []edit{
+		{file: "client/terms.go", anchor: "strangers <= members.Colluders", after: " || planted.Is(\"trusts-strangers\")"},
+	}}, "client", "TestStrangersAndTheCharge"},
+}
+
+// faultsOf returns the faults without their tests.
+func faultsOf(all []sumFault) (faults []fault) {
+	for _, f := range all {
+		faults = append(faults, f.fault)
+	}
+	return faults
+}
+
+// sums runs the test of every fault of secure sums, with the fault and without it. It returns an
+// error unless the test fails with the fault and passes without it.
+func (o options) sums(w io.Writer) error {
+	folder, err := os.MkdirTemp("", "plant")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return err
+	}
+	files, err := overlay(root, folder, faultsOf(sumFaults))
+	if err != nil {
+		return err
+	}
+	programs := map[string]string{}
+	for _, f := range sumFaults {
+		if programs[f.in] != "" {
+			continue
+		}
+		programs[f.in] = filepath.Join(folder, strings.ReplaceAll(f.in, "/", "-"))
+		build := exec.Command("go", "test", "-c", "-o", programs[f.in], "-overlay", files, "./"+f.in)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
+		}
+	}
+	rows := [][]string{{"planted fault", "found by"}}
+	var errs []error
+	for _, f := range sumFaults {
+		rows = append(rows, []string{f.says, f.test})
+		if out, err := f.run(root, programs[f.in], ""); err != nil {
+			errs = append(errs, fmt.Errorf("%s fails without a fault: %w\n%s", f.test, err, out))
+		}
+		if _, err := f.run(root, programs[f.in], f.name); err == nil {
+			errs = append(errs, fmt.Errorf("%s does not find the fault %s", f.test, f.name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return report.Table(w, "", 2, rows)
+}
+
+// run runs the test of a fault. The fault is planted if name is not empty.
+func (f sumFault) run(root, program, name string) ([]byte, error) {
+	command := exec.Command(program, "-test.run", "^"+f.test+"$")
+	command.Dir = filepath.Join(root, f.in)
+	command.Env = append(os.Environ(), planted.Variable+"="+name)
+	return command.CombinedOutput()
+}

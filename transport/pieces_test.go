@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// Pieces returns as many bytes as 64 times the number of the plan, or as the places of the
+// clients are.
+func (d *desk) Pieces(_ context.Context, peer channel.Party, of Wanted) (Pieces, error) {
+	defer d.called("Pieces", peer)()
+	var b []byte
+	for i := range of.Ask * 64 {
+		b = append(b, byte(i*i))
+	}
+	for _, place := range of.KeysOf {
+		b = append(b, byte(place))
+	}
+	return held{body: b}, d.err
+}
+
+func (d *desk) Confirm(_ context.Context, peer channel.Party, envelope []byte) error {
+	defer d.called("Confirm", peer)()
+	d.approved = append(d.approved, envelope)
+	return d.err
+}
+
+func (d *desk) Complain(_ context.Context, peer channel.Party, ask uint64, place int) error {
+	defer d.called("Complain", peer)()
+	d.approved = append(d.approved, []byte{byte(ask), byte(place)})
+	return d.err
+}
+
+// The test cuts the connection at many places while pieces are sent. The client must get all of
+// them once.
+//
+//abuse:case A25 pieces of other clients' messages arrive whole
+func TestPiecesArriveWholeWhereverTheConnectionIsCut(t *testing.T) {
+	const ask = 1200 // pieces of more than two messages
+	everywhere(t, func(t *testing.T, s *saw) {
+		w := newWorld(t)
+		s.dial = w.dialer
+		c := w.config("north")
+		c.DialContext = s.DialContext
+		want, err := w.desk.Pieces(t.Context(), channel.Party{}, Wanted{Ask: ask})
+		check(t, err)
+		got, err := w.dial(c).Columns(t.Context(), ask, 64*ask)
+		if err != nil || !bytes.Equal(got, want.(held).body) {
+			t.Errorf("cut at %v: %d bytes, %v", s.cuts, len(got), err)
+		}
+	})
+}
+
+func TestKeysConfirmationsAndComplaints(t *testing.T) {
+	w := newWorld(t)
+	north := w.dial(w.config("north"))
+	if got, err := north.PairKeys(t.Context(), []int{7, 9, 3}, 3); err != nil || !bytes.Equal(got, []byte{7, 9, 3}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	check(t, north.Confirm(t.Context(), []byte("envelope")))
+	check(t, north.Complain(t.Context(), 5, 8))
+	if len(w.desk.approved) != 2 || string(w.desk.approved[0]) != "envelope" || !bytes.Equal(w.desk.approved[1], []byte{5, 8}) {
+		t.Errorf("%v", w.desk.approved)
+	}
+	for _, method := range []string{"Pieces", "Confirm", "Complain"} {
+		if w.desk.peers[method].Name != "north" {
+			t.Errorf("%s was called by %v", method, w.desk.peers[method])
+		}
+	}
+	for _, bad := range []struct {
+		places []int
+		ask    uint64
+	}{{nil, 0}, {[]int{0}, 0}, {[]int{maxPlaces + 1}, 0}, {make([]int, maxPlaces+1), 0}} {
+		var err error
+		if bad.places == nil {
+			_, err = north.Columns(t.Context(), bad.ask, 3)
+		} else {
+			_, err = north.PairKeys(t.Context(), bad.places, 3)
+		}
+		wantRefusal(t, err, Malformed)
+	}
+	wantRefusal(t, north.Confirm(t.Context(), nil), Malformed)
+	wantRefusal(t, north.Confirm(t.Context(), make([]byte, MaxEnvelope+1)), Malformed)
+}
+
+// A client must not accept more or fewer bytes than it expects, or a message without bytes, which
+// could go on for ever.
+//
+//abuse:case A12 a client accepts as many bytes of pieces as the cut has
+func TestHostilePieces(t *testing.T) {
+	for name, messages := range map[string][]int{
+		"too few": {3, 3}, "too many": {3, 8}, "nothing": {0, 10}, "more after the end": {10, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			i := &impostor{version: 2, pieces: func(_ *wirepb.PiecesRequest, s wirepb.Study_PiecesServer) error {
+				for _, n := range messages {
+					if err := s.Send(wirepb.PiecesResponse_builder{Piece: make([]byte, n)}.Build()); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}
+			c, err := Dial(t.Context(), serveImpostor(t, i))
+			check(t, err)
+			defer c.Close()
+			_, err = c.Columns(t.Context(), 1, 10)
+			if b := new(*Breach); !errors.As(err, b) {
+				t.Errorf("%s: %v, want a violation of the protocol", name, err)
+			}
+		})
+	}
+}
+
+// A coordinator of version 1 has no pieces. A client of version 1 may call only what it knows.
+func TestPiecesNeedVersion2(t *testing.T) {
+	w := newWorldWith(t, ServerConfig{}, versions{1, 1})
+	_, err := w.dial(w.config("north")).Columns(t.Context(), 1, 64)
+	wantRefusal(t, err, Version)
+	w = newWorld(t)
+	conn := w.raw(w.config("north"))
+	for _, method := range []string{wirepb.Study_Pieces_FullMethodName, wirepb.Study_Confirm_FullMethodName} {
+		wantRefusal(t, refusalOf(inVersion(t.Context(), "1"), conn, method), Version)
+	}
+	if len(w.desk.peers) > 0 {
+		t.Errorf("the coordinator was called: %v", w.desk.peers)
+	}
+}
