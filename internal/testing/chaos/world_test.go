@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/cryptotest"
@@ -255,9 +256,11 @@ func (w *world) fail(format string, args ...any) {
 	w.end()
 }
 
-// tell adds a line to the log of the simulation. The caller holds the lock.
+// tell adds a line to the log of the simulation. Names of files are relative to the world, so that
+// two simulations with the same seed have the same log. The caller holds the lock.
 func (w *world) tell(format string, args ...any) {
 	if w.told {
-		w.story = append(w.story, fmt.Sprintf("%12s  ", time.Since(w.begun).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+		line := strings.ReplaceAll(fmt.Sprintf(format, args...), w.dir+string(filepath.Separator), "")
+		w.story = append(w.story, fmt.Sprintf("%12s  ", time.Since(w.begun).Round(time.Millisecond))+line)
 	}
 }
