@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,6 +92,7 @@ type realNetwork struct {
 	hub      *coordinator.Hub
 	study    *coordinator.Study
 	address  string
+	hubDir   string
 	records  string // folder with the clients' files of records
 	clients  []identity.Name
 	gossip   string // address on which clients gossip; empty for none
@@ -133,8 +135,15 @@ func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *stud
 // newRealNetwork starts a coordinator, and clients that have joined and approved the study.
 func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork {
 	t.Helper()
-	n := &realNetwork{t: t, document: st, records: records, now: time.Now}
-	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
+	return newNetworkBehind(t, st, records, func(n *realNetwork) transport.Coordinator { return n.study })
+}
+
+// newNetworkBehind is like newRealNetwork, but the clients talk to the coordinator that front
+// returns.
+func newNetworkBehind(t *testing.T, st *study.Study, records string, front func(n *realNetwork) transport.Coordinator) *realNetwork {
+	t.Helper()
+	n := &realNetwork{t: t, document: st, hubDir: filepath.Join(t.TempDir(), "hub"), records: records, now: time.Now}
+	hub, err := coordinator.Open(n.hubDir, coordinator.Options{})
 	check(t, err)
 	t.Cleanup(func() { check(t, hub.Close()) })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,7 +151,7 @@ func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork 
 	n.hub, n.address = hub, l.Addr().String()
 	n.study, err = hub.Found(coordinator.Founding{File: "study.toml", Document: st.Source, Addresses: []string{n.address}})
 	check(t, err)
-	n.serve(l)
+	n.serve(l, front(n))
 	for m := range st.Simulation.Clients {
 		n.clients = append(n.clients, identity.Name(fmt.Sprintf("client-%d", m+1)))
 	}
@@ -154,13 +163,13 @@ func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork 
 	return n
 }
 
-func (n *realNetwork) serve(l net.Listener) {
+func (n *realNetwork) serve(l net.Listener, front transport.Coordinator) {
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
 	check(n.t, err)
 	config, err := n.study.TLS()
 	check(n.t, err)
 	check(n.t, server.Add(transport.Study{
-		Document: n.study.Hash(), TLS: config, Coordinator: n.study, MaxRelease: n.study.LargestBody(), Seen: n.study.Seen,
+		Document: n.study.Hash(), TLS: config, Coordinator: front, MaxRelease: n.study.LargestBody(), Seen: n.study.Seen,
 	}))
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
@@ -238,27 +247,24 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 // play runs all clients concurrently and returns how the study ended for each of them.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
-	type ended struct {
-		m      int
-		ending *client.Ending
-		err    error
-	}
-	done := make(chan ended)
-	for m := range n.clients {
-		go func() {
-			e, err := n.run(n.t.Context(), m)
-			done <- ended{m, e, err}
-		}()
-	}
-	all := make([]*client.Ending, len(n.clients))
-	for range n.clients {
-		e := <-done
-		if e.err != nil {
-			n.t.Errorf("%s: %v", n.clients[e.m], e.err)
+	endings, errs := n.runAll()
+	for m, err := range errs {
+		if err != nil {
+			n.t.Errorf("%s: %v", n.clients[m], err)
 		}
-		all[e.m] = e.ending
 	}
-	return all
+	return endings
+}
+
+// runAll runs all clients concurrently until each of them stops.
+func (n *realNetwork) runAll() ([]*client.Ending, []error) {
+	endings, errs := make([]*client.Ending, len(n.clients)), make([]error, len(n.clients))
+	var wg sync.WaitGroup
+	for m := range n.clients {
+		wg.Go(func() { endings[m], errs[m] = n.run(n.t.Context(), m) })
+	}
+	wg.Wait()
+	return endings, errs
 }
 
 // outcomes returns the outcomes of all rounds in the transcript.

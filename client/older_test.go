@@ -106,7 +106,7 @@ func TestOlderStudyContinues(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	n.address = l.Addr().String()
-	n.serve(l)
+	n.serve(l, n.study)
 	for m, e := range n.play() {
 		if e == nil || e.Aborted || len(e.Result) == 0 {
 			t.Errorf("%s: %+v", n.clients[m], e)

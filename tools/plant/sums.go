@@ -60,6 +60,9 @@ var sumFaults = []sumFault{
 	{fault{"believes-sums", "a client does not compare the outcome with the opening", []edit{
 		around("client/sums.go", "believes-sums", "\tif !own.Equal(stated) {\n\t\treturn &Refusal{fmt.Sprintf(\"the coordinator's sum for plan %d is not the one that the clients have opened\", e.Plan)}\n\t}\n"),
 	}}, "client", "TestFalsifiedSumsAreRefused"},
+	{fault{"verifies-less", "the verification of a bundle does not compare the outcome with the opening", []edit{
+		around("coordinator/bundle/verify.go", "verifies-less", "\tif !ok || !stated.Equal(session.Sum{Participants: ids, Elements: elements}) {\n\t\treturn errors.New(\"the sum in the outcome is not the one that the clients have opened\")\n\t}\n"),
+	}}, "client", "TestFalsifiedSumStopsEverybody"},
 	{fault{"trusts-strangers", "clients that the policy does not recognise are not counted", []edit{
 		{file: "client/terms.go", anchor: "strangers <= members.Colluders", after: " || planted.Is(\"trusts-strangers\")"},
 	}}, "client", "TestStrangersAndTheCharge"},
