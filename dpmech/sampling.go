@@ -67,7 +67,7 @@ func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)
 	}
 	all := accountant.Repeated{Event: e, Times: (steps-1)/epoch + 1}
-	if _, err := accountant.Account(all); err != nil {
+	if err := accountant.Check(all); err != nil {
 		return nil, err
 	}
 	return all, nil
