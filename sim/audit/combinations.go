@@ -29,7 +29,7 @@ type mode struct {
 	inference string
 	others    string // further tables and keys
 	derived   bool   // whether what is sent in the rounds is computed from the mechanism's release, or there is a scale phase
-	slow      bool   // whether computing its cost takes long
+	allocated bool   // whether its sampling has no bound under replace-one
 	keepsRows bool   // whether the state has something for every row, so that it fits one file only
 }
 
@@ -50,7 +50,7 @@ var outcomeModes = []mode{
 	{name: "sums of gradients", unit: study.Record, inference: "solver = \"dp-svi\"", others: "[federation]\nopens = \"sums\"\ncolluders = 1"},
 	{name: "sites", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2\nsampling_rate = 0.5"},
 	{name: "sites of all records", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2"},
-	{name: "sites by allocation", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2\nsampling_rate = 0.5\nsampling = \"random-allocation\"", slow: true},
+	{name: "sites by allocation", unit: study.Record, inference: "solver = \"dp-sep\"\nsteps = 2\nsampling_rate = 0.5\nsampling = \"random-allocation\"", allocated: true},
 	{name: "virtual parts", unit: study.Record, inference: "partitions = 2", keepsRows: true},
 	{name: "averaged parts", unit: study.Record, inference: "partitions = 2\npartitioned = \"averaged\"", keepsRows: true},
 	{name: "a scale and scoring", unit: study.Record, inference: `solver = "scoring"`, others: privateScale, derived: true},
@@ -197,12 +197,16 @@ func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") +
 func (c combination) shared() string { return file(rowsOfAll...) }
 
 // neighbours returns a file without and with some rows. Under replace-one they take the place of
-// others. If clients are protected, all rows but one are replaced.
+// others. If clients are protected, all rows but one are replaced. If records are dealt to parts,
+// the rows come last. Otherwise the other records would get the draws of their neighbours, and
+// could change parts.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
 	case c.mode.unit == study.Client:
 		return [2]string{file(rowsOfAll...), file(append(rows, rowsOfAll[0])...)}
+	case c.mode.keepsRows && c.adjacency != accountant.ReplaceOne:
+		return [2]string{file(rowsOfAll...), file(slices.Concat(rowsOfAll, rows)...)}
 	case c.adjacency == accountant.ReplaceOne:
 		return [2]string{file(append(slices.Repeat([]string{"0.2,b,1"}, len(rows)), rowsOfAll...)...), with}
 	}
@@ -213,7 +217,7 @@ func (m mode) adjacencies() []accountant.Adjacency {
 	switch {
 	case m.unit == study.Client:
 		return []accountant.Adjacency{accountant.ZeroOut, accountant.ReplaceOne}
-	case m.slow: // Random allocation has no bound under replace-one.
+	case m.allocated:
 		return []accountant.Adjacency{accountant.AddRemove}
 	}
 	return []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}
@@ -228,9 +232,6 @@ var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
 		most := mostFamilies
-		if m.slow {
-			most = 1
-		}
 		from := at * mostFamilies % len(outcomeFamilies)
 		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {
 			if c, ok := m.with(family, turn); ok && most > 0 {
