@@ -314,7 +314,7 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
 	b.then(func() { b.study.discard(o) })
-	b.state.question(ask).offers[name] = &offer{key: o.key, envelope: o.envelope, release: o.release, stored: o.stored}
+	b.state.question(ask).offers[name] = &offer{key: o.key, envelope: o.envelope, release: o.release, deal: o.deal, stored: o.stored}
 	return fault
 }
 
