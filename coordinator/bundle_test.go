@@ -175,6 +175,42 @@ func TestWrongEntriesAreFound(t *testing.T) {
 	}
 }
 
+// The coordinator signs steps of secure aggregation in a study without it.
+//
+//abuse:case A21 steps of secure aggregation in a study without it are refused
+func TestStepsOfAnotherProtocolAreFound(t *testing.T) {
+	h, parties := played(t, planeText(clientPrivacy, "rounds = 1", ""))
+	for _, step := range []transcript.Kind{transcript.Cut, transcript.Certificate, transcript.Opening} {
+		var items []transport.Item
+		honest := transcript.Begin(h.study.hash, h.hub.keys.identity.Public())
+		lie := honest
+		say := func(kind transcript.Kind, ask uint64, model Hash, body []byte) {
+			envelope, err := lie.Sign(h.hub.keys.identity, kind, ask, model, body)
+			check(t, err)
+			lie, _, err = lie.Follow(envelope, body)
+			check(t, err)
+			items = append(items, transport.Item{Envelope: envelope, Body: body})
+		}
+		for _, i := range parties[0].entries {
+			next, e, err := honest.Follow(i.Envelope, i.Body)
+			check(t, err)
+			if honest = next; e.Kind == transcript.Roster {
+				lie, items = honest, append(items, i)
+				continue
+			}
+			say(e.Kind, e.Ask, e.Model, i.Body)
+			if e.Kind.Plan() {
+				say(step, e.Ask, e.Model, []byte{1})
+			}
+		}
+		_, err := bundle.Verify(bytes.NewReader(retold(t, h, items, on("", nil), "")))
+		var fault *bundle.Fault
+		if !errors.As(err, &fault) || fault.Where != "entry 3" {
+			t.Errorf("%s: %v, want an error at entry 3", step, err)
+		}
+	}
+}
+
 func on(kind transcript.Kind, change func(b []byte) []byte) func(transcript.Kind, []byte) []byte {
 	return func(k transcript.Kind, b []byte) []byte {
 		if k != kind {

@@ -108,6 +108,9 @@ func (v *verifier) entry(envelope, body []byte) error {
 		return err
 	}
 	v.chain = chain
+	if e.Kind.Step() && v.sums == nil {
+		return transcript.ErrKind
+	}
 	if v.sums != nil && e.Ask > 0 {
 		if e.Kind.Outcome() {
 			err = v.opened(e, body)
