@@ -255,7 +255,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 		return err
 	}
 	if t != a.terms {
-		return &Refusal{"the terms are not the approved ones: read client review, then client approve"}
+		return a.otherTerms(t, members)
 	}
 	if err := a.fits(clients, d); err != nil {
 		return err
@@ -271,6 +271,16 @@ func (a *participant) begin(chain transcript.Chain) error {
 		return err
 	}
 	return a.useDevice()
+}
+
+// otherTerms returns the refusal of a roster with which the study is charged on other terms than the
+// approved ones. It saves the roster, so that a review shows it and an approval takes its terms.
+func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
+	why := fmt.Sprintf("with the clients of the roster the study is charged against %q, and it was approved for %q: read client review, then client approve", t.View, a.terms.View)
+	if t.View == a.terms.View {
+		why = "the terms are not the approved ones: read client review, then client approve"
+	}
+	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
 // fits returns an error if the whole study with these clients costs more than the remaining
