@@ -142,6 +142,24 @@ func TestReadPersons(t *testing.T) {
 	}
 }
 
+// White space around a name does not make another person. A text without a visible character
+// names nobody, even if the study does not list it among the missing values. Rows of several
+// persons could otherwise be taken for the rows of one, whose number is limited, and removing one
+// of these persons would let rows of another take their places.
+func TestBlankNamesNobody(t *testing.T) {
+	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
+		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)
+		st, err := study.Parse("people.toml", []byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, report := read(t, st, "x,patient,y\n1,,no\n2,  ,yes\n3,anna,yes\n4,\"\t\",yes\n5,\u00a0,no\n6, anna ,no\n")
+		if len(records.People()) != 1 || records.Len() != 2 || report.Dropped["patient"] != 4 {
+			t.Errorf("%s: %d rows of %d persons are kept and %d are left out, want 2 of 1 and 4", table, records.Len(), len(records.People()), report.Dropped["patient"])
+		}
+	}
+}
+
 // All rows of a person go to the same part.
 func TestDealKeepsPersons(t *testing.T) {
 	st := peopleStudy(t, 3)
