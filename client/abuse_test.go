@@ -131,7 +131,7 @@ func TestTwoCopiesGoOn(t *testing.T) {
 	_, err := p.step()
 	check(t, err)
 	c := second.open()
-	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, wide, accountant.Gaussian{Sensitivity: 1, Sigma: 8, Adjacency: accountant.AddRemove})
+	b, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, wide, accountant.Gaussian{Sensitivity: 1, Sigma: 8, Adjacency: accountant.AddRemove})
 	check(t, err)
 	check(t, c.Store().AddBudget("ward", b, today))
 	ahead, _ := c.Store().Head()

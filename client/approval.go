@@ -56,10 +56,10 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if c.begun(m, t.Dataset) {
 		cost = accountant.Composed{} // the ledger has charged the earlier rounds, and each later answer is checked when it is charged
 	}
-	if _, err := c.quote(t, d, unitOf(m.Study), cost); err != nil {
+	if _, err := c.quote(t, d, m.Study, cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
 	}
-	b, made, err := c.budget(t, d, unitOf(m.Study), whole)
+	b, made, err := c.budget(t, d, m.Study, whole)
 	if err != nil {
 		return t, err
 	}

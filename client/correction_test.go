@@ -35,7 +35,7 @@ func TestEarlierChargesAreCorrected(t *testing.T) {
 		p := newHolder(t, h, "north", 0)
 		p.edit("trust = false", "trust = true")
 		check(t, p.with(func(k *client.Client, m *client.Member, policy *client.Policy) error {
-			b, err := ledger.NewBudget(ledger.Client, adjacency, accountant.Target{Epsilon: c.epsilon, Delta: 1e-5}, charge)
+			b, err := ledger.NewBudget(ledger.Client, "", adjacency, accountant.Target{Epsilon: c.epsilon, Delta: 1e-5}, charge)
 			if err != nil {
 				return err
 			}

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"fedpvi/accountant"
 	"fedpvi/client"
+	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
@@ -145,6 +148,42 @@ func TestUnitsAreKeptApart(t *testing.T) {
 		return err
 	})
 	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
+}
+
+// The coordinator writes the study, and so chooses the column that says whose row a row is. If that
+// column numbers the visits, the study protects a visit and calls it a person. The test checks that
+// such a study is refused if the policy names another column, or if the budget is for the persons
+// of another column.
+//
+//abuse:case A23 studies with other persons than the budget's are refused, not added up
+func TestPersonsAreThoseOfOneColumn(t *testing.T) {
+	persons := func(column string) *hub {
+		source := string(planeStudy("unit = \"person\"\nepsilon = 1.0\ndelta = 1e-5", "", ""))
+		return newHub(t, []byte(strings.Replace(source, "[[column]]", "[table]\nperson = \""+column+"\"\n[[column]]", 1)))
+	}
+	h, other := persons("patient"), persons("visit")
+	p := newHolder(t, h, "north", 0)
+	p.edit("# unit = \"record\"", "unit = \"person\"\nperson = \"patient_id\" #")
+	p.refused("persons in another column than the policy's", p.approve(), client.Declined, `they are in the column "patient_id"`, 0)
+	p.edit("person = \"patient_id\"", "person = \"patient\"")
+	check(t, p.approve())
+	p.edit("person = \"patient\" #", "#")
+	err := p.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error {
+		p.edit(h.identity.Fingerprint().String(), h.identity.Fingerprint().String()+`", "`+other.identity.Fingerprint().String())
+		m, _, err := c.Join(t.Context(), other.invite("north"), other, wide)
+		check(t, err)
+		policy, err := client.LoadPolicy(p.dir)
+		check(t, err)
+		_, err = c.Approve(m, policy, "", m.Hash.String())
+		return err
+	})
+	p.refused("a study about other persons", err, client.Declined, `for those in the column "patient": they cannot be added up`, 0)
+	if b := p.account().Budget; b.Unit != ledger.Person || b.Person != "patient" {
+		t.Errorf("the budget is for the unit %q in the column %q", b.Unit, b.Person)
+	}
+	if _, err := ledger.NewBudget(ledger.Person, "", accountant.AddRemove, wide, accountant.Composed{}); err == nil {
+		t.Error("a budget for persons names no column")
+	}
 }
 
 // The test checks that a client does not resend an answer that the coordinator has refused for

@@ -290,7 +290,7 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.client.quote(a.terms, d, unitOf(a.member.Study), whole); err != nil {
+	if _, err := a.client.quote(a.terms, d, a.member.Study, whole); err != nil {
 		return fmt.Errorf("with %d clients the study does not fit into the budget of the data set %s: %w", len(clients), a.terms.Dataset, err)
 	}
 	return nil

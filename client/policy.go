@@ -43,6 +43,7 @@ type Policy struct {
 type Dataset struct {
 	Promise accountant.Target
 	Unit    string // privacy unit, ledger.Record, ledger.Person or ledger.Client; empty for the unit of the first study
+	Person  string // with the unit ledger.Person, the column that says whose row a row is; empty for that of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
 	// Public states that the records are not secret. A study without privacy may then use them,
@@ -143,6 +144,9 @@ func readDataset(t *document.Table) Dataset {
 		}
 	}
 	d.Unit, _ = t.Choice("unit", ledger.Record, ledger.Person, ledger.Client)
+	if d.Person, _ = t.String("person"); d.Person != "" && d.Unit != ledger.Person {
+		t.Errorf("person", "belongs to the unit %q: write unit = %[1]q as well", ledger.Person)
+	}
 	d.Public, _ = t.Bool("public")
 	if f, ok := t.Choice("filter", "auto", ledger.Gaussian, ledger.Renyi); ok {
 		d.Filter = f
@@ -243,7 +247,10 @@ minimum = %d
 [dataset.records]
 epsilon = %g
 delta = %g
-# unit = "record"      # or "client", the whole data set; default: that of the first study
+# unit = "record"      # or "person", or "client", the whole data set; default: that of the first
+                       # study
+# person = "patient"   # with unit = "person": the column that says whose row a row is. Without
+                       # it, the first study names the column
 # filter = "auto"      # "gaussian" is lossless and admits Gaussian releases only, "renyi"
                        # admits all releases; "auto" chooses for the first study
 # public = true        # the records are not secret: studies without a privacy promise may

@@ -242,7 +242,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 		c.judgeBegun(r, m, a)
 		return nil
 	}
-	q, err := c.quote(t, d, unitOf(m.Study), whole)
+	q, err := c.quote(t, d, m.Study, whole)
 	var over *accountant.BudgetError
 	if err == nil || errors.As(err, &over) {
 		r.Privacy.Quote = &q

@@ -49,6 +49,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 		}
 	} else if d.Unit != "" && d.Unit != string(st.Privacy.Unit) {
 		return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the policy requires the unit %q for the data set %s", st.Privacy.Unit, d.Unit, name)}
+	} else if d.Person != "" && d.Person != st.Table.Person {
+		return t, d, &Refusal{fmt.Sprintf("the study takes the column %q for the persons, and the policy says that they are in the column %q of the data set %s", st.Table.Person, d.Person, name)}
 	}
 	if a, ok := c.store.Account(name); ok {
 		t.Adjacency = a.Budget.Adjacency
@@ -57,6 +59,9 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 		}
 		if a.Budget.Unit != string(st.Privacy.Unit) {
 			return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the budget of the data set %s is for a %s: they cannot be added up", st.Privacy.Unit, name, a.Budget.Unit)}
+		}
+		if a.Budget.Person != st.Table.Person {
+			return t, d, &Refusal{fmt.Sprintf("the study takes the column %q for the persons, and the budget of the data set %s is for those in the column %q: they cannot be added up", st.Table.Person, name, a.Budget.Person)}
 		}
 	}
 	return t, d, nil
@@ -133,11 +138,11 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 
 // budget returns the budget of a data set, and made = true if the ledger contains one. Otherwise
 // it returns the budget that the policy defines for a study with the event whole.
-func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Event) (b ledger.Budget, made bool, err error) {
+func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
 	}
-	b, err = ledger.NewBudget(string(unit), t.Adjacency, d.Promise, whole)
+	b, err = ledger.NewBudget(string(unitOf(st)), st.Table.Person, t.Adjacency, d.Promise, whole)
 	if err != nil {
 		return b, false, err
 	}
@@ -152,8 +157,8 @@ func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Ev
 
 // quote returns the cost of an event. It returns an error if the event does not fit into the
 // budget or exceeds the limit in the current policy.
-func (c *Client) quote(t Terms, d Dataset, unit study.Unit, e accountant.Event) (ledger.Quote, error) {
-	b, made, err := c.budget(t, d, unit, e)
+func (c *Client) quote(t Terms, d Dataset, st *study.Study, e accountant.Event) (ledger.Quote, error) {
+	b, made, err := c.budget(t, d, st, e)
 	if err != nil {
 		return ledger.Quote{}, err
 	}

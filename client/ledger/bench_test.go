@@ -21,7 +21,7 @@ func BenchmarkCharge(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := open(b, filepath.Join(b.TempDir(), "state"))
-			budget, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, accountant.Target{Epsilon: 10, Delta: 1e-5}, c.event)
+			budget, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, accountant.Target{Epsilon: 10, Delta: 1e-5}, c.event)
 			check(b, err)
 			check(b, s.AddBudget("ward", budget, today))
 			ask := uint64(0)

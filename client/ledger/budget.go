@@ -22,7 +22,8 @@ const (
 
 // A Budget is a limit (ε, δ) on the privacy loss of a data set. It never changes.
 type Budget struct {
-	Unit      string               `json:"unit"` // Record, Person or Client
+	Unit      string               `json:"unit"`             // Record, Person or Client
+	Person    string               `json:"person,omitempty"` // column that says whose row a row is, with the unit Person
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
 	Delta     float64              `json:"delta"`
@@ -30,11 +31,12 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // order of a Rényi filter; 0 for other filters
 }
 
-// NewBudget returns a budget with the given limit. Its filter is Gaussian if every planned
+// NewBudget returns a budget with the given limit, for the persons of the given column if the
+// unit is Person. Its filter is Gaussian if every planned
 // release is Gaussian. Later studies on the data set must then be Gaussian too. Otherwise the
 // filter is a Rényi filter of the order 1 + 2·log(1/δ)/ε.
-func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
-	b := Budget{Unit: unit, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
+func NewBudget(unit, person string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
+	b := Budget{Unit: unit, Person: person, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
 	if err != nil {
 		return Budget{}, err
@@ -65,6 +67,9 @@ func (b Budget) Target() accountant.Target {
 func (b Budget) NewFilter() (*accountant.Filter, error) {
 	if b.Unit != Record && b.Unit != Person && b.Unit != Client {
 		return nil, fmt.Errorf("unknown privacy unit %q: use %q, %q or %q", b.Unit, Record, Person, Client)
+	}
+	if (b.Unit == Person) != (b.Person != "") {
+		return nil, fmt.Errorf("a budget for a %s has the column of persons %q", b.Unit, b.Person)
 	}
 	switch b.Filter {
 	case Gaussian:

@@ -162,7 +162,7 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := filepath.Join(t.TempDir(), "state")
 		s := open(t, dir)
-		budget, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)
+		budget, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, promise, gaussian)
 		check(t, err)
 		if rapid.Bool().Draw(rt, "renyi") {
 			budget = budget.AtOrder(0)

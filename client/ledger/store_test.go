@@ -45,7 +45,7 @@ func open(t testing.TB, dir string) *ledger.Store {
 func newStore(t testing.TB) *ledger.Store {
 	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "state"))
-	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)
+	b, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, promise, gaussian)
 	check(t, err)
 	check(t, s.AddBudget("ward", b, today))
 	return s
@@ -150,7 +150,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 	account, _ := s.Account("ward")
 	sequence, head := s.Head()
-	budget, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, accountant.Target{Epsilon: 100, Delta: 1e-5}, gaussian)
+	budget, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, accountant.Target{Epsilon: 100, Delta: 1e-5}, gaussian)
 	check(t, err)
 	for name, f := range map[string]func() error{
 		"beyond the cap": func() error { _, err := pay(s, study, last); return err },
@@ -234,12 +234,12 @@ func TestFilterFollowsTheReleases(t *testing.T) {
 		event accountant.Event
 		want  string
 	}{{gaussian, ledger.Gaussian}, {sampled, ledger.Renyi}, {accountant.Composed{gaussian, sampled}, ledger.Renyi}} {
-		b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, c.event)
+		b, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, promise, c.event)
 		if err != nil || b.Filter != c.want || (b.Order != 0) != (c.want == ledger.Renyi) {
 			t.Errorf("for %#v: %+v, %v", c.event, b, err)
 		}
 	}
-	if _, err := ledger.NewBudget("ward", accountant.AddRemove, promise, gaussian); err == nil {
+	if _, err := ledger.NewBudget("ward", "", accountant.AddRemove, promise, gaussian); err == nil {
 		t.Error("any unit is accepted")
 	}
 }
@@ -348,7 +348,7 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 //abuse:case A24 refused under a second name, also after a restart
 func TestFileOfRecordsHasOneBudget(t *testing.T) {
 	s := newStore(t)
-	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)
+	b, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, promise, gaussian)
 	check(t, err)
 	check(t, s.AddBudget("copy", b, today))
 	r := release(1)

@@ -51,7 +51,7 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for %s (%s), for all time\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, protected(a.Budget.Unit), a.Budget.Adjacency)
+		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for %s (%s), for all time\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, protected(a.Budget), a.Budget.Adjacency)
 		rows := [][]string{{"study", "answers", "spent", "last"}}
 		for _, s := range a.Studies {
 			rows = append(rows, []string{s.Study.String()[:12], fmt.Sprint(s.Answers), words.Number(s.Spent), s.Last.Format(time.DateOnly)})
@@ -66,11 +66,14 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 }
 
 // protected returns the name of a budget's privacy unit in words.
-func protected(unit string) string {
-	if unit == ledger.Record {
+func protected(b ledger.Budget) string {
+	switch b.Unit {
+	case ledger.Record:
 		return "one row"
+	case ledger.Person:
+		return fmt.Sprintf("one person, by the column %s", b.Person)
 	}
-	return "one " + unit
+	return "one " + b.Unit
 }
 
 type ledgerExport struct {
