@@ -22,15 +22,16 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	in, out := newBlocks(s.Fewest), newBlocks(s.Sent())
 	for from := 0; from < f.words; from += packed.Block {
 		n := min(packed.Block, f.words-from)
-		for a, x := range in.cut(n) {
+		rows, columns := in.cut(n), out.cut(n)
+		for a, x := range rows {
 			if a < s.Packed() {
 				f.secret(x, vector, a, from)
 			} else {
 				streams[a-s.Packed()].read(x)
 			}
 		}
-		matrix.Apply(out.cut(n), in.cut(n))
-		for offset, x := range out.cut(n) {
+		matrix.Apply(columns, rows)
+		for offset, x := range columns {
 			putWords(body[offset*f.columnSize()+from*wordSize:], x)
 		}
 	}
@@ -49,11 +50,11 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 // secret fills x with words of secret number a of a vector, beginning with word number from. Words
 // beyond the vector are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
-	clear(x)
-	at := a*f.words + from
-	for i := range vector[min(at, len(vector)):min(at+len(x), len(vector))] {
-		x[i] = field.FromInteger(vector[at+i])
+	vector = vector[min(a*f.words+from, len(vector)):]
+	for i, v := range vector[:min(len(x), len(vector))] {
+		x[i] = field.FromInteger(v)
 	}
+	clear(x[min(len(x), len(vector)):])
 }
 
 // blocks are blocks of as many columns, in one piece of memory.
@@ -89,10 +90,11 @@ func putWords(b []byte, words []uint64) {
 // getWords fills dst with words from b. It reports whether all are elements of the field.
 func getWords(dst []uint64, b []byte) bool {
 	beyond := uint64(0)
+	b = b[:len(dst)*wordSize]
 	for i := range dst {
-		dst[i] = binary.BigEndian.Uint64(b)
-		b = b[wordSize:]
-		beyond |= field.Beyond(dst[i])
+		x := binary.BigEndian.Uint64(b[i*wordSize : (i+1)*wordSize])
+		dst[i] = x
+		beyond |= field.Beyond(x)
 	}
 	return beyond == 0
 }
@@ -109,51 +111,60 @@ func (u *Unopened) Error() string {
 // dealers have drawn for the holder, by place − 1. pieces has the parts of the deals for the
 // holder, in the order of the cut, and is overwritten.
 func (f *Federation) gather(holder int, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
-	sum := make([]uint64, f.words)
-	for _, c := range cut {
+	columns := make([]column, len(cut))
+	for i, c := range cut {
 		offset := f.scheme.Offset(c.Place, holder)
-		d := dealing{plan, c.Place, c.Salt}
 		piece := pieces[:f.pieceSize(offset)]
 		pieces = pieces[len(piece):]
-		if keys[c.Place-1] == (key{}) || !f.addColumn(sum, d, keys[c.Place-1], holder, offset, piece) {
+		if !columns[i].open(dealing{plan, c.Place, c.Salt}, keys[c.Place-1], holder, offset < f.scheme.Sent(), piece) {
 			return nil, &Unopened{f.Name(c.Place)}
 		}
+	}
+	sum, in, all := make([]uint64, f.words), newBlocks(len(cut)), packed.Sum(len(cut))
+	for from := 0; from < f.words; from += packed.Block {
+		n := min(packed.Block, f.words-from)
+		words := in.cut(n)
+		for i, x := range words {
+			if !columns[i].read(x) {
+				return nil, &Unopened{f.Name(cut[i].Place)}
+			}
+		}
+		all.Apply([][]uint64{sum[from : from+n]}, words)
 	}
 	return sum, nil
 }
 
-// addColumn adds a column to sum. It returns false if the part of the deal for the holder is not
-// the dealer's. sum is then not valid.
-func (f *Federation) addColumn(sum []uint64, d dealing, pair key, holder, offset int, piece []byte) bool {
-	if offset < f.scheme.Sent() {
-		plain, err := d.aead(pair, holder, sealUse).Open(piece[:0], nonce[:], piece, nil)
-		return err == nil && addWords(sum, plain)
-	}
-	if len(piece) > 0 {
-		if _, err := d.aead(pair, holder, tagUse).Open(nil, nonce[:], piece, nil); err != nil {
-			return false
-		}
-	}
-	s, words := d.stream(pair, holder), make([]uint64, packed.Block)
-	for len(sum) > 0 {
-		x := words[:min(packed.Block, len(sum))]
-		s.read(x)
-		for i := range x {
-			sum[i] = field.Add(sum[i], x[i])
-		}
-		sum = sum[len(x):]
-	}
-	return true
+// A column is what one dealer has dealt to a holder. It is read from the start to the end.
+type column struct {
+	plain  []byte  // the words, if the column was sent
+	stream *stream // the source of the words, if the column is derived
 }
 
-// addWords adds encoded words to sum. It returns false unless all are elements of the field.
-func addWords(sum []uint64, b []byte) bool {
-	beyond := uint64(0)
-	for i := range sum {
-		x := binary.BigEndian.Uint64(b)
-		b = b[wordSize:]
-		beyond |= field.Beyond(x)
-		sum[i] = field.Add(sum[i], x&field.P)
+// open makes the column from the part of the deal for the holder. It returns false if this part is
+// not the dealer's.
+func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
+	if pair == (key{}) {
+		return false
 	}
-	return beyond == 0
+	var err error
+	switch {
+	case sent:
+		c.plain, err = d.aead(pair, holder, sealUse).Open(piece[:0], nonce[:], piece, nil)
+		return err == nil
+	case len(piece) > 0:
+		_, err = d.aead(pair, holder, tagUse).Open(nil, nonce[:], piece, nil)
+	}
+	c.stream = d.stream(pair, holder)
+	return err == nil
+}
+
+// read fills dst with the next words. It returns false if a word is not an element of the field.
+func (c *column) read(dst []uint64) bool {
+	if c.stream != nil {
+		c.stream.read(dst)
+		return true
+	}
+	var b []byte
+	b, c.plain = c.plain[:len(dst)*wordSize], c.plain[len(dst)*wordSize:]
+	return getWords(dst, b)
 }

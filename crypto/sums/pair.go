@@ -137,10 +137,11 @@ func (s *stream) read(dst []uint64) {
 // the field.
 func getBits(dst []uint64, b []byte) bool {
 	beyond := uint64(0)
+	b = b[:len(dst)*wordSize]
 	for i := range dst {
-		dst[i] = binary.BigEndian.Uint64(b) & field.P
-		b = b[wordSize:]
-		beyond |= field.Beyond(dst[i])
+		x := binary.BigEndian.Uint64(b[i*wordSize:(i+1)*wordSize]) & field.P
+		dst[i] = x
+		beyond |= field.Beyond(x)
 	}
 	return beyond == 0
 }

@@ -14,10 +14,7 @@ const P = 1<<61 - 1
 const MaxInteger = (P - 1) / 2
 
 // once returns x mod P for x < 2P.
-func once(x uint64) uint64 {
-	x -= P
-	return x + P&-(x>>63)
-}
+func once(x uint64) uint64 { return (x + (x+1)>>61) & P }
 
 // Add returns a + b.
 func Add(a, b uint64) uint64 { return once(a + b) }
@@ -28,22 +25,26 @@ func Sub(a, b uint64) uint64 { return once(a + (P - b)) }
 // Mul returns a·b.
 func Mul(a, b uint64) uint64 { return Reduce(bits.Mul64(a, b)) }
 
+// Element returns x mod P for x < 8P.
+func Element(x uint64) uint64 {
+	// Let x = k·P + r with r < P. x>>61 is k if r ≥ k, and k − 1 otherwise. In both cases
+	// k·2⁶¹ ≤ x + x>>61 + 1 < (k + 1)·2⁶¹.
+	k := (x + x>>61 + 1) >> 61
+	return (x + k) & P
+}
+
 // Reduce returns hi·2⁶⁴ + lo mod P, for all values of hi and lo.
 func Reduce(hi, lo uint64) uint64 {
 	// 2⁶¹ = 1 mod P, so the sum of the bits 0 to 60, 61 to 121 and 122 to 127 has the same
-	// remainder. The sum is below 2·2⁶¹ + 2⁶, and the second sum is below 2⁶¹ + 3.
-	x := lo&P + (lo>>61|hi<<3)&P + hi>>58
-	return once(x&P + x>>61)
+	// remainder.
+	return Element(lo&P + (lo>>61|hi<<3)&P + hi>>58)
 }
 
 // Valid reports whether x is an element.
 func Valid(x uint64) bool { return x < P }
 
-// Beyond returns 0 if x is an element, and 1 otherwise.
-func Beyond(x uint64) uint64 {
-	_, borrow := bits.Sub64(P-1, x, 0)
-	return borrow
-}
+// Beyond returns 0 if x is an element, and another number otherwise.
+func Beyond(x uint64) uint64 { return (x | (x + 1)) >> 61 }
 
 // FromInteger returns v mod P. The absolute value of v must be at most MaxInteger.
 func FromInteger(v int64) uint64 { return uint64(v) + P&uint64(v>>63) }

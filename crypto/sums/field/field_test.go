@@ -93,8 +93,8 @@ func TestKnownValues(t *testing.T) {
 			t.Errorf("got %d, want %d", c.got, c.want)
 		}
 	}
-	for x, want := range map[uint64]uint64{0: 0, P - 1: 0, P: 1, 1 << 61: 1, 1 << 63: 1, 1<<64 - 1: 1} {
-		if Beyond(x) != want || Valid(x) != (want == 0) {
+	for x, want := range map[uint64]bool{0: true, P - 1: true, P: false, 1 << 61: false, 1 << 63: false, 1<<64 - 1: false} {
+		if Valid(x) != want || (Beyond(x) == 0) != want {
 			t.Errorf("%d: elements are the numbers below P", x)
 		}
 	}

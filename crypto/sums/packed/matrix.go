@@ -25,6 +25,15 @@ func (m Matrix) Apply(dst, src [][]uint64) {
 	}
 }
 
+// Sum returns the matrix that adds up columns of as many dealers.
+func Sum(dealers int) Matrix {
+	row := make([]uint64, dealers)
+	for c := range row {
+		row[c] = 1
+	}
+	return Matrix{row}
+}
+
 // signs reports whether all coefficients are 1 or −1, as they are if no client may be missing.
 func signs(row []uint64) bool {
 	for _, k := range row {
@@ -37,26 +46,33 @@ func signs(row []uint64) bool {
 
 func addSigned(dst, row []uint64, src [][]uint64) {
 	clear(dst)
+	for len(row) > 0 {
+		some := min(len(row), together)
+		addTerms(dst, row[:some], src)
+		row, src = row[some:], src[some:]
+	}
+}
+
+// together is the number of columns that addTerms adds at once. Loads and stores of the sums take
+// most of its time.
+const together = 3
+
+var zeros [Block]uint64
+
+// addTerms adds or subtracts up to together columns.
+func addTerms(dst, row []uint64, src [][]uint64) {
+	n := len(dst)
+	x, flip := [together][]uint64{zeros[:n], zeros[:n], zeros[:n]}, [together]uint64{}
 	for c, k := range row {
-		if k == 1 {
-			add(dst, src[c])
-		} else {
-			subtract(dst, src[c])
+		x[c] = src[c][:n]
+		if k != 1 {
+			flip[c] = field.P // all bits of P are 1, so x ^ P = P − x
 		}
 	}
-}
-
-func add(dst, x []uint64) {
-	x = x[:len(dst)]
-	for i := range dst {
-		dst[i] = field.Add(dst[i], x[i])
-	}
-}
-
-func subtract(dst, x []uint64) {
-	x = x[:len(dst)]
-	for i := range dst {
-		dst[i] = field.Sub(dst[i], x[i])
+	x0, x1, x2 := x[0][:n], x[1][:n], x[2][:n]
+	f0, f1, f2 := flip[0], flip[1], flip[2]
+	for i, sum := range dst {
+		dst[i] = field.Element(sum + (x0[i] ^ f0) + (x1[i] ^ f1) + (x2[i] ^ f2))
 	}
 }
 
@@ -65,8 +81,9 @@ func subtract(dst, x []uint64) {
 const lazy = 60
 
 func addProducts(dst, row []uint64, src [][]uint64) {
-	var high, low [Block]uint64
-	hi, lo := high[:len(dst)], low[:len(dst)]
+	var high [Block]uint64
+	hi, lo := high[:len(dst)], dst
+	clear(lo)
 	for len(row) > 0 {
 		some := min(len(row), lazy)
 		c := 0
@@ -81,7 +98,6 @@ func addProducts(dst, row []uint64, src [][]uint64) {
 		}
 		row, src = row[some:], src[some:]
 	}
-	copy(dst, lo)
 }
 
 // addOne adds k·x to a sum of two words for each element.

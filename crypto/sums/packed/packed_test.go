@@ -80,13 +80,13 @@ func TestSumOfDealingsIsOpened(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "dealers") {
 			secrets, columns := dealt(t, s, rapid.IntRange(1, s.Clients).Draw(t, "dealer"), n)
 			for a, x := range secrets {
-				add(want[a], x)
+				accumulate(want[a], x)
 			}
 			for j, x := range columns {
 				if sums[j] == nil {
 					sums[j] = make([]uint64, n)
 				}
-				add(sums[j], x)
+				accumulate(sums[j], x)
 			}
 		}
 		holders := some(t, s, "holders")
@@ -100,6 +100,12 @@ func TestSumOfDealingsIsOpened(t *testing.T) {
 			}
 		}
 	})
+}
+
+func accumulate(sum, x []uint64) {
+	for i := range sum {
+		sum[i] = field.Add(sum[i], x[i])
+	}
 }
 
 func equal(a, b [][]uint64) bool {
