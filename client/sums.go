@@ -43,11 +43,11 @@ func (a *participant) beginSums(chain transcript.Chain) error {
 	return err
 }
 
-// restoreSums loads the saved state of the secure sums, if there is one.
+// restoreSums loads the saved state of the secure sums, if the study has them and runs. Without this
+// state the client would seal its answers for the coordinator.
 func (a *participant) restoreSums() error {
-	begun, err := a.client.has(a.member.Hash, sumsPart)
-	if err != nil || !begun {
-		return err
+	if a.member.Study.Federation.Aggregation != study.Secure || a.at.Ended != nil {
+		return nil
 	}
 	state, err := a.client.part(a.member.Hash, sumsPart)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fedpvi/client"
+	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/sums"
 	"fedpvi/pvi/session"
@@ -204,5 +205,25 @@ func TestSumsWithoutAnOpening(t *testing.T) {
 	h.sayEntry(*outcome)
 	if _, err := all[0].step(); client.CodeOf(err) != client.Declined {
 		t.Errorf("a sum that nobody has opened: %v", err)
+	}
+}
+
+// The state of the secure sums is missing from the state directory. The client stops, and does not
+// send an answer that the coordinator can read.
+//
+//abuse:case P08 a client without the state of its secure sums stops, and seals no answer for the coordinator
+func TestSumsThatAreMissing(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "north", "south", "west")
+	h.begin()
+	for _, p := range all {
+		_, err := p.step()
+		check(t, err)
+	}
+	check(t, all[0].with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
+		return c.Store().Save(ledger.Change{Study: m.Hash, Parts: map[string][]byte{"sums": nil}})
+	}))
+	_, err := all[0].step()
+	if _, sent := h.releases[releaseKey{"north", 1}]; sent || client.CodeOf(err) != client.Damaged {
+		t.Errorf("an answer was sent: %v; %v", sent, err)
 	}
 }
