@@ -134,8 +134,7 @@ func (m *Member) maxEntry() int64 {
 // pretended returns made-up client names for a study whose roster is not known yet. Their number
 // is the number that the study requires, but at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
-	n := max(fewest, st.Federation.MinClients, st.Federation.Colluders+1, 1)
-	all := make([]pvi.ClientID, n)
+	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {
 		all[i] = pvi.ClientID(fmt.Sprintf("client-%04d", i+1))
 	}

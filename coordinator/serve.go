@@ -34,10 +34,7 @@ func (s *Study) LargestBody() int64 { return s.largest }
 // clients join.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
-	least := max(1, document.Federation.MinClients)
-	if secure {
-		least = max(least, document.Federation.Colluders+2)
-	}
+	least := document.Federation.Least()
 	if least >= roster.MaxParties {
 		return 0, fmt.Errorf("federation.min_clients = %d: a study has at most %d clients", least, roster.MaxParties-1)
 	}

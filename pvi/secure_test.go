@@ -38,6 +38,29 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
+// Least is the smallest number of clients with which a study can begin, for all rules with which it
+// can begin.
+func TestLeastClients(t *testing.T) {
+	st := planeStudy(t, secureTarget, "", "")
+	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {
+		for fewest := range 6 {
+			for colluders := study.OneOther; colluders < 5; colluders++ {
+				s := *st
+				s.Federation.Aggregation, s.Federation.MinClients, s.Federation.Colluders = aggregation, fewest, colluders
+				m, err := 1, error(nil)
+				for ; m <= 12; m++ {
+					if _, err = NewProtocol(&s, rosterOf(m)); err == nil {
+						break
+					}
+				}
+				if err == nil && s.Federation.Least() != m {
+					t.Errorf("%s, U_min = %d, t = %d: it can begin with %d clients, and Least is %d", aggregation, fewest, colluders, m, s.Federation.Least())
+				}
+			}
+		}
+	}
+}
+
 // The largest coalition that cannot read a message has h clients, but at most U_min − 2, so that
 // the sum of the other clients has at least two messages.
 func TestSecureViews(t *testing.T) {

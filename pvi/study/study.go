@@ -255,6 +255,18 @@ type Federation struct {
 	Pace float64
 }
 
+// Least returns the smallest number of clients with which the study can begin.
+func (f *Federation) Least() int {
+	least := max(1, f.MinClients, f.Colluders+1)
+	switch {
+	case f.Aggregation != Secure:
+		return least
+	case f.Colluders == OneOther:
+		return max(least, 3) // one colluder, and two clients whose messages it cannot tell apart
+	}
+	return max(least, f.Colluders+2)
+}
+
 // Simulation has the options of sim. Coordinator and clients do not use it.
 type Simulation struct {
 	Data      []string // files of records, relative to the study or to FEDPVI_DATA
