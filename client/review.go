@@ -9,6 +9,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/session"
@@ -56,6 +57,10 @@ type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
 	Numbers  int `json:"numbers"`         // number of numbers in the longest message
 	Bytes    int `json:"bytes_a_message"` // size of each message, encrypted and with its envelope; all have the same size
+	// Dealt states that each message is dealt out to the clients, and not sent to the coordinator.
+	// Every message then has a confirmation and a share of the sum besides, and once there are keys.
+	// Bytes is then an upper bound for all of them.
+	Dealt bool `json:"dealt_to_clients,omitempty"`
 }
 
 // A Cost is the privacy cost of a study, for each observer and for the data set's budget.
@@ -110,7 +115,9 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 		Study: words.NewExplained(protocol), Digest: m.Hash, Name: string(m.Name), Assumed: len(clients), Fewest: protocol.MinClients(),
 		Coordinator: Organiser{string(m.hub.Name), m.Coordinator.String(), m.Addresses},
 	}
-	if known {
+	if !known {
+		r.Study.Read = words.ReadersOfAny(protocol)
+	} else {
 		r.Clients = clients
 		if err := c.findStrangers(r, m, p); err != nil {
 			return nil, err
@@ -168,6 +175,10 @@ func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, e
 	_, asks := site.Plans()
 	header := len(signed.Header{Domain: signed.Release}.Bytes())
 	out := Leaves{Messages: asks, Numbers: p.MessageSize(), Bytes: seal.SealedSize(header, size) + header + signed.Overhead}
+	if st.Federation.Aggregation == study.Secure {
+		out.Dealt, out.Numbers = true, p.VectorSize()
+		out.Bytes = int(sums.LargestBody(out.Numbers, len(clients))) + header + signed.Overhead
+	}
 	if st.Inference.Schedule != study.Synchronous {
 		out.Messages = asks - p.Plans() + p.Plans()/len(clients)
 	}

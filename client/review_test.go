@@ -17,9 +17,17 @@ import (
 // The test compares a review with the study when it runs: the numbers in the study document, the
 // size of the sent messages, and the final state of the ledger.
 func TestReviewMatchesTheStudy(t *testing.T) {
-	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
+	for name, source := range map[string][]byte{
+		"record": planeStudy(recordPrivacy, "", ""),
+		"client": planeStudy(clientPrivacy, "", ""),
+		"secure": planeStudy(clientPrivacy, "", secureFederation+"colluders = 1"),
+	} {
 		t.Run(name, func(t *testing.T) {
-			h, all := federation(t, planeStudy(privacy, "", ""), "north", "south")
+			names := []identity.Name{"north", "south"}
+			if name == "secure" {
+				names = append(names, "west") // one colluder needs two clients beside it
+			}
+			h, all := federation(t, source, names...)
 			p := all[0]
 			review := func() (r *client.Review) {
 				check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) (err error) {
@@ -29,10 +37,13 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 				return r
 			}
 			before := review()
-			costs, err := session.Costs(h.study, []pvi.ClientID{"north", "south"})
+			costs, err := session.Costs(h.study, ids(names))
 			check(t, err)
 			if len(before.Privacy.Observers) != len(costs) || before.Privacy.Observers[0].Epsilon != costs[0].Epsilon {
 				t.Errorf("costs %+v, want %+v", before.Privacy.Observers, costs)
+			}
+			if secure := strings.Contains(before.Study.Read, "more than 1 client (the number is fixed when the study begins, and is not smaller)"); secure != (name == "secure") {
+				t.Errorf("before the roster is known: %s", before.Study.Read)
 			}
 			h.begin()
 			play(t, all)
@@ -42,18 +53,28 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 					messages, bytes = messages+1, len(item.Envelope)+len(item.Body)
 				}
 			}
-			if l := before.Leaves; l.Messages < messages || l.Bytes < bytes || l.Bytes > bytes+1024 {
+			if h.sums != nil {
+				bytes = max(bytes, len(h.sums.keys[1].Envelope)+len(h.sums.keys[1].Body))
+			}
+			if l := before.Leaves; l.Messages < messages || l.Bytes < bytes || l.Bytes > bytes+3072 || l.Dealt != (name == "secure") {
 				t.Errorf("%d messages of %d bytes were sent, and the review said %+v", messages, bytes, l)
 			}
 			a := p.account()
 			if q := before.Privacy.Quote; math.Abs(a.Spent/q.Cost-1) > 1e-9 || math.Abs(a.Epsilon/q.EpsilonAfter-1) > 1e-9 {
 				t.Errorf("spent %g, ε %g, and the review said %+v", a.Spent, a.Epsilon, q)
 			}
-			if after := review(); after.Privacy.Quote.Cost != a.Studies[0].Spent || len(after.Clients) != 2 || !after.Approved {
+			if after := review(); after.Privacy.Quote.Cost != a.Studies[0].Spent || len(after.Clients) != len(names) || !after.Approved {
 				t.Errorf("afterwards the review says %+v", after)
 			}
 		})
 	}
+}
+
+func ids(names []identity.Name) (all []pvi.ClientID) {
+	for _, name := range names {
+		all = append(all, pvi.ClientID(name))
+	}
+	return all
 }
 
 // The policy does not trust the coordinator to open only sums. The test checks that the charge

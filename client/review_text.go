@@ -75,9 +75,14 @@ func (r *Review) estimated() []string {
 }
 
 func (r *Review) leaving() []string {
-	return append(append([]string(nil), r.Study.Sent...), fmt.Sprintf(
-		"At most %s of %d bytes each, all of one size, with up to %s in them. Each is encrypted for the coordinator and signed.",
-		words.Plural(r.Leaves.Messages, "message"), r.Leaves.Bytes, words.Plural(r.Leaves.Numbers, "number")))
+	l := r.Leaves
+	messages, numbers := words.Plural(l.Messages, "message"), words.Plural(l.Numbers, "number")
+	size := fmt.Sprintf("At most %s of %d bytes each, all of one size, with up to %s in them. Each is encrypted for the coordinator and signed.", messages, l.Bytes, numbers)
+	if l.Dealt {
+		size = fmt.Sprintf("At most %s, all of one size, with up to %s in them. Each is cut into columns for all clients, which are encrypted for these clients. To add the messages up, the client also sends keys once, and a confirmation and a share of each sum. Nothing of this has more than %d bytes, and all of it is signed.",
+			messages, numbers, l.Bytes)
+	}
+	return append(append([]string(nil), r.Study.Sent...), size)
 }
 
 // protected describes the privacy unit and the adjacency of a promise in words.

@@ -11,6 +11,20 @@ import (
 
 // Readers returns a sentence that names the people who could read a client's answer.
 func Readers(p *pvi.Protocol) string {
+	return readers(p, fmt.Sprintf("%d of the %d clients", p.Hidden(), len(p.Roster())))
+}
+
+// ReadersOfAny is like Readers for a study whose roster is not known yet. It names what holds for
+// every roster with which the study can begin: a client refuses a roster in which secure
+// aggregation hides less.
+func ReadersOfAny(p *pvi.Protocol) string {
+	hidden := max(1, p.Colluders())
+	return readers(p, fmt.Sprintf("%s (the number is fixed when the study begins, and is not smaller)", Plural(hidden, "client")))
+}
+
+// readers returns the sentence of Readers. hidden says how many clients learn nothing together with
+// the coordinator.
+func readers(p *pvi.Protocol, hidden string) string {
 	f := p.Study().Federation
 	switch {
 	case p.Study().Privacy.Unit == study.None:
@@ -18,8 +32,8 @@ func Readers(p *pvi.Protocol) string {
 	case f.Opens == study.OpenMessages:
 		return "Anybody may read an answer: the noise in it hides every " + string(p.Study().Privacy.Unit) + "."
 	case f.Aggregation == study.Secure:
-		return fmt.Sprintf("Nobody can read an answer, the coordinator included, unless the coordinator and more than %d of the %d clients work together: the clients add up their answers, and only sums over %d or more can be opened.",
-			p.Hidden(), len(p.Roster()), p.MinClients())
+		return fmt.Sprintf("Nobody can read an answer, the coordinator included, unless the coordinator and more than %s work together: the clients add up their answers, and only sums over %d or more can be opened.",
+			hidden, p.MinClients())
 	}
 	return CoordinatorReads
 }
