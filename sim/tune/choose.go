@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -105,14 +106,39 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 
 // vectors returns a vector for each record. It contains the record's scores under all
 // candidates, minus their mean. A vector depends only on its record and on the results of the
-// runs, which are public.
+// runs, which are public. It is zero if the scores of the record cannot be computed. An error
+// comes from the results alone.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
-	vectors := make([][]float64, records.Len())
-	for i := range vectors {
-		vectors[i] = make([]float64, len(results))
+	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
+		return nil, err
 	}
-	if records.Len() == 0 {
+	vectors, rows := make([][]float64, records.Len()), make([]int, records.Len())
+	for i := range rows {
+		vectors[i], rows[i] = make([]float64, len(results)), i
+	}
+	if len(rows) == 0 {
 		return vectors, nil
+	}
+	var scores [][]float64
+	return vectors, guard.Batch(rows, func(some []int) {
+		var err error
+		if scores, err = s.scoresOf(records.Select(some), results); err != nil {
+			panic(err) // a fault of one of the records
+		}
+	}, func(some []int) error {
+		for i, row := range some {
+			centre(scores[i])
+			vectors[row] = scores[i]
+		}
+		return nil
+	})
+}
+
+// scoresOf returns the scores of each record under all candidates.
+func (s *Selection) scoresOf(records *shard.Records, results []*sim.Result) ([][]float64, error) {
+	scores := make([][]float64, records.Len())
+	for i := range scores {
+		scores[i] = make([]float64, len(results))
 	}
 	for k, r := range results {
 		p := s.protocols[k]
@@ -121,13 +147,10 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 			return nil, err
 		}
 		for i, prediction := range all {
-			vectors[i][k] = s.o.Score.value(p.Study(), prediction)
+			scores[i][k] = s.o.Score.value(p.Study(), prediction)
 		}
 	}
-	for _, v := range vectors {
-		centre(v)
-	}
-	return vectors, nil
+	return scores, nil
 }
 
 func centre(v []float64) {

@@ -171,6 +171,37 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
+// A record whose scores panic has a vector of zeros, and the vectors of the other records stay the
+// same. The record has a group that does not exist.
+func TestScoresOfRecordThatPanics(t *testing.T) {
+	s := selection(t, SelectionOptions{
+		Study: writeStudy(t, "synthetic.records_per_client = 20, synthetic.truth = { x = 3.0 }"), Seed: 1, Candidates: []string{"privacy.clip=2"},
+		Settings: []string{`model={family = "logistic", outcome = "y", positive = "yes", terms = ["x"], groups = ["z"]}`},
+	})
+	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []*sim.Result
+	for k, p := range s.protocols {
+		natural := slices.Clone(p.Prior())
+		natural[0] += float64(k)
+		results = append(results, &sim.Result{Natural: natural})
+	}
+	others := rivals.Aside[0]
+	with := others.Select(nil)
+	with.Append([]float64{1, 7, 0})
+	with.AppendAll(others)
+	want, err := s.vectors(others, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.vectors(with, results)
+	if err != nil || !slices.Equal(got[0], make([]float64, len(results))) || !slices.EqualFunc(got[1:], want, slices.Equal) {
+		t.Errorf("%v: the vectors are %v, without the record %v", err, got, want)
+	}
+}
+
 // The test checks that removing a record changes the sum of score vectors by at most the clip,
 // for any scores.
 func TestScoreSensitivity(t *testing.T) {
