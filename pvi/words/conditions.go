@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions states in words what the records, the other clients and the clock must be like for
-// the costs of a study to hold, and what they do not cover. The page docs/prove/privacy.md has the
-// reasons.
+// Conditions states in words the conditions on the records, the other clients and the clock on which
+// the costs of a study hold, and the facts that the costs do not cover. The page
+// docs/prove/privacy.md has the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
@@ -19,24 +19,24 @@ func Conditions(p *pvi.Protocol) string {
 		least = "at least one and "
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "This holds if every file has %sat most %d records with values within the declared bounds and levels", least, f.MaxRecords)
+	fmt.Fprintf(&text, "This holds on these conditions. Every file has %sat most %d records, with values within the declared bounds and levels.", least, f.MaxRecords)
 	if column := st.Table.Person; column != "" {
-		fmt.Fprintf(&text, ", if the column %s has one text for each person and another for everybody else", column)
+		fmt.Fprintf(&text, " The column %s has the same text in all rows of a person, and another text in the rows of other persons.", column)
 	}
 	if f.Opens == study.OpenSums {
-		fmt.Fprintf(&text, ", if the clients other than these observers add their noise to sums of %d answers or more", p.MinClients())
+		fmt.Fprintf(&text, " The clients other than these observers add their noise to sums of %d answers or more.", p.MinClients())
 	}
-	text.WriteString(", and if nobody read the study's numbers off the records.")
-	text.WriteString(" A file with other records is refused before it is used" + kept(st) + "; that a file was refused is not covered.")
+	text.WriteString(" Nobody chose the study's numbers by the records.")
+	text.WriteString(" A client refuses a file with other records before it uses the file. The cost does not cover a refusal." + kept(st))
 	if f.Pace == 0 {
-		text.WriteString(" Nor is the time at which answers leave: it shows how long computing took.")
+		text.WriteString(" The cost does not cover the time at which an answer leaves. This time shows how long the client computed.")
 	} else {
-		fmt.Fprintf(&text, " Answers leave %g s after their plan; if computing takes longer, after a multiple of %[1]g s, and how long it took up to that is not covered.", f.Pace)
+		fmt.Fprintf(&text, " An answer leaves %g s after the client has read its plan. If the client computes for longer, the answer leaves at the next multiple of %[1]g s. The cost does not cover this delay.", f.Pace)
 	}
 	return text.String()
 }
 
-// kept says which values do not make a client refuse its file.
+// kept states which values out of the domain a client does not refuse.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {
@@ -58,5 +58,5 @@ func kept(st *study.Study) string {
 	if len(exceptions) == 0 {
 		return ""
 	}
-	return ", except for values that are " + strings.Join(exceptions, " or ") + " where the study says so"
+	return " Where the study says so, other values are not refused but " + strings.Join(exceptions, " or ") + "."
 }

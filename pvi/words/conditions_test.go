@@ -19,10 +19,10 @@ func TestConditions(t *testing.T) {
 		want []string
 		not  string
 	}{
-		{"clients", nil, []string{"at least one and at most 1000000 records", "add their noise to sums of 3 answers or more", "leave 1 s after their plan"}, "except for values"},
-		{"records", append(record, study.Override{Key: "federation.max_records", Value: "50"}), []string{"every file has at most 50 records", "refused before it is used; that a file was refused is not covered"}, "add their noise"},
-		{"version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.intervals"}}, []string{"it shows how long computing took"}, "after their plan"},
-		{"a longer pace", []study.Override{{Key: "federation.pace", Value: "90"}}, []string{"leave 90 s after their plan; if computing takes longer, after a multiple of 90 s, and how long it took up to that is not covered"}, ""},
+		{"clients", nil, []string{"at least one and at most 1000000 records", "add their noise to sums of 3 answers or more", "An answer leaves 1 s after"}, "not refused"},
+		{"records", append(record, study.Override{Key: "federation.max_records", Value: "50"}), []string{"Every file has at most 50 records", "refuses a file with other records before it uses the file. The cost does not cover a refusal."}, "add their noise"},
+		{"version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.intervals"}}, []string{"This time shows how long the client computed"}, "An answer leaves"},
+		{"a longer pace", []study.Override{{Key: "federation.pace", Value: "90"}}, []string{"leaves 90 s after the client has read its plan. If the client computes for longer, the answer leaves at the next multiple of 90 s."}, ""},
 	} {
 		st, err := study.Parse("s.toml", []byte(summed), c.set...)
 		if err != nil {
