@@ -135,7 +135,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing of
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings' ./accountant
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'OutcomesOfNeighbours' ./sim/audit
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'OutcomesOfNeighbours|WholeDomain' ./sim/audit
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep

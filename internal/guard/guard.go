@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 )
 
 // A Panic is the error for a computation that panicked.
@@ -28,10 +29,15 @@ func (p *Panic) Error() string {
 	}
 }
 
+// Recovered is the number of panics from which Run has recovered. It may come from records, so
+// only tests may read it.
+var Recovered atomic.Int64
+
 // Run calls f. If f panics, Run returns a [Panic].
 func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
+			Recovered.Add(1)
 			const depth, callers = 64, 2 // maximum length of the list, and number of innermost functions to omit
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}

@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/guard"
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// No record of the declared domain makes a computation panic, and every answer to a plan exists
+// and can be added up, for every likelihood and mode of release. If FEDPVI_LONG is set, each of
+// them computes with a million records, and otherwise some of them with a few.
+func TestRecordsOfTheWholeDomain(t *testing.T) {
+	const file = 5000
+	many := os.Getenv("FEDPVI_LONG") != ""
+	play := func(c combination, least, rows int) {
+		began, done, seed := time.Now(), 0, uint64(0)
+		panics := guard.Recovered.Load()
+		for ; done < least; seed++ {
+			n, err := c.answers(rows, seed)
+			if err != nil {
+				t.Fatalf("%s, seed %d: %v", c, seed, err)
+			}
+			done += n
+		}
+		if now := guard.Recovered.Load(); now > panics {
+			t.Errorf("%s: %d of %d computations with a record or a batch panicked", c, now-panics, done)
+		}
+		if many {
+			t.Logf("%s: %d records in %v", c, done, time.Since(began).Round(time.Millisecond))
+		}
+	}
+	if !many {
+		for _, c := range sample() {
+			play(c, 1, 40)
+		}
+		return
+	}
+	turn := 0
+	for _, family := range outcomeFamilies {
+		for _, m := range outcomeModes {
+			if c, ok := m.with(family, turn); ok {
+				play(c, 1_000_000, file)
+				turn++
+			}
+		}
+	}
+}
+
+// answers plays a study in which the first client has a file of random rows. It returns the number
+// of its records times the number of its answers.
+func (c combination) answers(rows int, seed uint64) (int, error) {
+	st, err := study.Parse("domain.toml", []byte(c.source()), set("federation.max_records", rows))
+	if err != nil {
+		return 0, err
+	}
+	r := rand.New(rand.NewPCG(seed, 27))
+	text, corners := make([]string, rows), c.corners()
+	for i := range text {
+		if text[i] = c.anyRow(r); r.IntN(4) == 0 {
+			text[i] = corners[r.IntN(len(corners))]
+		}
+	}
+	var files [2]*shard.Records
+	for m, text := range []string{file(text...), c.shared()} {
+		if files[m], err = read(st, text); err != nil {
+			return 0, err
+		}
+	}
+	roster := []pvi.ClientID{clientID(0), clientID(1)}
+	server, err := session.NewServer(st, roster)
+	if err != nil {
+		return 0, err
+	}
+	var sites []*session.Site
+	for m, records := range files {
+		site, err := session.NewSite(st, roster, roster[m], records)
+		if err != nil {
+			return 0, err
+		}
+		sites = append(sites, site)
+	}
+	return answerAll(server, sites, files[0].Len(), seed)
+}
+
+// answerAll lets all sites answer all plans. It returns the number of answers of the first one
+// times its records.
+func answerAll(server *session.Server, sites []*session.Site, records int, seed uint64) (done int, err error) {
+	tell := func(e session.Entry) (err error) {
+		for _, site := range sites {
+			if err = site.Follow(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for !server.Done() {
+		plan, _ := server.Next()
+		if err := tell(plan); err != nil {
+			return 0, err
+		}
+		for m, site := range sites {
+			if _, asked := site.Pending(); !asked {
+				continue
+			}
+			a, err := site.Answer(seeded.Stream(seed, "domain", uint64(m), uint64(plan.Plan)))
+			if err != nil {
+				return 0, fmt.Errorf("plan %d: %w", plan.Plan, err)
+			}
+			if m == 0 {
+				done += records
+			}
+			entry, err := server.Collect(clientID(m), plan.Plan, a.Release)
+			if err != nil {
+				return 0, err
+			}
+			if entry != nil {
+				if err := tell(*entry); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	return done, nil
+}
+
+// anyRow returns a row of a file with values of every size.
+func (c combination) anyRow(r *rand.Rand) string {
+	one := func(texts ...string) string { return texts[r.IntN(len(texts))] }
+	number := func(low, high float64) string {
+		switch r.IntN(6) {
+		case 0:
+			return one(append(notNumbers, "", "NA", "Inf", "-inf", "1e999", "-0")...)
+		case 1:
+			return strconv.FormatFloat(math.Float64frombits(r.Uint64()&^(0x7ff<<52)), 'g', -1, 64) // denormal
+		case 2:
+			return strconv.FormatFloat((2*r.Float64()-1)*math.Pow(10, -320+620*r.Float64()), 'g', -1, 64)
+		case 3:
+			at := []float64{low, high}[r.IntN(2)]
+			return strconv.FormatFloat(math.Nextafter(at, []float64{low, high, 0}[r.IntN(3)]), 'g', -1, 64)
+		}
+		return strconv.FormatFloat(low+(high-low)*r.Float64(), 'g', -1, 64)
+	}
+	outcome := number(0, 1)
+	switch c.family {
+	case study.Poisson, study.NegativeBinomial:
+		outcome = one(append(notNumbers, "", "Inf", "-inf", "1e300", "-0", "400", strconv.Itoa(r.IntN(1001)))...) // a client refuses a file with a part of a count
+		if r.IntN(2) == 0 {
+			outcome = strconv.Itoa(r.IntN(1001))
+		}
+	case study.Softmax:
+		outcome = one("0", "1", "2", "3", "")
+	}
+	return number(-1, 1) + "," + one("a", "b", longLevel, "undeclared", "") + "," + outcome
+}
