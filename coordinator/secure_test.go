@@ -33,11 +33,12 @@ type sharer struct {
 	confirmed  []byte    // unsent confirmation
 	said       [2]uint64 // plans of the last confirmation and of the last share
 	gone       func(step sums.Step, ask uint64) bool
+	dealt      map[uint64][]int64 // vectors that it has dealt, by plan
 }
 
 func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) (err error) {
 	if e.Kind == transcript.Roster {
-		p.secure = &sharer{}
+		p.secure = &sharer{dealt: map[uint64][]int64{}}
 		if p.secure.federation, err = sums.New(chain, max(p.document.Federation.MinClients, 1), p.site.VectorSize()); err == nil {
 			p.secure.Client, err = sums.NewClient(p.secure.federation, p.peer.Name)
 		}
@@ -81,6 +82,7 @@ func (p *party) message(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		p.secure.dealt[x.Ask()] = a.Vector
 		p.ledger++
 		return put(d.Sign(p.identity, p.ledger, Hash{byte(p.ledger)}))
 	}

@@ -1,0 +1,632 @@
+package coordinator
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/sums/field"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/shard"
+)
+
+// A vault is an adversary that copies all that a coordinator holds at every transaction: its
+// files, its state in memory, and its keys. It also has the keys and the states of some clients.
+// Its reading of the messages follows docs/prove/secure-sums.md and uses no code of package sums,
+// but for the places of columns.
+//
+// A row is a column of words: a part of a deal, a share, or a part of a client's vector. The vault
+// finds rows with its keys, and it finds each row of an honest client that stands somewhere in the
+// clear. All that it can compute of the vectors by linear algebra are then the combinations of
+// vectors that lie in the space that its rows span. This makes no assumption about the way in
+// which a client has drawn its rows, because there are fewer rows than words in a row.
+type vault struct {
+	t       *testing.T
+	h       *house
+	honest  []*party
+	corrupt []*party
+	open    atomic.Bool // whether transactions are copied
+
+	f       *sums.Federation
+	seen    map[store.ReleaseKey]bool
+	openers []*seal.Key
+	keys    [][32]byte
+	dealt   map[store.ReleaseKey]dealt
+	rows    map[[32]byte][]uint64 // rows that the vault has, by their hash
+	clear   *finder
+	shared  map[uint64]bool // plans with a certificate
+	dumps   int
+	entries uint64   // number of entries of the transcript that it has read
+	found   []string // what was learned beyond the sums
+}
+
+// A dealt is what a deal's envelope says.
+type dealt struct {
+	plan, salt []byte
+	body       []byte
+}
+
+func newVault(t *testing.T) *vault {
+	return &vault{
+		t: t, seen: map[store.ReleaseKey]bool{}, dealt: map[store.ReleaseKey]dealt{},
+		rows: map[[32]byte][]uint64{}, clear: newFinder(), shared: map[uint64]bool{},
+	}
+}
+
+// must reports an error of a search. It is called in the loop of the study, which must go on.
+func (v *vault) must(err error) {
+	if err != nil {
+		v.t.Error(err)
+	}
+}
+
+// commit is called for every transaction. The loop of the study calls it.
+func (v *vault) commit(commit func() error) error {
+	err := commit()
+	if err == nil && v.open.Load() {
+		v.copy()
+	}
+	return err
+}
+
+// copy reads all that the coordinator has at this moment, and checks what can be learned from it.
+func (v *vault) copy() {
+	v.dumps++
+	st := v.h.study.st
+	if st.secure == nil {
+		return
+	}
+	if v.f == nil {
+		v.f = st.secure.federation
+		for _, p := range v.corrupt {
+			v.openers = append(v.openers, p.sealing)
+		}
+		if k, err := seal.Load(v.h.hub.files.sealing(v.h.study.hash)); err == nil {
+			v.openers = append(v.openers, k)
+		}
+	}
+	before := len(v.rows)
+	v.must(v.h.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(v.h.study.hash)
+		v.must(err)
+		v.messages(kept)
+		return nil
+	}))
+	v.search(dumpOf(st))
+	v.files()
+	for _, p := range v.corrupt {
+		if p.secure == nil {
+			continue // it has not read the roster
+		}
+		state, err := p.secure.MarshalBinary()
+		v.must(err)
+		v.search(state)
+	}
+	if len(v.rows) > before {
+		v.judge()
+	}
+}
+
+// files searches all files of the coordinator.
+func (v *vault) files() {
+	v.must(filepath.WalkDir(v.h.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		v.search(b)
+		return err
+	}))
+}
+
+// search adds the rows of honest clients that stand in the clear in some bytes.
+func (v *vault) search(b []byte) {
+	for _, row := range v.clear.find(b) {
+		v.hold(row)
+	}
+}
+
+func (v *vault) hold(row []uint64) {
+	h := sha256.New()
+	for _, x := range row {
+		h.Write(binary.BigEndian.AppendUint64(nil, x))
+	}
+	v.rows[[32]byte(h.Sum(nil))] = row
+}
+
+// messages reads the messages in the store that the vault has not read.
+func (v *vault) messages(kept store.Study) {
+	for v.entries < kept.Items() {
+		v.entries++
+		envelope, body, err := kept.Item(v.entries)
+		v.must(err)
+		h, err := signed.Claims(envelope)
+		v.must(err)
+		e, err := transcript.Claims(envelope)
+		v.must(err)
+		switch e.Kind {
+		case transcript.Certificate:
+			v.shared[h.Round] = true
+		case transcript.Opening:
+			const signature = 2 + 64
+			for body = body[1:]; len(body) > 0; body = body[signature+v.f.ShareSize():] {
+				v.inTheClear(body[signature : signature+v.f.ShareSize()])
+			}
+		}
+	}
+	for ask := range uint64(10) {
+		for _, step := range []store.Step{store.Answering, store.Sharing} {
+			v.must(kept.Messages(ask, step, func(k store.ReleaseKey, envelope []byte) error {
+				if v.seen[k] {
+					return nil
+				}
+				v.seen[k] = true
+				body := make([]byte, kept.Have(k))
+				v.must(kept.ReadAnswer(k, body, 0))
+				v.message(k, envelope, body)
+				return nil
+			}))
+		}
+	}
+}
+
+func (v *vault) message(k store.ReleaseKey, envelope, body []byte) {
+	place := v.f.Place(identity.Name(k.Client))
+	switch {
+	case k.Step == store.Sharing:
+		v.inTheClear(body)
+	case k.Ask == 0:
+		v.pairKeys(place, body)
+	default:
+		payload, err := signed.ClaimedPayload(envelope)
+		v.must(err)
+		d := dealt{payload[len(payload)-64 : len(payload)-32], payload[len(payload)-32:], body}
+		v.dealt[k] = d
+		v.columns(place, d)
+		v.know(k.Ask, place, d)
+	}
+}
+
+// pairKeys decrypts a client's keys for others with all keys that the vault has.
+func (v *vault) pairKeys(dealer int, body []byte) {
+	header := v.honest[0].chain.Header("fedpvi/v1/pair-key", 0, Hash{}).Bytes()
+	for holder := 1; holder <= v.f.Clients(); holder++ {
+		if holder == dealer {
+			continue
+		}
+		context := sha256.Sum256(append(slices.Clone(header), 0, byte(dealer), 0, byte(holder)))
+		at, size := v.f.Keys(dealer, holder)
+		for _, opener := range v.openers {
+			if plain, err := opener.Open(body[at:at+size], context[:], 32+64); err == nil {
+				v.keys = append(v.keys, [32]byte(plain))
+			}
+		}
+	}
+	for _, p := range v.corrupt {
+		if v.f.Place(p.peer.Name) == dealer {
+			for holder := 1; holder <= v.f.Clients(); holder++ {
+				v.keys = append(v.keys, v.drawn(p, holder))
+			}
+		}
+	}
+}
+
+// drawn returns the key that a client has drawn for a holder, from the client's state.
+func (v *vault) drawn(p *party, holder int) [32]byte {
+	state, err := p.secure.MarshalBinary()
+	v.must(err)
+	return [32]byte(state[1+2+(holder-1)*2*32:])
+}
+
+// derive returns a key of a deal (docs/prove/secure-sums.md).
+func (d dealt) derive(pair [32]byte, use string, dealer, holder int) cipher.Block {
+	info := fmt.Sprintf("fedpvi/v1/%s%s%c%c%c%c%s", use, d.plan, 0, dealer, 0, holder, d.salt)
+	k, err := hkdf.Expand(sha256.New, pair[:], info, 32)
+	if err != nil {
+		panic(err)
+	}
+	block, err := aes.NewCipher(k)
+	if err != nil {
+		panic(err)
+	}
+	return block
+}
+
+// columns adds the columns of a deal that can be read with some key, or without one.
+func (v *vault) columns(dealer int, d dealt) {
+	for holder := 1; holder <= v.f.Clients(); holder++ {
+		at, size := v.f.Column(dealer, holder)
+		piece := d.body[at : at+size]
+		v.inTheClear(piece)
+		if size > 16 {
+			v.inTheClear(piece[:size-16])
+		}
+		for _, key := range v.keys {
+			if words := d.read(piece, key, dealer, holder); words != nil {
+				v.hold(words)
+			}
+		}
+	}
+	for _, p := range v.corrupt {
+		if v.f.Place(p.peer.Name) == dealer { // its own column is sent to nobody
+			v.hold(d.stream(v.drawn(p, dealer), dealer, dealer, v.words()))
+		}
+	}
+}
+
+// words returns the number of words in a column.
+func (v *vault) words() int { return v.f.ShareSize() / 8 }
+
+// inTheClear adds bytes as a column if they can be one.
+func (v *vault) inTheClear(b []byte) {
+	if words := wordsOf(b); len(words) == v.words() && !slices.ContainsFunc(words, func(x uint64) bool { return !field.Valid(x) }) {
+		v.hold(words)
+	}
+}
+
+func wordsOf(b []byte) (words []uint64) {
+	for ; len(b) >= 8; b = b[8:] {
+		words = append(words, binary.BigEndian.Uint64(b))
+	}
+	return words
+}
+
+// read returns the column in a piece of a deal, or nil if the key is not that of the piece.
+func (d dealt) read(piece []byte, key [32]byte, dealer, holder int) []uint64 {
+	a, err := cipher.NewGCM(d.derive(key, "seal", dealer, holder))
+	if err != nil {
+		panic(err)
+	}
+	plain, err := a.Open(nil, make([]byte, 12), piece, nil)
+	if err != nil {
+		return nil
+	}
+	return wordsOf(plain)
+}
+
+// stream returns a column that is not sent.
+func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
+	b := make([]byte, 8*words)
+	cipher.NewCTR(d.derive(key, "column", dealer, holder), make([]byte, aes.BlockSize)).XORKeyStream(b, b)
+	column := wordsOf(b)
+	for i := range column {
+		column[i] &= field.P // a word that is P, and would be left out, does not come in a test
+	}
+	return column
+}
+
+// know tells the finder the vector and the columns of an honest client, so that it finds them in
+// the clear. A vault has the vector of a client on its side.
+func (v *vault) know(ask uint64, place int, d dealt) {
+	for _, p := range v.corrupt {
+		if v.f.Place(p.peer.Name) == place {
+			for _, row := range v.vector(p, ask) {
+				v.hold(row)
+			}
+		}
+	}
+	for _, p := range v.honest {
+		if v.f.Place(p.peer.Name) != place {
+			continue
+		}
+		for _, row := range v.vector(p, ask) {
+			v.clear.know(row)
+		}
+		for holder := 1; holder <= v.f.Clients(); holder++ {
+			at, size := v.f.Column(place, holder)
+			key := v.drawn(p, holder)
+			if row := d.read(d.body[at:at+size], key, place, holder); row != nil {
+				v.clear.know(row)
+			}
+		}
+		v.clear.know(d.stream(v.drawn(p, place), place, place, v.words()))
+	}
+}
+
+// vector returns the rows of the vector that a client has dealt.
+func (v *vault) vector(p *party, ask uint64) [][]uint64 {
+	n := v.words()
+	all := make([]uint64, (v.f.Clients()-v.f.Fewest()+1)*n)
+	for i, x := range p.secure.dealt[ask] {
+		all[i] = field.FromInteger(x)
+	}
+	var rows [][]uint64
+	for row := range slices.Chunk(all, n) {
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// judge checks that the combinations of vectors that the vault can compute are sums of all honest
+// clients, in plans that have a certificate.
+func (v *vault) judge() {
+	if wrong := v.learned(); wrong != "" {
+		v.found = append(v.found, fmt.Sprintf("after transaction %d: %s", v.dumps, wrong))
+	}
+}
+
+// A target is a row of the vector of an honest client.
+type target struct {
+	ask  uint64
+	who  int // number of the honest client, from 0
+	part int // number of the row, from 0
+}
+
+// learned says what the vault can compute beyond the sums, or returns "".
+func (v *vault) learned() string {
+	targets, functions := v.functions()
+	for _, f := range functions {
+		at := map[target]uint64{}
+		for i, t := range targets {
+			at[t] = f[i]
+		}
+		for t, x := range at {
+			if x != at[target{t.ask, 0, t.part}] || x != 0 && !v.shared[t.ask] {
+				return fmt.Sprintf("%d combinations of vectors can be computed, and one of them is no sum", len(functions))
+			}
+		}
+	}
+	return ""
+}
+
+// functions returns a basis of the combinations of targets in the space of the vault's rows.
+func (v *vault) functions() (targets []target, functions [][]uint64) {
+	n := v.words()
+	var rows [][]uint64
+	for _, row := range v.rows {
+		rows = append(rows, row)
+	}
+	own := len(rows)
+	for ask := uint64(1); ask < 10; ask++ {
+		for who, p := range v.honest {
+			if p.secure.dealt[ask] == nil {
+				continue
+			}
+			for part, row := range v.vector(p, ask) {
+				targets, rows = append(targets, target{ask, who, part}), append(rows, row)
+			}
+		}
+	}
+	if len(rows) > n*3/4 {
+		v.t.Errorf("%d rows of %d words: too many for this search", len(rows), n)
+		return nil, nil
+	}
+	for i, row := range rows {
+		wide := make([]uint64, n+len(targets))
+		copy(wide, row)
+		if i >= own {
+			wide[n+i-own] = 1
+		}
+		rows[i] = wide
+	}
+	for _, row := range vanishing(rows, n) {
+		if f := row[n:]; slices.Max(f) > 0 {
+			functions = append(functions, f)
+		}
+	}
+	return targets, functions
+}
+
+// vanishing returns a basis of the combinations of rows whose first words are zero.
+func vanishing(rows [][]uint64, first int) [][]uint64 {
+	rank := 0
+	for col := 0; col < first && rank < len(rows); col++ {
+		at := slices.IndexFunc(rows[rank:], func(row []uint64) bool { return row[col] != 0 })
+		if at < 0 {
+			continue
+		}
+		rows[rank], rows[rank+at] = rows[rank+at], rows[rank]
+		inverse := power(rows[rank][col], field.P-2)
+		for _, row := range rows[rank+1:] {
+			factor := field.Mul(row[col], inverse)
+			for i, x := range rows[rank] {
+				row[i] = field.Sub(row[i], field.Mul(factor, x))
+			}
+		}
+		rank++
+	}
+	return rows[rank:]
+}
+
+func power(a, e uint64) uint64 {
+	r := uint64(1)
+	for ; e > 0; e >>= 1 {
+		if e&1 == 1 {
+			r = field.Mul(r, a)
+		}
+		a = field.Mul(a, a)
+	}
+	return r
+}
+
+// A finder finds rows in bytes, at any place and in both orders of the bytes of a word. Two words
+// of a row that follow each other are taken as the row.
+type finder struct {
+	rows  [][]uint64
+	at    map[uint64]spot
+	short [1 << 16]bool // low bits of the words, because most bytes are in no row
+}
+
+type spot struct {
+	row []uint64
+	i   int
+}
+
+func newFinder() *finder { return &finder{at: map[uint64]spot{}} }
+
+func (f *finder) know(row []uint64) {
+	f.rows = append(f.rows, row)
+	for i, x := range row[:len(row)-1] {
+		f.at[x] = spot{row, i}
+		f.short[uint16(x)] = true
+	}
+}
+
+func (f *finder) find(b []byte) (rows [][]uint64) {
+	for _, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {
+		low := 6
+		if order == binary.LittleEndian {
+			low = 0
+		}
+		for i := 0; i+16 <= len(b); i++ {
+			if !f.short[order.Uint16(b[i+low:])] {
+				continue
+			}
+			p, ok := f.at[order.Uint64(b[i:])]
+			if ok && order.Uint64(b[i+8:]) == p.row[p.i+1] && p.row[p.i+1] != p.row[p.i] {
+				rows = append(rows, p.row)
+			}
+		}
+	}
+	return rows
+}
+
+// dumpOf returns all numbers and bytes that can be reached from a value of the program, one after
+// the other. Numbers have eight bytes.
+func dumpOf(value any) []byte {
+	w := walker{seen: map[uintptr]bool{}}
+	w.walk(reflect.ValueOf(value))
+	return w.out
+}
+
+type walker struct {
+	seen map[uintptr]bool
+	out  []byte
+}
+
+func (w *walker) walk(v reflect.Value) {
+	if !v.IsValid() || v.Type().PkgPath() != "" && !strings.HasPrefix(v.Type().PkgPath(), "fedpvi") {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && !w.seen[v.Pointer()] {
+			w.seen[v.Pointer()] = true
+			w.walk(v.Elem())
+		}
+	case reflect.Interface:
+		w.walk(v.Elem())
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[Study]() || v.Type() == reflect.TypeFor[Hub]() {
+			return // the state belongs to them
+		}
+		for i := range v.NumField() {
+			w.walk(v.Field(i))
+		}
+	case reflect.Map:
+		for each := v.MapRange(); each.Next(); {
+			w.walk(each.Key())
+			w.walk(each.Value())
+		}
+	case reflect.String:
+		w.out = append(w.out, v.String()...)
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
+			w.out = append(w.out, v.Bytes()...)
+			return
+		}
+		for i := range v.Len() {
+			w.walk(v.Index(i))
+		}
+	case reflect.Uint8:
+		w.out = append(w.out, byte(v.Uint()))
+	case reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		w.out = binary.BigEndian.AppendUint64(w.out, v.Uint())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		w.out = binary.BigEndian.AppendUint64(w.out, field.FromInteger(v.Int()))
+	}
+}
+
+// wideRecords returns records of a study with d coefficients.
+func wideRecords(n, d int) *shard.Records {
+	records := new(shard.Records)
+	for i := range n {
+		row := make([]float64, d)
+		for j := range row {
+			row[j] = float64((i*j+i+j)%7)/3.5 - 1
+		}
+		records.Append(row)
+	}
+	return records
+}
+
+// playInVault plays two plans of a study of four clients, of whom three open a sum. The last
+// client is on the coordinator's side.
+func playInVault(t *testing.T) *vault {
+	t.Helper()
+	const d = 100 // a row has as many words
+	v := newVault(t)
+	v.h = newHouse(t, Options{Store: store.Options{Commit: v.commit}})
+	v.h.found([]byte(strings.Replace(string(wideText(d, 2)), "[federation]", "[federation]\naggregation = \"secure\"\nmin_clients = 3\ncolluders = 1", 1)))
+	parties := v.h.invite(four...)
+	v.honest, v.corrupt = parties[:3], parties[3:]
+	for m, p := range parties {
+		p.records = wideRecords(20+m, d)
+	}
+	v.open.Store(true)
+	admit(t, parties...)
+	play(t, parties...)
+	v.open.Store(false)
+	return v
+}
+
+// At every transaction of a study of four clients, all that the coordinator has is copied: its
+// files, its state in memory, its keys, and the keys and the state of one client. Whoever searches
+// this finds two sums, one for each plan and after its certificate, and nothing else about the
+// vectors of the other three.
+//
+//abuse:case P16 all bytes of a coordinator at every transaction, with its keys and those of one client of four, determine the sums and nothing else
+func TestDumpsOfTheCoordinatorTellSums(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches all bytes after each transaction: run without -short")
+	}
+	v := playInVault(t)
+	for _, found := range v.found {
+		t.Error(found)
+	}
+	targets, functions := v.functions()
+	if v.dumps < 30 || len(v.seen) != 4+2*(4+2) || len(targets) != 2*3*2 || len(functions) != 2*2 {
+		t.Errorf("%d dumps, %d messages, %d rows of vectors of which %d combinations follow", v.dumps, len(v.seen), len(targets), len(functions))
+	}
+	for name, more := range map[string]func(){
+		"one column of a client in a file": func() {
+			b := []byte("x")
+			for _, x := range v.clear.rows[len(v.clear.rows)-1] {
+				b = binary.LittleEndian.AppendUint64(b, x)
+			}
+			check(t, os.WriteFile(filepath.Join(v.h.dir, "a file"), b, 0o600))
+			v.files()
+		},
+		"the keys of one more client": func() {
+			for _, p := range v.honest[:2] {
+				v.keys = append(v.keys, v.drawn(p, v.f.Place(v.honest[2].peer.Name)))
+			}
+			for k, d := range v.dealt {
+				v.columns(v.f.Place(identity.Name(k.Client)), d)
+			}
+		},
+	} {
+		before := maps.Clone(v.rows)
+		if more(); v.learned() == "" {
+			t.Errorf("%s: nothing was found", name)
+		}
+		v.rows = before
+	}
+}
