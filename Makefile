@@ -13,8 +13,8 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
 
-# Programs that can use a GPU need a C compiler and no toolkit: what CUDA is, gorgonia.org/cu
-# reads from a header of ours.
+# Programs that can use a GPU need a C compiler, but no CUDA toolkit: gorgonia.org/cu reads the
+# declarations in gpu/cuda/driver/include.
 CUDA = CGO_CFLAGS="$(shell go env CGO_CFLAGS) -I$(CURDIR)/gpu/cuda/driver/include" CGO_LDFLAGS="$(shell go env CGO_LDFLAGS) -L$(CURDIR)/gpu/cuda/driver/lib"
 
 cuda: ## the programs, in bin/, that use a GPU where there is one
@@ -99,15 +99,15 @@ load: build ## a thousand light clients against a coordinator, 12,000 connection
 # How long the soak is.
 SOAK ?= 10m
 
-# What a record contributes must not depend on where it stands, also on processors that
-# fuse products and sums.
+# The contribution of a record must not depend on its position, also on processors that fuse
+# products and sums.
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
 
-# What runs in one thread: arithmetic, and programs around what is tested below them.
+# Packages that run in one thread: arithmetic, and programs whose parts have tests of their own.
 ALONE := /(accountant|crypto/seal|dpmech|internal/document|internal/special|pvi(/.*)?|sim/audit|sim/tune|sim/report|sim/baseline|sim/truth|cmd/sim)$$
 
-# Files with tests that are made short for the race detector, and what prints their names: of
-# those that ask whether to be short, and of those that call what asks.
+# Files with tests that are shorter under the race detector, and an awk program that prints the
+# names of these tests. They call testing.Short, or a function that calls it.
 SHORTENED = $(shell grep -ls -F 'testing.Short()' $$(go list -f '{{.Dir}}' ./... | grep -vE '$(ALONE)' | sed 's#^$(CURDIR)\(.*\)#.\1/*_test.go#'))
 define SHORTENS
 /^func /{f=$$0; sub(/^func (\([^)]*\) )?/,"",f); sub(/[([].*/,"",f)}
@@ -120,21 +120,23 @@ END{
 endef
 export SHORTENS
 
-# The race detector sees what is shared, and the algorithm through those who run it in many
-# threads. In full without it: what it does not see, and what is made short for it. What vet
-# has read once it does not read again.
+# Tests write and sync thousands of small files. They do so in memory, on a machine that has room.
+MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 {print "TMPDIR=/dev/shm"}')
+
+# Packages with several threads run under the race detector. Packages with one thread, and the
+# tests that are shorter under the race detector, then run in full without it.
 test: ## all tests, what is shared under the race detector, and short fuzzing of a quarter
-	go test $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
-	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
-	go test $$(go list ./... | grep -E '$(ALONE)')
-	go test -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
+	$(MEMORY) go test $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
+	$(MEMORY) go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
+	$(MEMORY) go test $$(go list ./... | grep -E '$(ALONE)')
+	$(MEMORY) go test -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/math32
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
 	$(MAKE) fuzz FUZZTIME=1s PARTS=4 PART=$$(git rev-list --count HEAD 2>/dev/null || echo 0)
 
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings' ./accountant
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings|Extremes' ./accountant
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'OutcomesOfNeighbours|WholeDomain' ./sim/audit
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
@@ -144,9 +146,9 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
-# Every fuzz target for a while: make fuzz FUZZTIME=10m; or some of them, as in
-# make fuzz FUZZTIME=30m PKG=./transport TARGET=Release. The engine may end with its own
-# time and no failing input, which is no failure: then it runs again.
+# All fuzz targets: make fuzz FUZZTIME=10m. Some of them: make fuzz FUZZTIME=30m PKG=./transport
+# TARGET=Release. The engine sometimes reports its own deadline as an error without a failing
+# input. Then it runs again.
 FUZZTIME ?= 1m
 PKG ?= .
 TARGET ?=
@@ -167,8 +169,8 @@ fuzz: ## every fuzz target, as many at a time as there are cores
 audit: ## the program attacks itself, as it is and with planted faults
 	go run ./tools/plant
 
-# Federations in simulated worlds, where all goes wrong that can: docs/develop/chaos.md. A failure
-# says with which SEED and KEEP it is seen again.
+# Simulated federations with faults: docs/develop/chaos.md. The message of a failure has the SEED
+# and the KEEP that repeat it.
 RUNS ?= 10000
 SEED ?= 1
 KEEP ?=
@@ -183,7 +185,7 @@ chaos-processes: RUNS = 200
 chaos-processes: build ## 200 runs of real processes, killed, cut off and on full disks
 	go run ./tools/demonet siege $(RUNS) $(SEED)
 
-# What people wrote.
+# Go files that are not generated.
 SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 
 lint: ## formatting, vet, staticcheck, dead code, generated code
@@ -198,9 +200,9 @@ lint: ## formatting, vet, staticcheck, dead code, generated code
 	@$(MAKE) --no-print-directory generate
 	@git diff --exit-code --stat -- '*.pb.go' || { echo "generated code that is not what make generate makes: commit what it made"; exit 1; }
 
-# Functions that no program reaches, in a build for the processor and in those for a GPU. Left
-# out: helpers of tests, what a planted fault imports, and code that an open issue is to wire up:
-# crypto/roster/change.go (members of a study that come and go).
+# Functions that no program reaches, in a build for the processor and in those for a GPU. Helpers
+# of tests and packages that only planted faults import are left out. So is crypto/roster/change.go,
+# which is for members that join or leave during a study.
 UNREACHED := ^(internal/testing/|tools/plant/planted/|crypto/roster/change\.go)
 BUILDS := none $(if $(RACE),emulator cuda)
 deadcode: ## functions that no program reaches
