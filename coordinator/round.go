@@ -113,7 +113,8 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 // play ends and begins rounds until the study must wait for clients or is over.
 func (b *batch) play() error {
 	st := b.state
-	if staying, least := len(st.staying()), b.study.fewest(st); staying < least {
+	staying, least := len(st.staying()), b.study.fewest(st)
+	if staying < least {
 		return b.abort(b.study.name(), fmt.Sprintf("%d clients are left, and the study opens no sum for fewer than %d", staying, least))
 	}
 	for !st.over() {
@@ -124,6 +125,9 @@ func (b *batch) play() error {
 		}
 		if st.server.Done() {
 			return b.end()
+		}
+		if dealers := b.dealers(); dealers < least {
+			return b.abort(b.study.name(), fmt.Sprintf("the deals of only %d clients can be decrypted by the others, and the study opens no sum for fewer than %d", dealers, least))
 		}
 		opened, err := b.open()
 		if err != nil || !opened {

@@ -155,6 +155,18 @@ func (x *secure) blame() (lost bool) {
 	return lost
 }
 
+// dealers returns the number of clients whose deals later cuts can have. Without secure aggregation
+// it is the number of clients that have not left.
+func (b *batch) dealers() (n int) {
+	x := b.state.secure
+	for _, name := range b.state.staying() {
+		if x == nil || !x.leftOut[x.federation.Place(name)] {
+			n++
+		}
+	}
+	return n
+}
+
 // openSum signs the opening and the outcome that follows from it.
 func (b *batch) openSum(ask uint64, body []byte) error {
 	st := b.state

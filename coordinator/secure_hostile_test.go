@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"fedpvi/crypto/sums"
 	"fedpvi/transport"
 )
 
@@ -34,5 +35,50 @@ func TestDealWithAnotherBody(t *testing.T) {
 	play(t, parties...)
 	if result, err := h.study.Posterior(t.Context()); err != nil || result.Result.Accepted != 1 {
 		t.Errorf("after a deal with a changed body: %+v, %v", result, err)
+	}
+}
+
+// Nobody may be missing, and one client says that it cannot decrypt the deal of another one. No
+// later sum can be opened, so the study ends before the clients pay for further plans.
+//
+//abuse:case P16 if too few deals can be decrypted the study ends, and the clients pay for no further plan
+func TestTooFewDealersAreLeft(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 5", "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1"))
+	parties := h.invite("north", "south", "west")
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+	parties[0].secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }
+	play(t, parties...)
+	check(t, h.study.Complain(t.Context(), parties[0].peer, 1, 2))
+	play(t, parties...)
+	s, err := h.study.Status(t.Context())
+	check(t, err)
+	if p := parties[2]; s.Phase != Aborted || p.ledger != 1 {
+		t.Errorf("an honest client has dealt %d times, and the study is %+v", p.ledger, s)
+	}
+}
+
+// A client deals a number that no honest client can have. The round is void, and the next one opens.
+//
+//abuse:case P16 a sum that honest clients cannot have makes its round void, and no later one
+func TestSumThatIsImpossible(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(secureText(2))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+	parties[0].secure.spoil = func(ask uint64, vector []int64) {
+		if ask == 1 {
+			vector[0] = sums.MaxElement
+		}
+	}
+	play(t, parties...)
+	if p, err := h.study.Posterior(t.Context()); err != nil || p.Result.Accepted != 1 || p.Result.Void != 1 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

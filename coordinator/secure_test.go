@@ -33,7 +33,8 @@ type sharer struct {
 	confirmed  []byte    // unsent confirmation
 	said       [2]uint64 // plans of the last confirmation and of the last share
 	gone       func(step sums.Step, ask uint64) bool
-	dealt      map[uint64][]int64 // vectors that it has dealt, by plan
+	dealt      map[uint64][]int64               // vectors that it has dealt, by plan
+	spoil      func(ask uint64, vector []int64) // if set, changes the vectors before they are dealt
 }
 
 func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) (err error) {
@@ -77,6 +78,9 @@ func (p *party) message(ctx context.Context) (err error) {
 		a, err := p.site.Answer(seeded.Stream(1, "client", uint64(p.m), uint64(ask)))
 		if err != nil {
 			return err
+		}
+		if x.spoil != nil {
+			x.spoil(x.Ask(), a.Vector)
 		}
 		d, err := x.Deal(a.Vector)
 		if err != nil {
