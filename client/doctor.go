@@ -109,18 +109,6 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	return all
 }
 
-func (c *Client) examineData(m *Member, path string) Finding {
-	const check = "records"
-	records, _, _, err := c.Read(m, path)
-	if err != nil {
-		return failed(check, err, "correct the file, or choose another one with --data")
-	}
-	if records.Len() == 0 {
-		return failed(check, errors.New("the file has no records"), "choose another file with --data")
-	}
-	return passed(check, "%s matches the columns of the study: %d columns", path, len(m.Study.Columns))
-}
-
 // examineLink connects to the coordinator. Connecting checks name resolution, reachability, TLS
 // and the coordinator's pinned key. examineLink then compares the coordinator's record of this
 // client with the ledger.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,7 @@ type holder struct {
 	data string
 	seed uint64        // seed of the holder's noise
 	late time.Duration // offset of the holder's clock
+	log  *slog.Logger
 }
 
 // records returns the records of data holder m as CSV.
@@ -76,7 +78,7 @@ func (p *holder) now() time.Time { return today.Add(p.late) }
 // openWith opens the client, which calls boundary before and after every commit.
 func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	p.t.Helper()
-	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary})
+	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary, Log: p.log})
 	check(p.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return seeded.Stream(1, "client", p.seed, uint64(ask)) })
 	return c

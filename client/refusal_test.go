@@ -405,9 +405,9 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	check(t, os.WriteFile(p.data, []byte(records(5)), 0o600))
 	_, err = p.step()
 	p.refused("other records", err, client.Declined, "the file of records differs", spent)
-	check(t, os.WriteFile(p.data, []byte("x,y\n98765,1\n"), 0o600))
+	check(t, os.WriteFile(p.data, []byte("x,98765\n0.5,1\n"), 0o600))
 	_, err = p.step()
-	p.refused("records that do not fit", err, client.Usage, "records.csv:2", spent)
+	p.refused("a file that cannot be read", err, client.Usage, "records.csv:1", spent)
 	if strings.Contains(fmt.Sprint(err), "98765") {
 		t.Errorf("a value is in the error: %v", err)
 	}

@@ -18,6 +18,7 @@ func (r *Review) Text(w io.Writer) error {
 	fmt.Fprintf(&b, "\n%s", words.Wrap(e.Read))
 	section(&b, "Who", r.who())
 	section(&b, "What is estimated", r.estimated())
+	section(&b, "Which records count", e.Kept)
 	section(&b, "What leaves the building", r.leaving())
 	section(&b, "What stays", e.Stays)
 	if r.Privacy.Unit == study.None {
@@ -68,9 +69,6 @@ func (r *Review) estimated() []string {
 		reads = append(reads, c.Name)
 	}
 	out = append(out, "Columns read: "+strings.Join(reads, ", ")+".")
-	if len(e.Unread) > 0 {
-		out = append(out, "In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+".")
-	}
 	return append(out, "The whole study document: client review --document.")
 }
 

@@ -91,7 +91,7 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 	var records *shard.Records
 	var report shard.Report
 	named, err := ledger.NameRecords(c.store.Identity(), f, func(r io.Reader) (err error) {
-		records, report, err = shard.Read(path, r, m.Study, m.Study.Federation.MaxRecords)
+		records, report, err = shard.Read(path, r, m.Study)
 		return err
 	})
 	if err != nil {
@@ -109,10 +109,11 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
 	}
-	records, _, named, err := c.Read(r.Member, r.Data)
+	records, report, named, err := c.Read(r.Member, r.Data)
 	if err != nil {
 		return nil, err
 	}
+	c.saveReading(r.Member, r.Data, report)
 	a, err := c.newParticipant(r.Member, r.Policy, records, named)
 	if err != nil {
 		return nil, err

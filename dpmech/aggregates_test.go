@@ -76,13 +76,4 @@ func TestAddKeeping(t *testing.T) {
 			t.Errorf("no error for a copy of %d and a vector of %d elements", bad[0], bad[1])
 		}
 	}
-	a := m.NewAccumulator()
-	for range aggregates.Terms {
-		if err := a.AddKeeping(make([]int64, 3), make([]float64, 3)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if a.AddKeeping(make([]int64, 3), make([]float64, 3)) == nil {
-		t.Error("no error for too many vectors")
-	}
 }

@@ -36,7 +36,7 @@ type Config struct {
 	// t of them come from colluders, who know their own noise, Shares is U_min − t.
 	Shares int
 
-	Terms    int // maximum number of vectors in one release
+	Terms    int // number of vectors whose sum fits into one release; the sum of more is saturated
 	Releases int // maximum number of releases that are summed before anyone can read the total
 
 	Adjacency accountant.Adjacency
@@ -67,7 +67,7 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 // if a sum could overflow.
 //
 // Proof that no sum overflows: an element of a vector is at most C in absolute value, because
-// the norm is at most C. A sum of the vectors of a release is at most Terms·C, and a noise
+// the norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
 // sample is at most bound. So any sum of at most Releases releases, or of parts of releases, is
 // at most Releases·(Terms·C + bound). The computation of this number in floats has four
 // roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number

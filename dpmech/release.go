@@ -16,16 +16,33 @@ type Query func(add func(v []float64) error) error
 // sum the same sum without noise. Only dst may be released. Release draws the noise before it
 // calls query. A vector that is not finite adds zero.
 //
-// Release returns an error if a vector has the wrong length, if there are more than
-// Config.Terms vectors, or if query returns an error. dst and sum are then zero, and
-// nothing was revealed. If query panics, the noise alone is released.
+// Query may add any number of vectors. If there are more than Config.Terms, the sum is saturated
+// ([GaussianSum]), so the number of vectors cannot be seen in an error.
+//
+// Release returns an error if a vector has the wrong length, or if query returns an error. dst and
+// sum are then zero, and nothing was revealed. If query panics, the noise alone is released.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
 		return fmt.Errorf("gaussian sum: %w", err)
 	}
 	m.noise.Fill(dst, src)
-	a := Accumulator{of: m, sum: sum, most: m.cfg.Terms}
-	return finish(dst, sum, a.gather(m.cfg.Terms, func() error { return query(a.Add) }))
+	a := Accumulator{of: m, sum: sum}
+	err := a.gather(mostVectors, func() error { return query(a.Add) })
+	m.saturate(sum)
+	return finish(dst, sum, err)
+}
+
+// mostVectors is the largest number of vectors of a release. Elements of a vector are at most
+// 2^maxClipBits in absolute value, so the sum of so many vectors is at most 2^61 before it is
+// saturated. No table of records has as many rows.
+const mostVectors = 1 << 27
+
+// saturate moves every element of a sum into the range of the sums of Config.Terms vectors.
+func (m *GaussianSum) saturate(sum []int64) {
+	most := int64(m.cfg.Terms) * m.clip // below maxTotal, see Config.fit
+	for i, n := range sum {
+		sum[i] = min(max(n, -most), most)
+	}
 }
 
 // gather replaces the sum by the sum of the vectors that query adds. The query may add as many
@@ -62,7 +79,7 @@ type Accumulator struct {
 
 // NewAccumulator returns an empty sum.
 func (m *GaussianSum) NewAccumulator() *Accumulator {
-	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim), most: m.cfg.Terms, formed: make([]float64, m.cfg.Dim)}
+	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim), most: mostVectors, formed: make([]float64, m.cfg.Dim)}
 }
 
 // Reset removes all vectors from the sum.
@@ -99,8 +116,8 @@ func (a *Accumulator) join(factor float64, v []float64) {
 }
 
 // Add adds the clipped and truncated v to the sum. A vector that is not finite adds zero. Add
-// returns an error if v has the wrong length, or if there are more vectors than Config.Terms or
-// than records in the batch. The release then fails, even if the caller ignores the error.
+// returns an error if v has the wrong length, or if there are more vectors than records in the
+// batch of a [SampledRun]. The release then fails, even if the caller ignores the error.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
@@ -196,6 +213,7 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 		return finish(dst, sum, errors.New("gaussian sum: the vectors were added up by another mechanism"))
 	}
 	copy(sum, a.sum)
+	m.saturate(sum)
 	return finish(dst, sum, a.err)
 }
 

@@ -2,8 +2,10 @@ package dpmech_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -109,9 +111,7 @@ func TestRowsHaveNoMemory(t *testing.T) {
 }
 
 func TestRowsRefused(t *testing.T) {
-	cfg := ordinary
-	cfg.Terms = 2
-	m := newSum(t, cfg)
+	m := newSum(t, ordinary)
 	x := make([]float64, 9)
 	for what, c := range map[string]struct {
 		slopes []float64
@@ -119,7 +119,6 @@ func TestRowsRefused(t *testing.T) {
 	}{
 		"a row before the first":  {[]float64{1}, []int32{-1}},
 		"a row beyond the last":   {[]float64{1, 1}, []int32{0, 3}},
-		"more rows than terms":    {[]float64{1, 1, 1}, []int32{0, 1, 2}},
 		"more slopes than rows":   {[]float64{1, 1}, []int32{0}},
 		"fewer slopes than rows ": {[]float64{1}, []int32{0, 1}},
 	} {
@@ -127,12 +126,15 @@ func TestRowsRefused(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, sum, err)
 		}
 	}
-	a := m.NewAccumulator()
-	if err := a.AddRows([]float64{1, 1}, []int32{0, 1}, x); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Add([]float64{1, 2, 3}); err == nil {
-		t.Error("rows do not count as vectors")
+	for what, query := range map[string]func(*dpmech.Accumulator) error{
+		"more rows than records": func(a *dpmech.Accumulator) error { return a.AddRows([]float64{1, 1, 1}, []int32{0, 1, 2}, x) },
+		"rows do not count as vectors": func(a *dpmech.Accumulator) error {
+			return errors.Join(a.AddRows([]float64{1, 1}, []int32{0, 1}, x), a.Add([]float64{1, 2, 3}))
+		},
+	} {
+		if err := ofTwo(query); err == nil || !strings.Contains(err.Error(), "more than 2 vectors") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -33,6 +34,10 @@ type SampledConfig struct {
 	// 1. Each release of a step then contains all of its noise, and an observer may see it.
 	Shares, Releases int
 
+	// Terms has the same meaning as in [Config]. Set it if Releases is above 1, so that the range
+	// of a release does not depend on the number of records. If it is 0, every batch fits.
+	Terms int
+
 	// PerUnit has the same meaning as in [Config], for records instead of vectors. It is above 1
 	// only if several clients have records of one person. Every step must then use all records
 	// ([FullBatch]).
@@ -64,8 +69,8 @@ type SampledSum struct {
 	event   accountant.Event
 }
 
-// NewSampledSum returns the mechanism for cfg. It returns an error if a batch of the
-// largest possible size could overflow, or if the accountant has no bound for the
+// NewSampledSum returns the mechanism for cfg. It returns an error if a sum of the largest
+// possible size could overflow, or if the accountant has no bound for the
 // sampling under the adjacency.
 func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	if cfg.Sampling == nil {
@@ -89,7 +94,7 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 		Clip:            cfg.Clip,
 		NoiseMultiplier: cfg.NoiseMultiplier,
 		Shares:          cfg.Shares,
-		Terms:           max(1, sampler.MaxBatch()),
+		Terms:           max(1, cmp.Or(cfg.Terms, sampler.MaxBatch())),
 		Releases:        cfg.Releases,
 		Adjacency:       cfg.Adjacency,
 		PerUnit:         cfg.PerUnit,
@@ -299,6 +304,7 @@ func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
 		return r.addPersons(query)
 	})
 	copy(r.sum, r.vectors.sum)
+	r.of.gate.saturate(r.sum)
 	return finish(dst, r.sum, err)
 }
 

@@ -1,12 +1,15 @@
 package dpmech_test
 
 import (
+	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 )
@@ -66,12 +69,9 @@ func TestVectorsTogether(t *testing.T) {
 }
 
 func TestVectorsRefused(t *testing.T) {
-	cfg := ordinary
-	cfg.Terms = 2
-	m := newSum(t, cfg)
+	m := newSum(t, ordinary)
 	for what, v := range map[string][]float64{
 		"a vector and a part of one": make([]float64, m.Dim()+1),
-		"more vectors than terms":    make([]float64, 3*m.Dim()),
 	} {
 		a := m.NewAccumulator()
 		if err := a.AddVectors(v); err == nil {
@@ -87,13 +87,27 @@ func TestVectorsRefused(t *testing.T) {
 			t.Errorf("%s: a release", what)
 		}
 	}
-	a := m.NewAccumulator()
-	if err := a.AddVectors(make([]float64, 2*m.Dim())); err != nil {
-		t.Fatal(err)
+	for what, query := range map[string]func(*dpmech.Accumulator) error{
+		"more vectors than records": func(a *dpmech.Accumulator) error { return a.AddVectors(make([]float64, 9)) },
+		"vectors together do not count": func(a *dpmech.Accumulator) error {
+			return errors.Join(a.AddVectors(make([]float64, 6)), a.Add(make([]float64, 3)))
+		},
+	} {
+		if err := ofTwo(query); err == nil || !strings.Contains(err.Error(), "more than 2 vectors") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
-	if err := a.Add(make([]float64, m.Dim())); err == nil {
-		t.Error("vectors together do not count")
+}
+
+// ofTwo takes a step whose batch has two records, with vectors of three elements.
+func ofTwo(query func(*dpmech.Accumulator) error) error {
+	s, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+		Sampling: dpmech.FullBatch{}, Records: 2, Steps: 1, Dim: 3, Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.AddRemove,
+	})
+	if err != nil {
+		return err
 	}
+	return s.Begin().Next(make([]int64, 3), seeded.Streams(1, "of two"), func(_ []uint32, sum *dpmech.Accumulator) error { return query(sum) })
 }
 
 func TestVectorsAllocateNothing(t *testing.T) {

@@ -1,23 +1,16 @@
 package pvi
 
 import (
-	"errors"
 	"fmt"
 
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 )
 
-// checkShard returns an error for records that no client of the study can have. It accepts an
-// empty shard only if the privacy unit is the record. In that case the existence of records is
-// private, and a client without records releases noise.
+// checkShard returns an error for records that are no records of the study. It accepts any number
+// of records, also none: whoever sees that a client does not start would learn something about the
+// number. Mechanisms saturate sums that would not fit into a message.
 func (p *Protocol) checkShard(s *shard.Shard) error {
-	if s.Len() == 0 && !p.study.Privacy.Unit.OfRecords() {
-		return errors.New("the shard has no records")
-	}
-	if s.Len() > p.study.Federation.MaxRecords {
-		return fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
-	}
 	if err := p.method.CheckShard(s); err != nil {
 		return err
 	}

@@ -208,12 +208,16 @@ func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error
 		return nil, shard.Report{}, fmt.Errorf("file of records: %w", err)
 	}
 	defer f.Close()
-	records, report, err := shard.Read(path, f, st, st.Federation.MaxRecords*max(1, st.Simulation.Clients))
-	if err != nil {
+	records, report, err := shard.Read(path, f, st)
+	switch most := st.Federation.MaxRecords * max(1, st.Simulation.Clients); {
+	case err != nil:
 		return nil, shard.Report{}, err
-	}
-	if records.Len() == 0 {
-		return nil, shard.Report{}, fmt.Errorf("%s: no records (%d were dropped)", path, total(report.Dropped))
+	case report.First != nil:
+		return nil, shard.Report{}, fmt.Errorf("%w: widen the column's bounds or levels in the study, or write outside = \"drop\" or missing = \"drop\" there (a client leaves such a record out)", report.First)
+	case records.Len() > most:
+		return nil, shard.Report{}, fmt.Errorf("%s: more than %d records: raise federation.max_records in the study if that is right", path, most)
+	case records.Len() == 0:
+		return nil, shard.Report{}, fmt.Errorf("%s: no records (%d were dropped)", path, report.LeftOut())
 	}
 	return records, report, nil
 }
@@ -225,12 +229,4 @@ func rowsOf(people [][]int, some []int) []int {
 		rows = append(rows, people[i]...)
 	}
 	return rows
-}
-
-func total(counts map[string]int) int {
-	sum := 0
-	for _, n := range counts {
-		sum += n
-	}
-	return sum
 }

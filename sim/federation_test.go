@@ -389,7 +389,7 @@ func TestBadData(t *testing.T) {
 	good := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
 	for _, c := range []struct{ name, file, want string }{
 		{"undeclared level", strings.Repeat(good, 12) + strings.Replace(good, "M", "X", 1), ":13: column sex: the value is not among"},
-		{"out of bounds", strings.Replace(good, "0.455", "1.455", 1), ":1: column length: the value is outside the declared bounds [0, 1]"},
+		{"out of bounds", strings.Replace(good, "0.455", "1.455", 1), ":1: column length: the value is outside the bounds [0, 1] that the study declares"},
 		{"ragged", good + "M,0.455\n", ":2: the line has another number of fields"},
 		{"NaN", strings.Replace(good, "0.455", "NaN", 1), ":1: column length: the value is not a number"},
 		{"nothing", "", "no records"},

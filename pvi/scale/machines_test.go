@@ -330,15 +330,16 @@ func TestNewScalingErrors(t *testing.T) {
 	if _, err := NewSite(scaling, "b", ball(1, 5, 0, 1)); err == nil {
 		t.Error("a client outside the roster has a site")
 	}
-	if _, err := NewSite(scaling, "a", new(shard.Records)); err == nil {
-		t.Error("a client without records has a site")
-	}
-	many := scaleStudy(t, recordTarget, "", "")
-	many.Federation.MaxRecords = 4
-	if scaling, err = New(many, []phase.ClientID{"a"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewSite(scaling, "a", ball(1, 5, 0, 1)); err == nil {
-		t.Error("a client with more records than may be has a site")
+}
+
+// A client with any number of records answers, and its answer fits into a message.
+func TestAnyNumberOfRecords(t *testing.T) {
+	for _, target := range []string{clientTarget, recordTarget, `unit = "none"`} {
+		for _, n := range []int{0, 1, 4, 5, 3000} {
+			st := scaleStudy(t, target, "", "")
+			st.Federation.MaxRecords = 4
+			h := newScaleHouse(t, st, 1, ball(1, n, 1e9, 1), ball(2, 3, 5, 1))
+			h.play()
+		}
 	}
 }

@@ -29,18 +29,11 @@ type Site struct {
 	noise dpmech.Noise
 }
 
-// NewSite returns the site of a client before the first pass, with the public bounds. It returns
-// an error for a client without records, except if the privacy unit is the record, because the
-// existence of records is then private.
+// NewSite returns the site of a client before the first pass, with the public bounds. A client may
+// have any number of records, also none.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
-	}
-	if records.Len() == 0 && !s.study.Privacy.Unit.OfRecords() {
-		return nil, fmt.Errorf("client %s: it has no records", id)
-	}
-	if records.Len() > s.study.Federation.MaxRecords {
-		return nil, fmt.Errorf("client %s: it has more records than federation.max_records = %d", id, s.study.Federation.MaxRecords)
 	}
 	return &Site{scaling: s, id: id, records: records.Keep(s.study), scale: newScale(s)}, nil
 }
@@ -104,7 +97,7 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 		step.mechanism.Draw(&s.noise, src)
 		return step.mechanism.ReleaseOne(dst, exact, &s.noise, s.average(step))
 	default:
-		return step.lattice.Truncate(dst, s.total(step), step.limit)
+		return step.lattice.Truncate(dst, s.saturated(step), step.limit)
 	}
 }
 
@@ -160,10 +153,21 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
+// saturated returns the total, with each element moved into the range of a message. An element of
+// a contribution is at most 1, so the range has room for federation.max_records contributions.
+func (s *Site) saturated(step *step) []float64 {
+	sum, most := s.total(step), float64(s.scaling.study.Federation.MaxRecords)
+	for j, x := range sum {
+		sum[j] = min(max(x, -most), most)
+	}
+	return sum
+}
+
+// average returns the mean of the contributions, or zero if there are no records.
 func (s *Site) average(step *step) []float64 {
 	mean := s.total(step)
 	for j := range mean {
-		mean[j] /= float64(s.records.Len())
+		mean[j] /= float64(max(1, s.records.Len()))
 	}
 	return mean
 }

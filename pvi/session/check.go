@@ -25,7 +25,7 @@ func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Che
 	if err := family.FromMoments(natural, mean, cov); err != nil {
 		return nil, err
 	}
-	return p.model.Check(shard.Design(p.model.Study, records), family, natural, variates{src})
+	return p.model.Check(shard.Design(p.model.Study, records.Fitting()), family, natural, variates{src})
 }
 
 // variates makes random numbers of a stream for [fit.Model.Check].

@@ -82,7 +82,19 @@ func Design(st *study.Study, records *Records) *Shard {
 	for i := range n {
 		d.add(s, records.Row(i))
 	}
+	for range records.empty {
+		s.addEmpty()
+	}
 	return s
+}
+
+// addEmpty adds a record whose regressors are not numbers. Its gradient is not finite, so it adds
+// zero to every sum.
+func (s *Shard) addEmpty() {
+	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
+	s.y = append(s.y, 0)
+	s.groups = append(s.groups, make([]int32, s.ways)...)
+	s.slopes = append(s.slopes, slices.Repeat([]float64{math.NaN()}, s.steep)...)
 }
 
 type designer struct {

@@ -137,7 +137,7 @@ func TestReadPersons(t *testing.T) {
 	if diff := cmp.Diff(records.People(), again.People()); diff != "" {
 		t.Errorf("persons after writing (-want +got):\n%s", diff)
 	}
-	if _, _, err := shard.Read("r.csv", strings.NewReader("x,y\n1,no\n"), st, 9); err == nil || !strings.Contains(err.Error(), "column patient: the header does not name this column") {
+	if _, _, err := shard.Read("r.csv", strings.NewReader("x,y\n1,no\n"), st); err == nil || !strings.Contains(err.Error(), "column patient: the header does not name this column") {
 		t.Errorf("no column of persons: %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func FuzzKeep(f *testing.F) {
 	f.Add("patient,x,y\na,1,no\nb,2,yes\na,3,no\na,4,no\n")
 	f.Add("y,x,patient\nno,1,\"a\n\"\nno,2, \n")
 	f.Fuzz(func(t *testing.T, file string) {
-		records, _, err := shard.Read("r.csv", strings.NewReader(file), st, 100)
+		records, _, err := shard.Read("r.csv", strings.NewReader(file), st)
 		if err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -16,12 +17,24 @@ import (
 // A Report has the numbers of values and records that were changed when a file was read. Only
 // the client may see it.
 type Report struct {
-	Records int            // number of records read and kept
-	Dropped map[string]int // number of records left out because of a value in the column
-	Clamped map[string]int // number of values moved to a bound, by column
-	Imputed map[string]int // number of missing values replaced, by column
-	Surplus int            // number of records left out because their person has more records than the study uses
-	Beyond  map[string]int // number of values outside the scale that a standardisation found, by column
+	Records   int            `json:"records"`              // number of records read and kept
+	Dropped   map[string]int `json:"left_out,omitempty"`   // number of records left out because of a value in the column
+	Malformed int            `json:"malformed,omitempty"`  // number of lines left out because they are not divided into the fields of a record
+	Clamped   map[string]int `json:"at_bounds,omitempty"`  // number of values moved to a bound, by column
+	Imputed   map[string]int `json:"imputed,omitempty"`    // number of missing values replaced, by column
+	Surplus   int            `json:"surplus,omitempty"`    // number of records left out because their person has more records than the study uses
+	Beyond    map[string]int `json:"off_scale,omitempty"`  // number of values outside the scale that a standardisation found, by column
+	Refused   int            `json:"unexpected,omitempty"` // number of the records and lines left out for which the study has no rule, or the rule "refuse"
+	First     *Error         `json:"-"`                    // why the first of the Refused was left out; nil if there is none
+}
+
+// LeftOut returns the number of records and lines that were left out because of their content.
+func (r *Report) LeftOut() int {
+	n := r.Malformed
+	for _, dropped := range r.Dropped {
+		n += dropped
+	}
+	return n
 }
 
 // NewReport returns an empty report.
@@ -33,6 +46,11 @@ func NewReport() Report {
 func (r *Report) Add(other Report) {
 	r.Records += other.Records
 	r.Surplus += other.Surplus
+	r.Malformed += other.Malformed
+	r.Refused += other.Refused
+	if r.First == nil {
+		r.First = other.First
+	}
 	for _, of := range []struct{ to, from map[string]int }{{r.Dropped, other.Dropped}, {r.Clamped, other.Clamped}, {r.Imputed, other.Imputed}} {
 		for column, n := range of.from {
 			of.to[column] += n
@@ -55,14 +73,22 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// Read reads records from a file in the format of the study. It returns an error if there are
-// more than maxRecords. The name file is used in messages only. If the study protects persons,
-// the caller must call [Records.Keep] after all files were read.
-func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, Report, error) {
+// MaxRows is the largest number of rows of a table of records. It does not depend on the study.
+const MaxRows = 1 << 27
+
+// Read reads records from a file in the format of the study. The name file is used in messages
+// only. If the study protects persons, the caller must call [Records.Keep] after all files were
+// read.
+//
+// A record that does not fit is left out, also if the study says "refuse": an error would tell
+// everybody who sees that the client does not start something about a record, and a study could
+// ask such questions one after the other. For the same reason the number of records has no limit
+// that a study can choose. Read returns an error only if the file cannot be read at all: it is not
+// there, its header is not the study's, or it has more than [MaxRows] records.
+func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
 	d := &decoder{
 		study:   st,
 		file:    file,
-		csv:     csv.NewReader(r),
 		records: &Records{columns: len(st.Columns)},
 		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
@@ -70,9 +96,9 @@ func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, 
 	if st.Model.Kind() == study.Count {
 		d.counted, _ = st.Column(st.Model.Outcome)
 	}
-	d.csv.Comma = st.Table.Separator
-	d.csv.ReuseRecord = true
-	d.csv.TrimLeadingSpace = st.Table.Trim
+	if err := d.skipMark(r); err != nil {
+		return nil, Report{}, err
+	}
 	if err := d.readHeader(); err != nil {
 		return nil, Report{}, err
 	}
@@ -81,18 +107,59 @@ func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, 
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return nil, Report{}, d.syntax(err)
+		if err == nil {
+			err = d.decode(fields)
+		} else {
+			err = d.syntax(err)
 		}
-		if err := d.decode(fields); err != nil {
+		var unfit *Error
+		switch {
+		case errors.As(err, &unfit):
+			d.leaveOut(unfit)
+		case err != nil:
 			return nil, Report{}, err
-		}
-		if d.records.Len() > maxRecords {
-			return nil, Report{}, d.errorf("", "more than %d records: raise federation.max_records in the study if that is right", maxRecords)
+		case d.records.Len() > MaxRows:
+			return nil, Report{}, fmt.Errorf("%s: more than %d records, which is the most that this program can read", file, MaxRows)
 		}
 	}
 	d.report.Records = d.records.Len()
 	return d.records, d.report, nil
+}
+
+// skipMark begins to read the file after the mark of UTF-8 that some programs put at its
+// beginning.
+func (d *decoder) skipMark(r io.Reader) error {
+	const mark = "\ufeff"
+	b := bufio.NewReader(r)
+	if start, err := b.Peek(len(mark)); err == nil && string(start) == mark {
+		if _, err := b.Discard(len(mark)); err != nil {
+			return fmt.Errorf("%s: reading: %w", d.file, err)
+		}
+	}
+	d.csv = csv.NewReader(b)
+	d.csv.Comma = d.study.Table.Separator
+	d.csv.ReuseRecord = true
+	d.csv.TrimLeadingSpace = d.study.Table.Trim
+	return nil
+}
+
+// leaveOut counts a record or a line that does not fit and for which the study has no other rule.
+func (d *decoder) leaveOut(unfit *Error) {
+	if d.report.Refused++; d.report.First == nil {
+		d.report.First = unfit
+	}
+	if unfit.Column == "" {
+		d.report.Malformed++
+		d.records.leaveOut(d.study)
+	} else {
+		d.drop(unfit.Column)
+	}
+}
+
+// drop counts a record that is left out because of a value in a column.
+func (d *decoder) drop(column string) {
+	d.report.Dropped[column]++
+	d.records.leaveOut(d.study)
 }
 
 type decoder struct {
@@ -139,7 +206,7 @@ func (d *decoder) readHeader() error {
 	}
 	header, err := d.csv.Read()
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: the file is empty: its first line must name the columns (or write table.header = false in the study)", d.file)
+		return fmt.Errorf("%s: the file is empty: its first line must name the columns", d.file)
 	}
 	if err != nil {
 		return d.syntax(err)
@@ -159,7 +226,7 @@ func (d *decoder) readHeader() error {
 func (d *decoder) find(header []string, name string) (int, error) {
 	at := -1
 	for j, field := range header {
-		if d.trim(strings.TrimPrefix(field, "\ufeff")) != name {
+		if d.trim(field) != name {
 			continue
 		}
 		if at >= 0 {
@@ -168,7 +235,7 @@ func (d *decoder) find(header []string, name string) (int, error) {
 		at = j
 	}
 	if at < 0 {
-		return 0, d.errorf(name, "the header does not name this column, which the study declares (if the file has no header, write table.header = false)")
+		return 0, d.errorf(name, "the header does not name this column, which the study declares")
 	}
 	return at, nil
 }
@@ -183,13 +250,14 @@ func (d *decoder) trim(field string) string {
 // decode adds a record, unless a policy of the study drops it. It drops a record whose person is
 // missing, because several such records may be of one person, or of several. White space around
 // the name of a person does not count, whatever table.trim says: with it one person would have
-// two names, and twice as many rows as the study pays for.
+// two names, and twice as many rows as the study pays for. It returns an [Error] for a record that
+// does not fit.
 func (d *decoder) decode(fields []string) error {
 	var person string
 	if d.person >= 0 {
 		person = strings.TrimSpace(fields[d.person])
 		if person == "" || slices.Contains(d.study.Table.Missing, person) || slices.Contains(d.study.Table.Missing, fields[d.person]) {
-			d.report.Dropped[d.study.Table.Person]++
+			d.drop(d.study.Table.Person)
 			return nil
 		}
 	}
@@ -200,7 +268,7 @@ func (d *decoder) decode(fields []string) error {
 			return err
 		}
 		if policy == study.Drop {
-			d.report.Dropped[c.Name]++
+			d.drop(c.Name)
 			return nil
 		}
 		d.row[i] = value
@@ -223,7 +291,7 @@ func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, e
 			d.report.Imputed[c.Name]++
 			field = c.Imputed
 		default:
-			return 0, study.Refuse, d.errorf(c.Name, `the value is missing: the study's column may say missing = "drop" or missing = "impute"`)
+			return 0, study.Refuse, d.errorf(c.Name, `the value is missing`)
 		}
 	}
 	if c.Type != study.Numeric {
@@ -234,7 +302,7 @@ func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, e
 		if c.Outside == study.Drop {
 			return 0, study.Drop, nil
 		}
-		return 0, study.Refuse, d.errorf(c.Name, `the value is not among the %d declared levels: declare it, or write outside = "drop" (blanks count unless table.trim = true)`, len(c.Levels))
+		return 0, study.Refuse, d.errorf(c.Name, `the value is not among the %d levels that the study declares (blanks count unless the study says table.trim = true)`, len(c.Levels))
 	}
 	return d.number(c, field)
 }
@@ -242,7 +310,7 @@ func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, e
 func (d *decoder) number(c *study.Column, field string) (float64, study.Policy, error) {
 	x, err := strconv.ParseFloat(field, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
-		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number: if it stands for a missing value, list it in table.missing (blanks count unless table.trim = true)")
+		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number, nor one of the texts for a missing value in the study's table.missing (blanks count unless the study says table.trim = true)")
 	}
 	if c == d.counted && x != math.Trunc(x) {
 		return 0, study.Refuse, d.errorf(c.Name, "the value is not a whole number, and the %s model counts", d.study.Model.Family)
@@ -257,5 +325,5 @@ func (d *decoder) number(c *study.Column, field string) (float64, study.Policy, 
 		d.report.Clamped[c.Name]++
 		return min(max(x, c.Low), c.High), "", nil
 	}
-	return 0, study.Refuse, d.errorf(c.Name, `the value is outside the declared bounds [%g, %g]: widen them, or write outside = "clamp" or outside = "drop"`, c.Low, c.High)
+	return 0, study.Refuse, d.errorf(c.Name, `the value is outside the bounds [%g, %g] that the study declares`, c.Low, c.High)
 }

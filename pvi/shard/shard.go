@@ -2,9 +2,11 @@
 // the row of numbers that the model needs.
 //
 // The study alone determines how records are read: it has the separators, levels, bounds and the
-// policies for values that are missing or out of bounds. An error gives file, line, column and
+// policies for values that are missing or out of bounds. A message gives file, line, column and
 // remedy. It never gives the value, because the value is private.
 package shard
+
+import "fedpvi/pvi/study"
 
 // Records is a table of decoded values. It has a row for each record and a column for each
 // declared column of the study. A value is a number, or the index of a level if the column is
@@ -13,9 +15,28 @@ type Records struct {
 	columns int
 	values  []float64
 	people  []string // name of each row's person; nil if every row is a person of its own
+	empty   int      // number of records without values, which count as records and add nothing
 }
 
-// Len returns the number of records.
+// leaveOut counts a record that is left out as an empty record, if batches of the study have a
+// fixed size. The size and the cost of such a batch depend on the number of records, which the
+// study's adjacency makes public, while it stays private which of the records fit. In other
+// studies a record that is left out leaves no trace. Studies of version 1 count only records that
+// fit.
+func (r *Records) leaveOut(st *study.Study) {
+	if st.Version > 1 && st.Inference.Descent.Sampling == study.WithoutReplacement {
+		r.empty++
+	}
+}
+
+// Fitting returns the records without the empty ones.
+func (r *Records) Fitting() *Records {
+	fitting := *r
+	fitting.empty = 0
+	return &fitting
+}
+
+// Len returns the number of records that are not empty.
 func (r *Records) Len() int {
 	if r.columns == 0 {
 		return 0
@@ -43,6 +64,7 @@ func (r *Records) AppendFor(person string, row []float64) {
 
 // AppendAll adds all records of another table.
 func (r *Records) AppendAll(other *Records) {
+	r.empty += other.empty
 	if other.Len() == 0 {
 		return
 	}

@@ -1,9 +1,11 @@
 package shard_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,7 +65,7 @@ func parse(t *testing.T, edits ...string) *study.Study {
 
 func read(t *testing.T, st *study.Study, file string) (*shard.Records, shard.Report) {
 	t.Helper()
-	records, report, err := shard.Read("r.csv", strings.NewReader(file), st, 1000)
+	records, report, err := shard.Read("r.csv", strings.NewReader(file), st)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,42 +161,105 @@ func TestDesignShortens(t *testing.T) {
 	}
 }
 
-// An error gives the position in the file and a remedy. It never gives the value.
+const header = "sex;age;stage;y\n"
+
+// A record that does not fit is left out, whatever the study's rule is, and the records around it
+// are read. The report gives the position in the file. It never gives the value.
+func TestRecordsThatDoNotFit(t *testing.T) {
+	for _, c := range []struct {
+		name, line string
+		want       string
+	}{
+		{"undeclared level", "SECRET;30;I;1\n", `r.csv:3: column sex: the value is not among the 3 levels that the study declares`},
+		{"out of bounds", "f;30;I;11.5\n", `r.csv:3: column y: the value is outside the bounds [0, 10] that the study declares`},
+		{"not a number", "f;30;I;SECRET\n", "r.csv:3: column y: the value is not a number"},
+		{"NaN", "f;30;I;NaN\n", "r.csv:3: column y: the value is not a number"},
+		{"infinite", "f;30;I;inf\n", "r.csv:3: column y: the value is outside"},
+		{"overflow", "f;30;I;1e999\n", "r.csv:3: column y: the value is outside"},
+		{"missing", "f;30;I;\n", "r.csv:3: column y: the value is missing"},
+		{"ragged", "f;30;I\n", "r.csv:3: the line has another number of fields than the 4 expected"},
+		{"bare quote", "f;3\"0;I;1\n", `r.csv:3: bare " in non-quoted`},
+		{"text after a quoted field", "f;\"30\"x;I;1\n", `r.csv:3: extraneous or missing " in quoted-field`},
+	} {
+		records, report, err := shard.Read("r.csv", strings.NewReader(header+"f;30;I;1\n"+c.line+"f;31;I;2\n"), parse(t))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if records.Len() != 2 || records.Row(1)[3] != 2 || report.Refused != 1 || report.LeftOut() != 1 || report.First == nil {
+			t.Errorf("%s: %d records, %+v", c.name, records.Len(), report)
+			continue
+		}
+		if text := report.First.Error(); !strings.Contains(text, c.want) || strings.Contains(text, "SECRET") {
+			t.Errorf("%s: %q, want %q", c.name, text, c.want)
+		}
+	}
+	untrimmed := parse(t, "trim = true", "trim = false")
+	if _, report, err := shard.Read("r.csv", strings.NewReader(header+"f ;30;I;1\n"), untrimmed); err != nil || report.Dropped["sex"] != 1 {
+		t.Errorf("blanks around a value were trimmed, although the study does not allow it: %+v, %v", report, err)
+	}
+	// A quote that is never closed makes one line of all that follow it.
+	if records, report, err := shard.Read("r.csv", strings.NewReader(header+"f;30;I;1\n\"f;30;I;1\nf;30;I;1\n"), parse(t)); err != nil || records.Len() != 1 || report.Malformed != 1 {
+		t.Errorf("an open quote: %+v, %v", report, err)
+	}
+}
+
+// A file that cannot be read at all has an error, with a position and no value.
 func TestReadErrors(t *testing.T) {
-	const header = "sex;age;stage;y\n"
 	for _, c := range []struct {
 		name, file string
 		want       string
 	}{
-		{"undeclared level", header + "f;30;I;1\nSECRET;30;I;1\n", `r.csv:3: column sex: the value is not among the 3 declared levels`},
-		{"out of bounds", header + "f;30;I;11.5\n", `r.csv:2: column y: the value is outside the declared bounds [0, 10]: widen them, or write outside = "clamp"`},
-		{"not a number", header + "f;30;I;SECRET\n", "r.csv:2: column y: the value is not a number"},
-		{"NaN", header + "f;30;I;NaN\n", "r.csv:2: column y: the value is not a number"},
-		{"infinite", header + "f;30;I;inf\n", "r.csv:2: column y: the value is outside"},
-		{"overflow", header + "f;30;I;1e999\n", "r.csv:2: column y: the value is outside"},
-		{"missing", header + "f;30;I;\n", `r.csv:2: column y: the value is missing: the study's column may say missing = "drop"`},
-		{"ragged", header + "f;30;I;1\nf;30;I\n", "r.csv:3: the line has another number of fields than the 4 expected"},
 		{"wrong separator", "sex,age,stage,y\nf,30,I,1\n", "r.csv:1: column sex: the header does not name this column"},
 		{"column missing", "sex;age;stage\n", "r.csv:1: column y: the header does not name this column"},
 		{"column twice", "sex;age;stage;y;y\n", "r.csv:1: column y: the header names this column twice"},
-		{"bare quote", header + "f;3\"0;I;1\n", `r.csv:2: bare " in non-quoted`},
 		{"empty", "", "r.csv: the file is empty"},
 	} {
-		_, _, err := shard.Read("r.csv", strings.NewReader(c.file), parse(t), 1000)
+		_, _, err := shard.Read("r.csv", strings.NewReader(c.file), parse(t))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
 		}
-		if err != nil && strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%s: the error repeats the value: %v", c.name, err)
+	}
+	if _, _, err := shard.Read("r.csv", iotest.ErrReader(errors.New("disk")), parse(t)); err == nil || !strings.Contains(err.Error(), "r.csv: reading: disk") {
+		t.Errorf("a disk that fails: %v", err)
+	}
+}
+
+// A mark of UTF-8 at the beginning of a file is no part of the first name, also if it is quoted.
+func TestMarkOfUTF8(t *testing.T) {
+	for _, file := range []string{"\ufeffsex;age;stage;y\nf;30;I;1\n", "\ufeff\"sex\";\"age\";stage;y\nf;30;I;1\n"} {
+		if records, report := read(t, parse(t), file); records.Len() != 1 || report.LeftOut() != 0 {
+			t.Errorf("%q: %+v", file, report)
 		}
 	}
-	st := parse(t)
-	if _, _, err := shard.Read("r.csv", strings.NewReader(header+strings.Repeat("f;30;I;1\n", 3)), st, 2); err == nil || !strings.Contains(err.Error(), "more than 2 records") {
-		t.Errorf("three records where two are allowed: %v", err)
+	headless := parse(t, "[table]", "[table]\nheader = false")
+	if records, _ := read(t, headless, "\ufefff;30;I;1\n"); records.Len() != 1 {
+		t.Error("the mark is part of the first value of a file without a header")
 	}
-	untrimmed := parse(t, "trim = true", "trim = false")
-	if _, _, err := shard.Read("r.csv", strings.NewReader(header+"f ;30;I;1\n"), untrimmed, 10); err == nil {
-		t.Error("blanks around a value were trimmed, although the study does not allow it")
+}
+
+// Records that are left out still count in studies with batches of a fixed size, because the number
+// of records is public there and which of them fit is not. Their regressors are not numbers, so
+// that they add zero.
+func TestLeftOutRecordsCount(t *testing.T) {
+	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
+	for _, c := range []struct {
+		version  int
+		sampling study.Sampling
+		want     int
+	}{{2, study.WithoutReplacement, 4}, {2, study.PoissonSampling, 2}, {1, study.WithoutReplacement, 2}} {
+		st := parse(t)
+		st.Version, st.Inference.Descent.Sampling = c.version, c.sampling
+		records, _ := read(t, st, file)
+		s := shard.Design(st, records)
+		if s.Len() != c.want || s.Units() != c.want || records.Len() != 2 || shard.Design(st, records.Fitting()).Len() != 2 {
+			t.Errorf("version %d, %s: %d records in the batches, want %d", c.version, c.sampling, s.Len(), c.want)
+		}
+		for i := 2; i < s.Len(); i++ {
+			if x, _ := s.Record(i); !math.IsNaN(x[0]) {
+				t.Errorf("record %d has regressors %v", i, x)
+			}
+		}
 	}
 }
 
@@ -207,8 +272,8 @@ func FuzzRead(f *testing.F) {
 	f.Add("sex;age;stage;y\n\"\n")
 	f.Add("\ufeffsex;age;stage;y\r\nf;1e5;I;0x1p-2\r\n")
 	f.Fuzz(func(t *testing.T, file string) {
-		memory.Bound(t, len(file), func() { shard.Read("r.csv", strings.NewReader(file), st, 100) })
-		records, _, err := shard.Read("r.csv", strings.NewReader(file), st, 100)
+		memory.Bound(t, len(file), func() { shard.Read("r.csv", strings.NewReader(file), st) })
+		records, _, err := shard.Read("r.csv", strings.NewReader(file), st)
 		if err != nil {
 			return
 		}
@@ -229,8 +294,8 @@ func FuzzRead(f *testing.F) {
 // binary outcomes and groups to the numbers that the model needs.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
-	if _, _, err := shard.Read("r.csv", strings.NewReader("sex;age;stage;y\nf;30;I;2.5\n"), counting, 9); err == nil || !strings.Contains(err.Error(), "r.csv:2: column y: the value is not a whole number") {
-		t.Errorf("a count of 2.5: %v", err)
+	if _, report := read(t, counting, "sex;age;stage;y\nf;30;I;2.5\n"); report.First == nil || !strings.Contains(report.First.Error(), "r.csv:2: column y: the value is not a whole number") {
+		t.Errorf("a count of 2.5: %+v", report)
 	}
 	records, _ := read(t, counting, "sex;age;stage;y\nf;30;I;7\n")
 	if _, y := shard.Design(counting, records).Record(0); y != 7 {

@@ -18,7 +18,7 @@ func sameAfterWriting(t *testing.T, st *study.Study, records *shard.Records) {
 	if err := shard.Write(&file, st, records); err != nil {
 		t.Fatal(err)
 	}
-	again, report, err := shard.Read("w.csv", bytes.NewReader(file.Bytes()), st, 1000)
+	again, report, err := shard.Read("w.csv", bytes.NewReader(file.Bytes()), st)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, file.String())
 	}

@@ -8,18 +8,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions states in words the conditions on the records, the other clients and the clock on which
-// the costs of a study hold, and the facts that the costs do not cover. The page
-// docs/prove/privacy.md has the reasons.
+// Conditions states in words the conditions on the other clients and the clock on which the costs of
+// a study hold, the records that a client leaves out, and the facts that the costs do not cover. The
+// page docs/prove/privacy.md has the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
-	least := ""
-	if st.Privacy.Unit == study.Client {
-		least = "at least one and "
-	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "This holds on these conditions. Every file has %sat most %d records, with values within the declared bounds and levels.", least, f.MaxRecords)
+	text.WriteString("This holds on these conditions.")
 	if column := st.Table.Person; column != "" {
 		fmt.Fprintf(&text, " The column %s has the same text in all rows of a person, and another text in the rows of other persons.", column)
 	}
@@ -27,7 +23,13 @@ func Conditions(p *pvi.Protocol) string {
 		fmt.Fprintf(&text, " The clients other than these observers add their noise to sums of %d answers or more.", p.MinClients())
 	}
 	text.WriteString(" Nobody chose the study's numbers by the records.")
-	text.WriteString(" A client refuses a file with other records before it uses the file. The cost does not cover a refusal." + kept(st))
+	text.WriteString(" There is no condition on the records: a client leaves out records with values outside the declared bounds and levels, and only the holder learns how many." + kept(st))
+	if st.Privacy.Unit.OfRecords() {
+		fmt.Fprintf(&text, " A sum of more than %d records is cut off at the largest sum of that many.", f.MaxRecords)
+	}
+	if st.Inference.Descent.Sampling == study.WithoutReplacement {
+		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")
+	}
 	if f.Pace == 0 {
 		text.WriteString(" The cost does not cover the time at which an answer leaves. This time shows how long the client computed.")
 	} else {
@@ -36,7 +38,7 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept states which values out of the domain a client does not refuse.
+// kept states which values outside the bounds do not make a client leave a record out.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {
@@ -48,7 +50,6 @@ func kept(st *study.Study) string {
 		words  string
 	}{
 		{study.Clamp, "moved to the nearest bound"},
-		{study.Drop, "left out with their record"},
 		{study.Impute, "replaced by a public value"},
 	} {
 		if policies[e.policy] {
@@ -58,5 +59,5 @@ func kept(st *study.Study) string {
 	if len(exceptions) == 0 {
 		return ""
 	}
-	return " Where the study says so, other values are not refused but " + strings.Join(exceptions, " or ") + "."
+	return " Where the study says so, other values are not left out but " + strings.Join(exceptions, " or ") + "."
 }

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Conditions name the largest number of records, the noise of others, the files that are refused,
-// and the time at which answers leave.
+// Conditions name the noise of others, the records that are left out, the sums that are cut off, and
+// the time at which answers leave.
 func TestConditions(t *testing.T) {
 	record := []study.Override{{Key: "privacy.unit", Value: `"record"`}, {Key: "inference.solver", Value: `"clipped-analytical"`}}
 	for _, c := range []struct {
@@ -19,8 +19,8 @@ func TestConditions(t *testing.T) {
 		want []string
 		not  string
 	}{
-		{"clients", nil, []string{"at least one and at most 1000000 records", "add their noise to sums of 3 answers or more", "An answer leaves 1 s after"}, "not refused"},
-		{"records", append(record, study.Override{Key: "federation.max_records", Value: "50"}), []string{"Every file has at most 50 records", "refuses a file with other records before it uses the file. The cost does not cover a refusal."}, "add their noise"},
+		{"clients", nil, []string{"There is no condition on the records", "add their noise to sums of 3 answers or more", "An answer leaves 1 s after"}, "cut off"},
+		{"records", append(record, study.Override{Key: "federation.max_records", Value: "50"}), []string{"a client leaves out records", "A sum of more than 50 records is cut off", "only the holder learns how many."}, "add their noise"},
 		{"version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.intervals"}}, []string{"This time shows how long the client computed"}, "An answer leaves"},
 		{"a longer pace", []study.Override{{Key: "federation.pace", Value: "90"}}, []string{"leaves 90 s after the client has read its plan. If the client computes for longer, the answer leaves at the next multiple of 90 s."}, ""},
 	} {

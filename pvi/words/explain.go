@@ -26,6 +26,7 @@ type Explained struct {
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
+	Kept   []string          `json:"kept"`             // which records count, and which are left out
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
 	Read   string            `json:"who_can_read"` // description of the people who could read an answer
@@ -52,7 +53,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	e := &Explained{
 		Study: st.Name, Title: st.Title, Digest: st.Digest.String(),
 		Model: Model(m), Record: m.Program().Describe().Record, InWords: likelihoodInWords(m),
-		Public: public(p), Sent: sent(p), Read: Readers(p), Stays: stays(st),
+		Public: public(p), Sent: sent(p), Read: Readers(p), Stays: stays(st), Kept: recordsKept(st),
 	}
 	e.Program = fmt.Sprintf("%x", m.Program().Digest())
 	for _, q := range m.Parameters.All() {
@@ -98,13 +99,10 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	if err := Table(w, "  ", 3, rows); err != nil {
 		return err
 	}
-	if len(e.Unread) > 0 {
-		fmt.Fprintf(w, "\n%s", Wrap("In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+"."))
-	}
 	for _, section := range []struct {
 		title string
 		items []string
-	}{{"What is public", e.Public}, {"What a client sends", append(append(slices.Clip(e.Sent), e.Read), cost(p.Study())...)}, {"What stays with a client", e.Stays}} {
+	}{{"Which records count", e.Kept}, {"What is public", e.Public}, {"What a client sends", append(append(slices.Clip(e.Sent), e.Read), cost(p.Study())...)}, {"What stays with a client", e.Stays}} {
 		fmt.Fprintf(w, "\n%s\n\n", section.title)
 		for _, item := range section.items {
 			if _, err := fmt.Fprint(w, Bullet(item)); err != nil {
@@ -187,7 +185,7 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	default:
 		e.What = fmt.Sprintf("one of %d levels: %s", len(c.Levels), shortened(c.Levels))
 	}
-	e.What = strings.TrimSpace(e.What) + policies(c)
+	e.What = strings.TrimSpace(e.What)
 	switch {
 	case c.Name == st.Model.Outcome && st.Model.Positive != nil:
 		e.Use = "the outcome: 1 if " + st.Model.Positive.Text + ", else 0"
@@ -217,23 +215,6 @@ func shortened(levels []string) string {
 		return strings.Join(levels, ", ")
 	}
 	return strings.Join(levels[:most], ", ") + ", …"
-}
-
-func policies(c *study.Column) string {
-	var text string
-	switch c.Outside {
-	case study.Clamp:
-		text += "; others count as the nearest bound"
-	case study.Drop:
-		text += "; records with others are left out"
-	}
-	switch c.Missing {
-	case study.Impute:
-		text += "; a missing one counts as " + c.Imputed
-	case study.Drop:
-		text += "; records without one are left out"
-	}
-	return text
 }
 
 func scaling(st *study.Study, c *study.Column) string {

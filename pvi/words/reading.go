@@ -33,6 +33,12 @@ func Reading(w io.Writer, r shard.Report) error {
 			b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d %s: %s.", total, did.what, strings.Join(parts, ", "))))
 		}
 	}
+	if r.Malformed > 0 {
+		b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d lines were left out: they are not divided into the fields of a record.", r.Malformed)))
+	}
+	if r.First != nil {
+		b.WriteString(Wrap(fmt.Sprintf("The study has no rule for %s of what was left out. The first is %s.", Plural(r.Refused, "record"), r.First)))
+	}
 	if r.Surplus > 0 {
 		b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d rows were left out by lot: their persons have more rows than the study uses.", r.Surplus)))
 	}

@@ -97,7 +97,7 @@ func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ str
 }
 
 func read(st *study.Study, text string) (*shard.Records, error) {
-	records, _, err := shard.Read("records.csv", strings.NewReader(text), st, st.Federation.MaxRecords)
+	records, _, err := shard.Read("records.csv", strings.NewReader(text), st)
 	if err != nil {
 		return nil, err
 	}

@@ -70,9 +70,20 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
 		Dim: b.config.Dim, Clip: b.config.Steps.Clip, NoiseMultiplier: multiplier,
-		Shares: b.Shares(), Releases: b.config.Releases, Adjacency: b.Study.Privacy.Adjacency,
+		Shares: b.Shares(), Releases: b.config.Releases, Terms: b.terms(), Adjacency: b.Study.Privacy.Adjacency,
 		PerUnit: b.Holders(),
 	})
+}
+
+// terms returns the number of vectors for which a release has room. If the releases of several
+// clients are added up, it is the largest batch of the number of records for which the method
+// computes its cost, so that the range of a release is public. Otherwise it is 0, which stands for
+// any batch, because a release of steps then stays within the client.
+func (b *Base) terms() int {
+	if b.config.Releases == 1 || b.sampled == nil {
+		return 0
+	}
+	return b.sampled.MaxBatch()
 }
 
 // For returns the mechanism of a client with the given records. Only the sizes of the batches

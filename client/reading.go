@@ -1,0 +1,103 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/shard"
+)
+
+// A Reading tells the data holder how the file of records was read for a study. It depends on
+// single records without any noise. It is in the state directory and nowhere else: no log, no
+// metric, no exit code and no message to anybody depends on it.
+type Reading struct {
+	File         string `json:"file"`
+	shard.Report        // counts of records that were left out or changed
+	MostRecords  int    `json:"max_records"`     // federation.max_records of the study
+	First        string `json:"first,omitempty"` // why the first record without a rule was left out: file, line and column
+}
+
+// ReadingFile is the name of the file with the Reading, in the folder of a study in the state
+// directory.
+const ReadingFile = "records.json"
+
+func newReading(m *Member, path string, report shard.Report) Reading {
+	r := Reading{File: path, Report: report, MostRecords: m.Study.Federation.MaxRecords}
+	if report.First != nil {
+		r.First = report.First.Error()
+	}
+	return r
+}
+
+// saveReading replaces the Reading of a study. If that fails, the study goes on: the log says that
+// the Reading could not be written, and nothing about it.
+func (c *Client) saveReading(m *Member, path string, report shard.Report) {
+	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
+	if err == nil {
+		err = replace(filepath.Join(c.keyFolder(m.Hash), ReadingFile), append(b, '\n'))
+	}
+	if err != nil {
+		c.log.Warn("the report on the records could not be written", "file", ReadingFile)
+	}
+}
+
+// byColumn lists counts by column, or returns "" if there are none.
+func byColumn(counts map[string]int) string {
+	var parts []string
+	for _, column := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", column, counts[column]))
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// replace writes a file that its owner alone can read, in place of an earlier one.
+func replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// examineData reads the file of records and tells which of them the study does not use.
+func (c *Client) examineData(m *Member, path string) Finding {
+	const check = "records"
+	_, report, _, err := c.Read(m, path)
+	if err != nil {
+		return failed(check, err, "correct the file, or choose another one with --data")
+	}
+	r := newReading(m, path, report)
+	found := fmt.Sprintf("%s matches the columns of the study: %d columns, %d records used, %d left out%s",
+		path, len(m.Study.Columns), r.Records, r.LeftOut()+r.Surplus, byColumn(r.Dropped))
+	if r.Malformed > 0 {
+		found += fmt.Sprintf(", of them %d lines that are not divided into the fields of a record", r.Malformed)
+	}
+	if r.Surplus > 0 {
+		found += fmt.Sprintf(", of them %d of persons with more than %d records", r.Surplus, m.Study.Privacy.Rows())
+	}
+	switch {
+	case r.Records == 0:
+		return failed(check, fmt.Errorf("%s. This client would send noise alone", found), "choose another file with --data, or correct this one")
+	case r.Refused > 0:
+		return failed(check, fmt.Errorf("%s. The study has no rule for %d of them; the first is %s", found, r.Refused, r.First), "correct these records, or run without them")
+	case r.Records > r.MostRecords:
+		return failed(check, fmt.Errorf("%s. The study has room for sums of federation.max_records = %d records, and cuts longer sums off", found, r.MostRecords), "tell the coordinator's people that the study needs a larger federation.max_records, or run all the same")
+	}
+	return passed(check, "%s", found)
+}

@@ -1,0 +1,138 @@
+package client_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/client"
+)
+
+// seen is what can be seen of the client north: its answers after decryption, the number of entries
+// of the transcript, and its log.
+type seen struct {
+	Bodies  map[uint64][]byte
+	Entries int
+	Log     string
+}
+
+// seenWith plays a study in which north has the given lines after its own records.
+func seenWith(t *testing.T, source []byte, lines string) (s seen, report client.Reading, p *holder) {
+	t.Helper()
+	h, all := federation(t, source, "north", "south")
+	p = all[0]
+	f, err := os.OpenFile(p.data, os.O_APPEND|os.O_WRONLY, 0)
+	check(t, err)
+	_, err = f.WriteString(lines)
+	check(t, err)
+	check(t, f.Close())
+	var log bytes.Buffer
+	p.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	h.begin()
+	play(t, all)
+	s = seen{Bodies: map[uint64][]byte{}, Entries: len(h.items), Log: log.String()}
+	for key, body := range h.bodies {
+		if key.client == "north" {
+			s.Bodies[key.ask] = body
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(p.dir, "studies", "*", client.ReadingFile))
+	check(t, err)
+	if len(files) != 1 {
+		t.Fatalf("%d reports on the records", len(files))
+	}
+	b, err := os.ReadFile(files[0])
+	check(t, err)
+	check(t, json.Unmarshal(b, &report))
+	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the report has mode %v, %v", info.Mode(), err)
+	}
+	return s, report, p
+}
+
+// The test plays a whole study with records that do not fit, and without them. The answers, the
+// transcript and the log must be the same. The holder alone is told, in the state directory and by
+// doctor.
+//
+//abuse:case P20 records that do not fit change no byte of an answer, a log or the transcript
+func TestOnlyTheHolderLearnsWhatIsLeftOut(t *testing.T) {
+	const unfit = "0.5,99\n2,1\nabc,1\n0.5\n,3\n"
+	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
+		source := planeStudy(privacy, "", "")
+		want, before, p := seenWith(t, source, "")
+		got, after, q := seenWith(t, source, unfit)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("records that do not fit can be seen (-without +with):\n%s", diff)
+		}
+		if len(want.Bodies) == 0 || want.Log == "" {
+			t.Errorf("nothing was compared: %d answers, log %q", len(want.Bodies), want.Log)
+		}
+		if before.Records != 20 || before.LeftOut() != 0 || before.First != "" {
+			t.Errorf("without them the report is %+v", before)
+		}
+		if after.Records != 20 || after.LeftOut() != 5 || after.Refused != 5 || after.Dropped["x"] != 3 || !strings.Contains(after.First, "records.csv:22: column y") {
+			t.Errorf("the report is %+v", after)
+		}
+		if f := examined(p); !f.OK || !strings.Contains(f.Found, "20 records used, 0 left out") {
+			t.Errorf("without them doctor says %+v", f)
+		}
+		if f := examined(q); f.OK || !strings.Contains(f.Found, "20 records used, 5 left out (x 3, y 1), of them 1 lines") || !strings.Contains(f.Found, "no rule for 5") {
+			t.Errorf("doctor says %+v", f)
+		}
+	}
+}
+
+// A client with a file that has a header only takes part like any other, whatever the privacy unit
+// is; doctor says that it would send noise alone.
+func TestAFileWithoutRecords(t *testing.T) {
+	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
+		_, all := federation(t, planeStudy(privacy, "", ""), "north", "south")
+		check(t, os.WriteFile(all[0].data, []byte("x,y\n"), 0o600))
+		if f := examined(all[0]); f.OK || !strings.Contains(f.Found, "noise alone") {
+			t.Errorf("doctor says %+v", f)
+		}
+		all[0].hub.begin()
+		for m, e := range play(t, all) {
+			if e.Aborted {
+				t.Errorf("client %d: %+v", m, e)
+			}
+		}
+		if n := len(all[0].hub.bodies); n != 6 {
+			t.Errorf("%d answers", n)
+		}
+	}
+}
+
+// Doctor tells the holder of a file with more records than the study has room for.
+func TestDoctorOfManyRecords(t *testing.T) {
+	_, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	check(t, os.WriteFile(all[0].data, []byte("x,y\n"+strings.Repeat("0.5,1\n", 1001)), 0o600))
+	if f := examined(all[0]); f.OK || !strings.Contains(f.Found, "1001 records used") || !strings.Contains(f.Found, "max_records = 1000") {
+		t.Errorf("doctor says %+v", f)
+	}
+}
+
+// examined returns doctor's finding about the file of records.
+func examined(p *holder) client.Finding {
+	p.t.Helper()
+	c := p.open()
+	defer c.Close()
+	for _, f := range c.Examine(p.t.Context(), client.Examination{Data: p.data, Program: "test"}) {
+		if f.Check == "records" {
+			return f
+		}
+	}
+	p.t.Fatal("doctor says nothing about the records")
+	return client.Finding{}
+}
