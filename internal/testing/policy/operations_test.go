@@ -126,6 +126,7 @@ func TestOperationsHasTheFiles(t *testing.T) {
 		{"client", "ledger", "store.go"},
 		{"client", "ledger", "files.go"},
 		{"client", "policy.go"},
+		{"client", "reading.go"},
 	} {
 		are = append(are, names(source(t, path...), file)...)
 	}
