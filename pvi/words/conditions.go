@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"fedpvi/pvi"
@@ -29,6 +30,10 @@ func Conditions(p *pvi.Protocol) string {
 	}
 	if st.Inference.Descent.Sampling == study.WithoutReplacement {
 		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")
+	}
+	if st.Privacy.Unit.OfRecords() && f.NominalRecords == 0 {
+		// With a nominal number, [pvi.NewProtocol] has compared it with δ.
+		fmt.Fprintf(&text, " All clients together have fewer than %.0f records, which is one over δ: publishing one record would meet a larger δ.", math.Ceil(1/st.Privacy.Delta))
 	}
 	if f.Pace == 0 {
 		text.WriteString(" The cost does not cover the time at which an answer leaves. This time shows how long the client computed.")
