@@ -69,6 +69,68 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 	}
 }
 
+// A client that comes back to a study reads its file and prepares its records again, and the time
+// that this takes depends on how many there are. The clock of the test runs until the client
+// waits or connects. The test checks that the client connects at a multiple of the pace after it was
+// started, and that the answer to the pending plan leaves at a multiple of the pace after that.
+func TestReturningClientKeepsThePace(t *testing.T) {
+	for _, reading := range []time.Duration{time.Millisecond, 70 * time.Millisecond, time.Second} {
+		h, all := federation(t, planeStudy(recordPrivacy, "", "pace = 2.5"), "north")
+		p := all[0]
+		p.edit("minimum = 2", "minimum = 1")
+		check(t, p.approve())
+		h.begin()
+		var connected, left time.Duration
+		run := func(submit func()) {
+			t.Helper()
+			reads := true
+			k, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: func() time.Time {
+				if reads {
+					p.late += reading
+				}
+				return p.now()
+			}})
+			check(t, err)
+			defer k.Close()
+			policy, err := client.LoadPolicy(p.dir)
+			check(t, err)
+			m, err := k.Member("")
+			check(t, err)
+			p.late = 0
+			_, err = k.Run(t.Context(), client.Run{
+				Member: m, Policy: policy, Data: p.data,
+				Connect: func(context.Context) (client.Link, io.Closer, error) {
+					connected, reads = p.late, false
+					l := &pacedLine{line{h, p.name}, submit}
+					return l, l, nil
+				},
+				Wait: func(_ context.Context, d time.Duration) error {
+					p.late, reads = p.late+d, false
+					return nil
+				},
+			})
+			if err != nil && !errors.Is(err, errIdle) {
+				t.Fatal(err)
+			}
+		}
+		stop := errors.New("stopped")
+		func() {
+			defer func() { _ = recover() }()
+			run(func() { panic(stop) }) // the program ends while it sends its first answer
+		}()
+		left = -1
+		run(func() {
+			if left < 0 {
+				left = p.late - connected
+			}
+		})
+		const pace = 2500 * time.Millisecond
+		if start := connected - reading; start <= 0 || start%pace != 0 || left <= 0 || left%pace != 0 {
+			t.Errorf("reading for %v: connected after %v, and the answer left %v later", reading, connected, left)
+		}
+	}
+}
+
 // pacedLine calls a function when an answer leaves.
 type pacedLine struct {
 	line

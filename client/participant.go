@@ -40,7 +40,7 @@ type participant struct {
 	sent  uint64    // number of the last plan whose answer this process sent
 	keyed bool      // whether this process sent the keys for the other clients
 	said  bool      // whether this process sent the message that the open plan's sum needs
-	asked time.Time // time when this process began, or read the last plan that names this client
+	asked time.Time // time when this process first connected, or read the last plan
 
 	wanted  device.Source // source of the device; nil to compute on the CPU
 	devices []device.Device
@@ -88,7 +88,7 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 		return nil, &Refusal{fmt.Sprintf("this file of records was charged to the data set %s, and the study is approved for %s: one file has one budget, so approve with --dataset %[1]s", before, t.Dataset)}
 	}
 	a := &participant{client: c, member: m, policy: p, terms: t, dataset: d, records: records, named: named}
-	a.chain, a.asked = transcript.Begin(m.Hash, m.hub.Key), c.now()
+	a.chain = transcript.Begin(m.Hash, m.hub.Key)
 	a.at.Records = named
 	begun, err := c.has(m.Hash, positionPart)
 	if err != nil || !begun {

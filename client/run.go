@@ -109,6 +109,7 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
 	}
+	began := c.now()
 	records, report, named, err := c.Read(r.Member, r.Data)
 	if err != nil {
 		return nil, err
@@ -118,6 +119,14 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err != nil {
 		return nil, err
 	}
+	a.wanted = r.Device
+	defer func() { err = errors.Join(err, device.Close(a.devices)) }()
+	if err := a.useDevice(); err != nil {
+		return nil, err
+	}
+	if err := a.comeBack(ctx, &r, began); err != nil {
+		return nil, err
+	}
 	r.status = &showing{now: c.now, show: r.Show, status: Status{Study: r.Member.Study.Name, Since: c.now()}}
 	if r.Gossip != "" {
 		if r.gossip, err = c.gossips(ctx, &r, func() { r.status.change(func(*Status) {}) }); err != nil {
@@ -125,11 +134,6 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 		}
 		r.status.gossip = r.gossip
 		r.gossip.meet(a)
-	}
-	a.wanted = r.Device
-	defer func() { err = errors.Join(err, device.Close(a.devices)) }()
-	if err := a.useDevice(); err != nil {
-		return nil, err
 	}
 	ending, err = c.untilOver(ctx, &r, a)
 	if e := r.gossip.close(); e != nil {
@@ -304,16 +308,45 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 // of the pace if computing the answer took longer. The time that computing takes depends on the
 // records, so the coordinator must not see when it ended.
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
+	after, rest, late := a.untilPace(a.asked)
+	if late {
+		a.client.log.Warn("an answer was not ready at the study's pace: the coordinator sees that it took longer, which may depend on the records", "question", ask, "leaves_after", after)
+	}
+	return a.pause(ctx, r, rest)
+}
+
+// comeBack waits until a client that has begun a study before may connect again: a multiple of the
+// study's pace after this process began. Reading the records takes a time that depends on them,
+// and the coordinator may have seen when the last connection ended.
+func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
+	if a.at.Number > 0 {
+		_, rest, _ := a.untilPace(began)
+		if err := a.pause(ctx, r, rest); err != nil {
+			return err
+		}
+	}
+	a.asked = a.client.now()
+	return nil
+}
+
+// untilPace returns the smallest multiple of the study's pace that is longer than the time since
+// from, and the rest of it. It reports whether that is more than one pace. All are zero if the
+// study has no pace.
+func (a *participant) untilPace(from time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
+		return 0, 0, false
+	}
+	took := a.client.now().Sub(from)
+	paces := max(0, took/pace) + 1
+	return paces * pace, paces*pace - took, paces > 1
+}
+
+func (a *participant) pause(ctx context.Context, r *Run, d time.Duration) error {
+	if d == 0 {
 		return nil
 	}
-	took := a.client.now().Sub(a.asked)
-	late := max(0, took/pace)
-	if late > 0 {
-		a.client.log.Warn("an answer was not ready at the study's pace: the coordinator sees that it took longer, which may depend on the records", "question", ask, "pace", pace, "leaves_after", (late+1)*pace)
-	}
-	return r.Wait(ctx, (late+1)*pace-took)
+	return r.Wait(ctx, d)
 }
 
 // submit sends an answer. If it arrives after its plan was closed or after the end of the study,
