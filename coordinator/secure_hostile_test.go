@@ -3,6 +3,8 @@ package coordinator
 import (
 	"bytes"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"fedpvi/crypto/sums"
@@ -80,5 +82,27 @@ func TestSumThatIsImpossible(t *testing.T) {
 	play(t, parties...)
 	if p, err := h.study.Posterior(t.Context()); err != nil || p.Result.Accepted != 1 || p.Result.Void != 1 {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A client repeats a complaint about a deal. The log has it once.
+//
+//abuse:case P16 a complaint about a deal that is repeated is logged once
+func TestRepeatedComplaints(t *testing.T) {
+	var log bytes.Buffer
+	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	h.found(secureText(1))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+		p.secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }
+	}
+	play(t, parties...)
+	for range 3 {
+		check(t, h.study.Complain(t.Context(), parties[0].peer, 1, 2))
+	}
+	if n := strings.Count(log.String(), "cannot decrypt"); n != 1 {
+		t.Errorf("%d lines in the log", n)
 	}
 }

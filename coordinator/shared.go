@@ -329,10 +329,15 @@ func (s *Study) Complain(ctx context.Context, peer channel.Party, ask uint64, pl
 			if d.Place != place {
 				continue
 			}
-			if x.complaints[place] == nil {
-				x.complaints[place] = map[identity.Name]bool{}
+			by := x.complaints[place]
+			if by[peer.Name] {
+				return nil // it is in the log already, which a client cannot fill
 			}
-			x.complaints[place][peer.Name] = true
+			if by == nil {
+				by = map[identity.Name]bool{}
+				x.complaints[place] = by
+			}
+			by[peer.Name] = true
 			b.then(func() {
 				s.log.Warn("a client cannot decrypt the deal of another client", "client", peer.Name, "deal of", x.federation.Name(place), "ask", ask)
 			})
