@@ -106,3 +106,24 @@ func TestRepeatedComplaints(t *testing.T) {
 		t.Errorf("%d lines in the log", n)
 	}
 }
+
+// A client was put back to before it drew its keys, and sends others. It is refused, so that it
+// stops before it pays for deals that nobody can decrypt.
+//
+//abuse:case A16 a client that has lost the keys that it sent is refused before it pays for a deal
+func TestKeysAgain(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(secureText(1))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	p := parties[0]
+	_, err := p.step(t.Context()) // keys
+	check(t, err)
+	p.secure.Client, err = sums.NewClient(p.secure.federation, p.peer.Name)
+	check(t, err)
+	check(t, p.message(t.Context()))
+	var refused *transport.Refusal
+	if err := p.link.Submit(t.Context(), *p.outbox); !errors.As(err, &refused) || refused.Reason != transport.Denied {
+		t.Errorf("other keys: %v", err)
+	}
+}

@@ -174,6 +174,9 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			return err
 		})
 	}
+	if key.Ask == 0 { // the client must not go on, because nobody could decrypt its deals
+		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
+	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
 }
 
