@@ -136,7 +136,7 @@ func (d *decoder) skipMark(r io.Reader) error {
 			return fmt.Errorf("%s: reading: %w", d.file, err)
 		}
 	}
-	d.csv = csv.NewReader(b)
+	d.csv = csv.NewReader(newLines(b, d.study.Table.Separator))
 	d.csv.Comma = d.study.Table.Separator
 	d.csv.ReuseRecord = true
 	d.csv.TrimLeadingSpace = d.study.Table.Trim
@@ -188,7 +188,7 @@ func (d *decoder) syntax(err error) error {
 	if !errors.As(err, &parse) {
 		return fmt.Errorf("%s: reading: %w", d.file, err)
 	}
-	message := parse.Err.Error()
+	message := parse.Err.Error() + ", or a quoted field does not end on its line"
 	if errors.Is(parse.Err, csv.ErrFieldCount) {
 		message = fmt.Sprintf("the line has another number of fields than the %d expected: check the separator (the study says %q) and quotes", d.csv.FieldsPerRecord, d.study.Table.Separator)
 	}

@@ -2,12 +2,15 @@ package shard_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/shard"
@@ -198,10 +201,45 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 	if _, report, err := shard.Read("r.csv", strings.NewReader(header+"f ;30;I;1\n"), untrimmed); err != nil || report.Dropped["sex"] != 1 {
 		t.Errorf("blanks around a value were trimmed, although the study does not allow it: %+v, %v", report, err)
 	}
-	// A quote that is never closed makes one line of all that follow it.
-	if records, report, err := shard.Read("r.csv", strings.NewReader(header+"f;30;I;1\n\"f;30;I;1\nf;30;I;1\n"), parse(t)); err != nil || records.Len() != 1 || report.Malformed != 1 {
-		t.Errorf("an open quote: %+v, %v", report, err)
-	}
+}
+
+// Each record is read as if it were alone in its file, whatever the lines around it are. Otherwise
+// one record would decide which others are used: a quote that it does not close, for example, would
+// make one record of all lines up to the next such quote.
+func TestRecordsAreReadOneByOne(t *testing.T) {
+	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
+	rapid.Check(t, func(t *rapid.T) {
+		st := rapid.SampledFrom(studies).Draw(t, "study")
+		by := string(st.Table.Separator)
+		field := rapid.OneOf(
+			rapid.SampledFrom([]string{"f", "m", "30", "I", "1", `"30"`, `"f`, `f"`, `"`, `""`, `"""`, ` "1"`, `"1" `, `"a""b"`, "", "\r", "NaN", strings.Repeat("1", 5000)}),
+			rapid.StringOf(rapid.SampledFrom([]rune{'"', '\r', ' ', '1', rune(by[0])})))
+		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			if rapid.Bool().Draw(t, "fits") {
+				return strings.Join([]string{"f", "30", "I", "1"}, by)
+			}
+			return strings.Join(rapid.SliceOfN(field, 1, 5).Draw(t, "fields"), by)
+		}), 0, 12).Draw(t, "lines")
+		names, end := strings.Join([]string{`"sex"`, `"age"`, `"stage"`, `"y"`}, by)+"\n", rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end of line")
+		load := func(some ...string) []string {
+			records, _, err := shard.Read("r.csv", strings.NewReader(names+strings.Join(append(some, ""), end)), st)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rows []string
+			for i := range records.Len() {
+				rows = append(rows, fmt.Sprint(records.Row(i)))
+			}
+			return rows
+		}
+		var alone []string
+		for _, line := range all {
+			alone = append(alone, load(line)...)
+		}
+		if got := load(all...); !slices.Equal(got, alone) {
+			t.Fatalf("the lines %q are the records %q together and %q alone", all, got, alone)
+		}
+	})
 }
 
 // A file that cannot be read at all has an error, with a position and no value.
