@@ -22,12 +22,13 @@ import (
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
 	"fedpvi/sim"
 	"fedpvi/transport"
 )
 
 // A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
-// clients have opened it. It has the coordinator's key, and all that it says otherwise is true or
+// clients have opened it, or in a study that opens messages a constant. It has the coordinator's key, and all that it says otherwise is true or
 // follows from the false sum.
 type falsifier struct {
 	*coordinator.Study
@@ -52,7 +53,7 @@ func (l *falsifier) Approve(ctx context.Context, peer channel.Party, envelope []
 }
 
 func (l *falsifier) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (int64, error) {
-	if h, err := signed.Claims(envelope); err == nil && h.Domain == signed.Deal {
+	if h, err := signed.Claims(envelope); err == nil && (h.Domain == signed.Deal || h.Domain == signed.Release) {
 		l.mu.Lock()
 		l.answers[releaseKey{peer.Name, h.Round}] = slices.Clone(envelope)
 		l.mu.Unlock()
@@ -92,13 +93,13 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	case e.Kind.Plan():
 		l.server.Next()
 	case e.Kind.Outcome() && e.Ask == l.plan:
-		if item, err = l.falsify(e.Kind); err == nil {
+		if item, err = l.falsify(entry, e.Model); err == nil {
 			chain, _, err = l.chain.Follow(item.Envelope, item.Body)
 		}
 	case e.Kind.Outcome():
 		_, err = l.server.Replay(entry)
 	}
-	if err == nil && e.Ask > 0 {
+	if err == nil && e.Ask > 0 && l.sums != nil {
 		err = l.sums.Follow(e, item.Body)
 	}
 	l.chain = chain
@@ -113,13 +114,20 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 	if l.server, err = session.NewServer(l.n.document, names); err != nil {
 		return err
 	}
+	if l.n.document.Federation.Aggregation != study.Secure {
+		return nil
+	}
 	f, err := sums.New(chain, l.server.Fewest(), l.server.VectorSize())
 	l.sums = sums.NewProgress(f)
 	return err
 }
 
-// falsify returns the outcome that follows from the sum with one step more.
-func (l *falsifier) falsify(kind transcript.Kind) (transport.Item, error) {
+// falsify returns the outcome that follows from the sum with one step more. In a study that opens
+// messages it returns the outcome with a sum that is larger by a constant.
+func (l *falsifier) falsify(e session.Entry, model [32]byte) (transport.Item, error) {
+	if l.sums == nil {
+		return l.falsifyMessages(e, model)
+	}
 	names, elements, opened := l.sums.Sum()
 	if !opened {
 		return transport.Item{}, errors.New("the plan has no opening")
@@ -133,8 +141,19 @@ func (l *falsifier) falsify(kind transcript.Kind) (transport.Item, error) {
 	if err != nil {
 		return transport.Item{}, err
 	}
-	envelope, err := l.chain.Sign(l.key, kind, l.plan, l.server.Model(), outcome.Body)
+	envelope, err := l.chain.Sign(l.key, transcript.Kind(e.Kind), l.plan, l.server.Model(), outcome.Body)
 	return transport.Item{Envelope: envelope, Body: outcome.Body}, err
+}
+
+func (l *falsifier) falsifyMessages(e session.Entry, model [32]byte) (transport.Item, error) {
+	o, err := wire.ReadOutcome(e.Body, wire.Limits{Elements: 10_000, Clients: 10, Name: 40})
+	if err != nil {
+		return transport.Item{}, err
+	}
+	o.Sum[0] += 1 << 30
+	body := wire.AppendOutcome(nil, o)
+	envelope, err := l.chain.Sign(l.key, transcript.Kind(e.Kind), l.plan, model, body)
+	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
 // bundle returns the record of the study as the coordinator tells it.
@@ -171,12 +190,24 @@ func TestFalsifiedSumStopsEverybody(t *testing.T) {
 	for _, plan := range []uint64{1, 2} { // plan 2 is the last round
 		t.Run(fmt.Sprint("plan ", plan), func(t *testing.T) {
 			t.Parallel()
-			falsified(t, st, plan)
+			falsified(t, st, plan, fmt.Sprintf("plan %d is not the one that the clients have opened", plan), fmt.Sprintf("plan %d: the sum in the outcome", plan))
 		})
 	}
 }
 
-func falsified(t *testing.T, st *study.Study, plan uint64) {
+// The coordinator adds a constant to the sum of a round of messages that everybody may read. Every
+// client stops with exit code 3, and whoever verifies the bundle is told the plan.
+//
+//abuse:case A21 a constant added to a sum of messages: every client stops with exit code 3, and the verification of the bundle names the plan
+func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
+	source := federatedStudy(linear, "rounds = 2\nsolver = \"clipped-analytical\"\nintervals = \"none\"", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", "pace = 0")
+	st, err := study.Parse("study.toml", bytes.Replace(source, []byte("version = 1"), []byte("version = 2"), 1))
+	check(t, err)
+	const says = "the sum of plan 2 is not the sum of the 3 releases that were published with it"
+	falsified(t, st, 2, says, says)
+}
+
+func falsified(t *testing.T, st *study.Study, plan uint64, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)
 	check(t, err)
@@ -192,13 +223,13 @@ func falsified(t *testing.T, st *study.Study, plan uint64) {
 	})
 	_, errs := n.runAll()
 	for m, err := range errs {
-		if client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), fmt.Sprintf("plan %d is not the one that the clients have opened", plan)) {
+		if client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), refusal) {
 			t.Errorf("%s stops with code %d: %v", n.clients[m], client.CodeOf(err), err)
 		}
 	}
 	_, err = bundle.Verify(bytes.NewReader(l.bundle(t)))
-	var fault *bundle.Fault
-	if !errors.As(err, &fault) || fault.Where != fmt.Sprintf("entry %d", len(l.said)) || !strings.Contains(err.Error(), fmt.Sprintf("plan %d: the sum in the outcome", plan)) {
+	var found *bundle.Fault
+	if !errors.As(err, &found) || found.Where != fmt.Sprintf("entry %d", len(l.said)) || !strings.Contains(err.Error(), fault) {
 		t.Errorf("the bundle: %v", err)
 	}
 }

@@ -20,9 +20,12 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if err := phase.CheckReplay(o.Participants, open.Participants, o.Sum, s.protocol.messages.Size, s.protocol.messages.Limit); err != nil {
 		return nil, err
 	}
+	if err := s.protocol.checkReleases(o); err != nil {
+		return nil, err
+	}
 	open.Answered = slices.Clone(o.Participants)
 	if o.Sum != nil {
-		open.Sum = slices.Clone(o.Sum)
+		open.Sum, open.Releases = slices.Clone(o.Sum), slices.Clone(o.Releases)
 	}
 	return s.finish(o.Number, open), nil
 }

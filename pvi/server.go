@@ -30,6 +30,7 @@ type round struct {
 	Answered     []ClientID // clients that have answered, in order
 	Centre       []int64    // centre in the plan
 	Sum          []int64    // sum of releases; nil before the first answer
+	Releases     []int64    `json:",omitempty"` // releases in the order of Answered, if the study publishes them
 }
 
 // NewServer returns a server before the first plan. Its q is the prior.
@@ -134,6 +135,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	for i, n := range r.Change {
 		open.Sum[i] += n
 	}
+	if p.publishes() {
+		open.Releases = slices.Insert(open.Releases, at*size, r.Change...)
+	}
 	open.Answered = slices.Insert(open.Answered, at, r.Client)
 	if len(open.Answered) < len(open.Participants) {
 		return nil, nil
@@ -170,7 +174,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		if r.Sum == nil { // An outcome that Replay ends may have no sum.
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
-		outcome.Sum = r.Sum
+		outcome.Sum, outcome.Releases = r.Sum, r.Releases
 		outcome.Verdict = Rejected
 		if s.q.try(number, len(r.Answered), r.Sum, r.Centre) {
 			s.q.commit()

@@ -24,6 +24,7 @@ type Site struct {
 	answered int     // number of the last plan that the client answered
 	centre   []int64 // centre in the open plan
 	open     int     // number of the plan that the site has answered and that has no outcome; 0 if there is none
+	sent     Digest  // hash of the release that answers the open plan, if the study publishes releases
 }
 
 // NewSite returns the site of a client with the given records, before the first plan.
@@ -100,6 +101,9 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	}
 	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
 	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
+	if p.publishes() {
+		s.sent = hashOf(dst)
+	}
 	return nil
 }
 
@@ -163,7 +167,7 @@ func (s *Site) Settle(o *Outcome) error {
 		}
 	}
 	if s.open == o.Number {
-		s.open, s.centre = 0, nil
+		s.open, s.centre, s.sent = 0, nil, Digest{}
 	}
 	s.sequence = o.Sequence
 	if s.sequence == p.Plans() {
@@ -186,12 +190,18 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	if !p.roster.Selects(o.Participants) {
 		return refuse("the outcome of plan %d counts answers of clients that are not in the roster, or not in order", o.Number)
 	}
-	if _, took := slices.BinarySearch(o.Participants, s.id); took {
+	if err := p.checkReleases(o); err != nil {
+		return err
+	}
+	if at, took := slices.BinarySearch(o.Participants, s.id); took {
 		if s.open != o.Number {
 			return refuse("the outcome of plan %d counts an answer that client %q did not give", o.Number, s.id)
 		}
 		if !slices.Equal(o.Centre, s.centre) {
 			return refuse("the outcome of plan %d has another centre than the plan", o.Number)
+		}
+		if err := s.checkOwn(o, at); err != nil {
+			return err
 		}
 	}
 	if err := p.checkCentre(o.Centre); err != nil {

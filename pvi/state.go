@@ -20,6 +20,7 @@ type siteState struct {
 	Proposed []int64
 	Centre   []int64
 	Open     int
+	Sent     *Digest `json:",omitempty"` // hash of the release that answers the open plan; nil if the study does not publish releases
 	Spent    method.Spent
 	Solver   []byte
 	Parts    json.RawMessage `json:",omitempty"`
@@ -31,7 +32,12 @@ type siteState struct {
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory
 	s.client.Save(&m)
+	var sent *Digest
+	if s.sent != (Digest{}) {
+		sent = &s.sent
+	}
 	return json.Marshal(siteState{
+		Sent:     sent,
 		Version:  phase.StateVersion,
 		Protocol: s.protocol.digest,
 		Client:   s.id,
@@ -77,6 +83,9 @@ func (s *Site) Restore(state []byte) error {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	s.sequence, s.answered, s.open, s.centre = v.Sequence, v.Answered, v.Open, v.Centre
+	if v.Sent != nil {
+		s.sent = *v.Sent
+	}
 	return nil
 }
 

@@ -13,7 +13,7 @@ func (p *Protocol) serverElements() int {
 	if p.study.Inference.Schedule == study.Asynchronous {
 		rounds = len(p.roster.Clients)
 	}
-	return phase.StateFields + p.family.Size() + len(p.roster.Clients) + rounds*(roundFields+2*names+p.family.Dim()+p.messages.Size)
+	return phase.StateFields + p.family.Size() + len(p.roster.Clients) + rounds*(roundFields+2*names+p.family.Dim()+p.messages.Size) + p.ReleasesSize()
 }
 
 // siteElements returns an upper bound on the number of commas in a Site's state: about one for

@@ -59,7 +59,7 @@ func (s *Server) Encode() (Encoding, error) {
 		Planned: s.planned, Asked: s.issued, Sequence: s.sequence, Open: map[int]*round{}, Descent: s.q.walk.Save(),
 	}
 	for number, r := range s.open {
-		v.Open[number] = &round{Participants: r.Participants, Answered: r.Answered}
+		v.Open[number] = &round{Participants: r.Participants, Answered: r.Answered, Releases: r.Releases}
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -228,6 +228,9 @@ func (v *serverState) checkRounds(p *Protocol) error {
 		if r == nil || len(r.Participants) == 0 || !p.roster.Selects(r.Participants) || !phase.InOrder(r.Answered, r.Participants) ||
 			len(r.Sum) != p.messages.Size && (r.Sum != nil || len(r.Answered) > 0) {
 			return fmt.Errorf("round %d is malformed", number)
+		}
+		if p.publishes() && len(r.Releases) != len(r.Answered)*p.messages.Size || !p.publishes() && r.Releases != nil {
+			return fmt.Errorf("round %d has no release for each answer", number)
 		}
 		if err := p.checkCentre(r.Centre); err != nil {
 			return fmt.Errorf("round %d: %w", number, err)

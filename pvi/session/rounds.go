@@ -30,7 +30,7 @@ func (p *roundsPhase) maxEntry() int {
 	roster, family := p.public.Roster(), p.public.Family()
 	return max(
 		len(wire.AppendPlan(nil, &pvi.Plan{Participants: roster}))+perNumber*(2*family.Size()+family.Dim()),
-		len(wire.AppendOutcome(nil, &pvi.Outcome{Participants: roster}))+perNumber*(family.Dim()+p.public.MessageSize()),
+		len(wire.AppendOutcome(nil, &pvi.Outcome{Participants: roster}))+perNumber*(family.Dim()+p.public.MessageSize()+p.public.ReleasesSize()),
 	)
 }
 

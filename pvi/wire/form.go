@@ -277,6 +277,19 @@ func (r *reader) bounds() []study.Bounds {
 	return v
 }
 
+// releases returns the releases at the end of a message. A message that ends before them has none.
+func (r *reader) releases() []int64 {
+	if len(r.rest) == 0 {
+		return nil
+	}
+	r.limits.Elements *= max(1, r.limits.Clients)
+	v := r.ints()
+	if v == nil {
+		r.fail("it has no releases where they should be")
+	}
+	return v
+}
+
 func (r *reader) name() pvi.ClientID { return pvi.ClientID(r.take(r.length(r.limits.Name))) }
 
 func (r *reader) names() []pvi.ClientID {

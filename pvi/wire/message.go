@@ -39,10 +39,14 @@ func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
-	size := headSize + len(m.Protocol) + 2*numberSize + 1 + 3*lengthSize + numberSize*(len(m.Centre)+len(m.Sum))
+	size := headSize + len(m.Protocol) + 2*numberSize + 1 + 4*lengthSize + numberSize*(len(m.Centre)+len(m.Sum)+len(m.Releases))
 	b = append(begin(slices.Grow(b, size+namesSize(m.Participants)), Outcome), m.Protocol[:]...)
 	b = appendVerdict(appendInt(appendInt(b, m.Sequence), m.Number), m.Verdict)
-	return appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
+	b = appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
+	if m.Releases != nil {
+		b = appendInts(b, m.Releases)
+	}
+	return b
 }
 
 // ReadOutcome reads an outcome.
@@ -50,7 +54,7 @@ func ReadOutcome(b []byte, l Limits) (*pvi.Outcome, error) {
 	r := open(b, Outcome, l)
 	m := &pvi.Outcome{
 		Protocol: r.digest(), Sequence: r.int(), Number: r.int(), Verdict: r.verdict(),
-		Centre: r.ints(), Participants: r.names(), Sum: r.ints(),
+		Centre: r.ints(), Participants: r.names(), Sum: r.ints(), Releases: r.releases(),
 	}
 	return checked(m, r, Outcome)
 }

@@ -49,6 +49,9 @@ func public(p *pvi.Protocol) []string {
 		fmt.Sprintf("Who takes part: %s, of which at least %d must answer.", Plural(len(p.Roster()), "client"), p.MinClients()),
 		fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", Plural(p.Family().Size(), "number"), p.Family().Name()),
 	}
+	if p.ReleasesSize() > 0 {
+		out = append(out, "After every round the answer of each client, so that every client can check its own and add them up.")
+	}
 	if st.Federation.Opens == study.OpenSums {
 		out = append(out, "Of what clients send, only the sum over all that answered is to be opened.")
 	}
