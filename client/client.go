@@ -115,18 +115,38 @@ func (c *Client) keyFolder(of ledger.Hash) string {
 	return filepath.Join(c.dir, "studies", of.String()[:16])
 }
 
-// loadKeys loads the keys of a study, or makes them if there are none.
-func (c *Client) loadKeys(of ledger.Hash) (keys, error) {
+// loadKeys loads the keys of a study, or makes them if there are none. When the study is over, the
+// sealing key is destroyed, and loadKeys returns none.
+func (c *Client) loadKeys(of ledger.Hash) (k keys, err error) {
 	folder := c.keyFolder(of)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
 		return keys{}, err
 	}
-	tls, err := loadOrMake(filepath.Join(folder, "tls.key"), channel.LoadKey, channel.CreateKey)
-	if err != nil {
+	if k.tls, err = loadOrMake(filepath.Join(folder, "tls.key"), channel.LoadKey, channel.CreateKey); err != nil {
 		return keys{}, err
 	}
-	sealing, err := loadOrMake(filepath.Join(folder, "sealing.key"), seal.Load, seal.Create)
-	return keys{tls, sealing}, err
+	ending, err := c.Ending(&Member{Hash: of})
+	if err != nil || ending != nil {
+		return k, err
+	}
+	k.sealing, err = loadOrMake(filepath.Join(folder, sealingKeyFile), seal.Load, seal.Create)
+	return k, err
+}
+
+const sealingKeyFile = "sealing.key"
+
+// destroyKey destroys the sealing key of a study that is over. With it and the messages that the
+// coordinator has kept, others could otherwise decrypt what the other clients dealt to this one.
+func (c *Client) destroyKey(m *Member) error {
+	m.keys.sealing = nil
+	folder := c.keyFolder(m.Hash)
+	if err := os.Remove(filepath.Join(folder, sealingKeyFile)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return durable.Layer{}.SyncDir(folder)
 }
 
 func loadOrMake[K any](path string, load, create func(string) (K, error)) (K, error) {

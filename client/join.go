@@ -47,6 +47,9 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	if err != nil {
 		return nil, false, err
 	}
+	if k.sealing == nil {
+		return nil, false, &Refusal{"the study is over, and a client cannot join it again"}
+	}
 	holder := c.store.Identity()
 	party := channel.Party{Study: i.Study, Role: identity.Client, Name: i.Name}
 	entry, err := roster.NewEntry(holder, i.Study, i.Name, identity.Client, k.tls.Pin(), k.sealing.Recipient())

@@ -167,7 +167,7 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 		}
 		between = min(2*between, maxBetween)
 	}
-	return a.at.Ended, nil
+	return a.at.Ended, c.destroyKey(r.Member)
 }
 
 // session takes part in a study over one connection until the study ends or an error occurs. It

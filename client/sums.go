@@ -44,10 +44,15 @@ func (a *participant) beginSums(chain transcript.Chain) error {
 }
 
 // restoreSums loads the saved state of the secure sums, if the study has them and runs. Without this
-// state the client would seal its answers for the coordinator.
+// state the client would seal its answers for the coordinator. With another sealing key it would
+// complain about the deals of all others.
 func (a *participant) restoreSums() error {
 	if a.member.Study.Federation.Aggregation != study.Secure || a.at.Ended != nil {
 		return nil
+	}
+	own, _ := a.chain.Members().Named(a.member.Name)
+	if own.Recipient.String() != a.member.keys.sealing.Recipient().String() {
+		return a.client.damaged("the sealing key of the study is not the one in its roster")
 	}
 	state, err := a.client.part(a.member.Hash, sumsPart)
 	if err != nil {

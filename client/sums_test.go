@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"fedpvi/client"
@@ -225,5 +227,56 @@ func TestSumsThatAreMissing(t *testing.T) {
 	_, err := all[0].step()
 	if _, sent := h.releases[releaseKey{"north", 1}]; sent || client.CodeOf(err) != client.Damaged {
 		t.Errorf("an answer was sent: %v; %v", sent, err)
+	}
+}
+
+// The sealing key is lost during a study. The client stops, and does not complain about the others.
+//
+//abuse:case P16 a client that has lost the key for its columns does not complain about others
+func TestSealingKeyIsLost(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "north", "south", "west")
+	h.begin()
+	for _, p := range all {
+		_, err := p.step()
+		check(t, err)
+	}
+	files, err := filepath.Glob(filepath.Join(all[0].dir, "studies", "*", "sealing.key"))
+	check(t, err)
+	check(t, os.Remove(files[0]))
+	if _, err := all[0].step(); client.CodeOf(err) != client.Damaged || len(h.sums.complaints) > 0 {
+		t.Errorf("complaints %v, and %v", h.sums.complaints, err)
+	}
+}
+
+// When a study is over, the key that decrypts what others dealt to the client is gone, also if the
+// program was killed before it removed it. The client still tells the result.
+//
+//abuse:case P13 a client destroys the key with which it reads messages of others when the study is over
+func TestSealingKeyOfAClientIsDestroyed(t *testing.T) {
+	h, all := federation(t, secureStudy("3"), "north", "south", "west")
+	h.begin()
+	keys := func() []string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(all[0].dir, "studies", "*", "sealing.key"))
+		check(t, err)
+		return files
+	}
+	during := keys()
+	if len(during) != 1 {
+		t.Fatalf("the keys %v during the study", during)
+	}
+	key, err := os.ReadFile(during[0])
+	check(t, err)
+	endings := play(t, all)
+	if left := keys(); len(left) > 0 {
+		t.Errorf("the keys %v are left", left)
+	}
+	check(t, os.WriteFile(during[0], key, 0o600)) // as if the program had been killed before
+	ending, err := all[0].step()
+	if err != nil || string(ending.Result) != string(endings[0].Result) || len(keys()) > 0 {
+		t.Errorf("another run after the end: %v, keys %v", err, keys())
+	}
+	if err := all[0].approve(); err != nil || len(keys()) > 0 {
+		t.Errorf("an approval after the end: %v, keys %v", err, keys())
 	}
 }
