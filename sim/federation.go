@@ -35,7 +35,7 @@ type Federation struct {
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
 
-	secure *secure // adds up securely; nil if the server adds up releases
+	adder *Adder // adds up securely; nil if the server adds up releases
 
 	gathering *cuda.Gathering // joins the work of several sites into one launch of a device; nil on the CPU
 }
@@ -44,18 +44,32 @@ type Federation struct {
 // requests a standardisation, New runs the scale phase and standardises the columns. At most
 // workers goroutines compute at a time. The number of goroutines does not change any result.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
+	return newFederation(st, holders, seed, workers, nil)
+}
+
+// newFederation is like New. If clock is not nil, the federation adds up securely in all phases.
+func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, clock func() float64) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
 	}
 	holders = kept(st, holders)
-	st, scale, err := standardise(st, holders, seed)
+	var roster []pvi.ClientID
+	for _, h := range holders {
+		roster = append(roster, h.ID)
+	}
+	var adder *Adder
+	if clock != nil {
+		var err error
+		if adder, err = newAdder(st, roster, clock); err != nil {
+			return nil, err
+		}
+	}
+	st, scale, err := standardise(st, holders, seed, adder)
 	if err != nil {
 		return nil, err
 	}
 	shards := map[pvi.ClientID]*shard.Shard{}
-	var roster []pvi.ClientID
 	for _, h := range holders {
-		roster = append(roster, h.ID)
 		shards[h.ID] = shard.Design(st, h.Records)
 	}
 	protocol, err := pvi.NewProtocol(st, roster)
@@ -71,6 +85,7 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 		verdicts: map[pvi.Verdict]int{},
 		mail:     make([]pvi.Release, len(roster)),
 		iterates: newIterates(protocol),
+		adder:    adder,
 	}
 	for m, id := range protocol.Roster() {
 		site, err := protocol.NewSite(id, shards[id])
@@ -129,7 +144,7 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 		}
 	}
 	collect := f.collect
-	if f.secure != nil {
+	if f.adder != nil {
 		collect = f.collectSecurely
 	}
 	outcome, err := collect()

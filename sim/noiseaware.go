@@ -80,7 +80,7 @@ func (f *Federation) lastRound() error {
 	if err != nil {
 		return err
 	}
-	if f.secure != nil {
+	if f.adder != nil {
 		f.LastOutcome, err = f.lastSecurely(server, releases)
 		return err
 	}

@@ -19,6 +19,11 @@ type Options struct {
 	Seed      uint64 // seed; the study's simulation.seed by default
 	Workers   int    // number of goroutines; 1 if 0
 
+	// Secure, if not nil, makes the clients add up securely in all phases, as the daemons do in a
+	// study with secure aggregation. It returns the seconds since some time. The results stay the
+	// same to the bit.
+	Secure func() float64
+
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
 	// has not settled. The report then says that it has not. If Stop is nil, only the number of
 	// steps ends the fit.
@@ -54,7 +59,7 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 
 // play sets up the federation for the clients and records in c.
 func (c *cast) play(st *study.Study, o Options) (*Play, error) {
-	f, err := New(st, c.holders, o.Seed, max(1, o.Workers))
+	f, err := newFederation(st, c.holders, o.Seed, max(1, o.Workers), o.Secure)
 	if err != nil {
 		return nil, err
 	}

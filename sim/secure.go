@@ -13,6 +13,7 @@ import (
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
 	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
@@ -26,9 +27,9 @@ type Secure struct {
 	Hub    float64 `json:"coordinator_ms"`
 }
 
-// A secure adds up the releases of a phase as the daemons do with federation.aggregation =
-// "secure", but without a network. All clients answer every plan.
-type secure struct {
+// An Adder adds up vectors of clients as the daemons do with federation.aggregation = "secure",
+// but without a network. All clients answer every plan.
+type Adder struct {
 	federation  *sums.Federation
 	hub         *identity.Identity
 	chain       transcript.Chain
@@ -49,10 +50,11 @@ type secureClient struct {
 	deal   []byte // body of its last deal
 }
 
-// newSecure returns a state in which the clients have exchanged their keys. Vectors have length
-// elements.
-func newSecure(clients []pvi.ClientID, fewest, length int, clock func() float64) (*secure, error) {
-	s := &secure{clock: clock}
+// NewAdder returns an adder whose clients have exchanged their keys. Of the clients, fewest open a
+// sum. Vectors have at most length elements. The function clock returns the seconds since some
+// time.
+func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error) {
+	s := &Adder{clock: clock}
 	of := sha256.Sum256([]byte("a simulated study"))
 	var entries []roster.Entry
 	enter := func(name identity.Name, role identity.Role) (*identity.Identity, *seal.Key, error) {
@@ -72,8 +74,8 @@ func newSecure(clients []pvi.ClientID, fewest, length int, clock func() float64)
 	if s.hub, _, err = enter("coordinator", identity.Coordinator); err != nil {
 		return nil, err
 	}
-	names := make([]identity.Name, len(clients))
-	for m := range clients {
+	names := make([]identity.Name, clients)
+	for m := range names {
 		// Names of a simulation need not be names of a roster.
 		names[m] = identity.Name(fmt.Sprintf("client-%04d", m+1))
 		c := &secureClient{}
@@ -102,7 +104,7 @@ func newSecure(clients []pvi.ClientID, fewest, length int, clock func() float64)
 }
 
 // exchange makes every client draw its keys and learn those of the others.
-func (s *secure) exchange(names []identity.Name) (err error) {
+func (s *Adder) exchange(names []identity.Name) (err error) {
 	keys := make([][]byte, len(s.clients))
 	for m, c := range s.clients {
 		if c.Client, err = sums.NewClient(s.federation, names[m]); err != nil {
@@ -130,8 +132,9 @@ func (s *secure) exchange(names []identity.Name) (err error) {
 	return nil
 }
 
-// add returns the sum of the clients' vectors, as it was opened.
-func (s *secure) add(vectors [][]int64) ([]int64, error) {
+// Add returns the sum of the clients' vectors, as it was opened. The sum has the length of the
+// longest vector that the adder takes.
+func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	s.asked++
 	s.plans++
 	if err := s.publish("plan", nil, true, nil); err != nil {
@@ -169,7 +172,7 @@ func (s *secure) add(vectors [][]int64) ([]int64, error) {
 }
 
 // each calls f for every client and measures its time.
-func (s *secure) each(f func(m int, c *secureClient) error) error {
+func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	began := s.clock()
 	defer func() { s.work += s.clock() - began }()
 	for m, c := range s.clients {
@@ -181,7 +184,7 @@ func (s *secure) each(f func(m int, c *secureClient) error) error {
 }
 
 // publish signs an entry and lets everybody follow it.
-func (s *secure) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
+func (s *Adder) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))
 	}
@@ -205,7 +208,7 @@ func (s *secure) publish(kind transcript.Kind, body []byte, ok bool, err error) 
 	return s.each(func(_ int, c *secureClient) error { return c.Follow(e, body) })
 }
 
-func (s *secure) dealOf(c *secureClient, vector []int64) error {
+func (s *Adder) dealOf(c *secureClient, vector []int64) error {
 	d, err := c.Deal(vector)
 	if err != nil {
 		return err
@@ -222,7 +225,7 @@ func (s *secure) dealOf(c *secureClient, vector []int64) error {
 	return s.coordinator.AddDeal(r)
 }
 
-func (s *secure) confirm(m int, c *secureClient) error {
+func (s *Adder) confirm(m int, c *secureClient) error {
 	var pieces []byte
 	for _, d := range c.Cut() {
 		at, size := s.federation.Column(d.Place, m+1)
@@ -241,7 +244,7 @@ func (s *secure) confirm(m int, c *secureClient) error {
 	return err
 }
 
-func (s *secure) share(_ int, c *secureClient) error {
+func (s *Adder) share(_ int, c *secureClient) error {
 	envelope, body, err := c.Share(c.signer)
 	if err != nil {
 		return err
@@ -252,30 +255,31 @@ func (s *secure) share(_ int, c *secureClient) error {
 }
 
 // describe returns the averages of the plans so far.
-func (s *secure) describe() *Secure {
+func (s *Adder) describe() *Secure {
 	each := float64(s.plans * len(s.clients))
 	return &Secure{Plans: s.plans, Up: float64(s.up) / each, Down: float64(s.down) / each, Client: 1000 * s.work / each, Hub: 1000 * s.hubs / float64(s.plans)}
 }
 
-// AddSecurely makes the federation add up the releases of the rounds and of the last round as the
-// daemons do in a study with secure aggregation. The results stay the same to the bit. It must be
-// called before the first Step. The scale phase is over by then. The function clock returns the
-// seconds since some time.
-func (f *Federation) AddSecurely(clock func() float64) error {
-	if a := f.Protocol.Study().Federation.Aggregation; a != study.Secure {
-		return fmt.Errorf("federation.aggregation = %q: only the clients of a study with %q add up securely", a, study.Secure)
+// newAdder returns the adder of a study that aggregates securely. Its vectors are as long as the
+// longest release of any phase, as in the daemons.
+func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Adder, error) {
+	if a := st.Federation.Aggregation; a != study.Secure {
+		return nil, fmt.Errorf("federation.aggregation = %q: only the clients of a study with %q add up securely", a, study.Secure)
 	}
-	var err error
-	f.secure, err = newSecure(f.Protocol.Roster(), f.Protocol.MinClients(), f.Protocol.VectorSize(), clock)
-	return err
+	public, err := session.Public(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	return NewAdder(len(roster), public.MinClients(), public.VectorSize(), clock)
 }
 
-// Secure describes the secure sums so far. It returns nil unless AddSecurely was called.
+// Secure describes the secure sums so far. It returns nil unless Options.Secure was
+// set.
 func (f *Federation) Secure() *Secure {
-	if f.secure == nil {
+	if f.adder == nil {
 		return nil
 	}
-	return f.secure.describe()
+	return f.adder.describe()
 }
 
 // collectSecurely returns the outcome of a plan that all clients have answered, or nil if no plan
@@ -292,7 +296,7 @@ func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
 	if number == 0 {
 		return nil, nil
 	}
-	sum, err := f.secure.add(vectors)
+	sum, err := f.adder.Add(vectors)
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +309,7 @@ func (f *Federation) lastSecurely(server *lastround.Server, releases []lastround
 	for _, r := range releases {
 		vectors = append(vectors, slices.Concat(r.Gradient, r.Curvature))
 	}
-	sum, err := f.secure.add(vectors)
+	sum, err := f.adder.Add(vectors)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,9 @@ type Standardisation struct {
 }
 
 // standardise runs the scale phase, and returns the study with the estimated scale of its
-// columns. If the study requests no standardisation, it returns the study unchanged.
-func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, *Standardisation, error) {
+// columns. If the study requests no standardisation, it returns the study unchanged. If adder is
+// not nil, it adds up the releases.
+func standardise(st *study.Study, holders []Holder, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
 	}
@@ -45,7 +46,7 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 		if !ok {
 			break
 		}
-		outcome, err := scalePass(server, sites, &plan, seed)
+		outcome, err := scalePass(server, sites, &plan, seed, adder)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -64,16 +65,25 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 }
 
 // scalePass runs one pass of the scale phase and returns its outcome.
-func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed uint64) (outcome *scale.Outcome, err error) {
-	var release scale.Release
+func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed uint64, adder *Adder) (outcome *scale.Outcome, err error) {
+	releases := make([]scale.Release, len(sites))
 	for m, site := range sites {
 		src := seeded.Stream(seed, purposeScale, uint64(m), uint64(plan.Number))
-		if err := site.Propose(&release, plan, src); err != nil {
+		if err := site.Propose(&releases[m], plan, src); err != nil {
 			return nil, err
 		}
-		if outcome, err = server.Collect(&release); err != nil {
-			return nil, err
+	}
+	if adder != nil {
+		outcome, err = scaleSecurely(server, releases, adder)
+	} else {
+		for m := range releases {
+			if outcome, err = server.Collect(&releases[m]); err != nil {
+				break
+			}
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, site := range sites {
 		if err := site.Settle(outcome); err != nil {
@@ -81,6 +91,20 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 		}
 	}
 	return outcome, nil
+}
+
+// scaleSecurely returns the outcome of a pass whose releases the adder adds up.
+func scaleSecurely(server *scale.Server, releases []scale.Release, adder *Adder) (*scale.Outcome, error) {
+	var vectors [][]int64
+	for _, r := range releases {
+		vectors = append(vectors, r.Sum)
+	}
+	participants := server.Waiting()
+	sum, err := adder.Add(vectors)
+	if err != nil {
+		return nil, err
+	}
+	return server.Replay(&scale.Outcome{Number: releases[0].Number, Participants: participants, Sum: sum[:len(vectors[0])]})
 }
 
 // scaleNotes returns notes about columns whose scale is uncertain, for readers of the posterior.

@@ -131,7 +131,7 @@ func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation
 	for n := range scaling.Passes() {
 		plan, _ := server.Next()
 		bounds = plan.Bounds
-		o, err := scalePass(server, sites, &plan, st.Simulation.Seed)
+		o, err := scalePass(server, sites, &plan, st.Simulation.Seed, nil)
 		if err != nil || !slices.Equal(o.Sum, found.Outcomes[n].Sum) {
 			t.Fatalf("pass %d is not the same again: %v", n+1, err)
 		}

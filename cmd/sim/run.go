@@ -96,7 +96,11 @@ func (c *runCommand) Run(ctx context.Context) error {
 var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
 
 func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
-	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers), Stop: after(mostOfFit)})
+	options := sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers), Stop: after(mostOfFit)}
+	if began := time.Now(); c.Secure {
+		options.Secure = func() float64 { return time.Since(began).Seconds() }
+	}
+	play, err = sim.NewPlay(st, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,11 +111,6 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	defer func() { err = errors.Join(err, devices.Close()) }()
 	if err := devices.Use(play.Federation, 0); err != nil {
 		return nil, nil, err
-	}
-	if began := time.Now(); c.Secure {
-		if err := play.Federation.AddSecurely(func() float64 { return time.Since(began).Seconds() }); err != nil {
-			return nil, nil, err
-		}
 	}
 	folder, err := report.NewFolder(path)
 	if err != nil {
@@ -187,7 +186,7 @@ func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error 
 		return err
 	}
 	if s := play.Federation.Secure(); s != nil {
-		fmt.Fprintf(w, "\nSecure sums: in each of %d rounds a client sent %.1f kB, received %.1f kB and computed for %.2f ms.\n", s.Plans, s.Up/1000, s.Down/1000, s.Client)
+		fmt.Fprintf(w, "\nSecure sums: for each of %d plans a client sent %.1f kB, received %.1f kB and computed for %.2f ms.\n", s.Plans, s.Up/1000, s.Down/1000, s.Client)
 	}
 	_, err := fmt.Fprintf(w, "\nResults: %s\n", r.Folder)
 	return err
