@@ -74,7 +74,7 @@ func (f *federation) claim() accountant.Event {
 func (f *federation) claimFor(view string) accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == view {
-			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: federationRounds}
+			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.protocol.Releases()}
 		}
 	}
 	panic("audit: a study of clients has no view " + view) // unreachable: Views of these studies returns the views above

@@ -25,7 +25,11 @@ func suite() ([]question, error) {
 	quick = append(quick, single(groupedScores.name(), "neighbours", groupedScores.neighbours))
 	quick = append(quick, single(personScores.name(), "accounting", personScores.charged), single(personScores.name(), "neighbours", personScores.neighbours))
 	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
-	var long []question
+	secure, err := newColluding()
+	if err != nil {
+		return nil, err
+	}
+	long := []question{single(secure.name, "profile", secure.profile)}
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}

@@ -196,6 +196,15 @@ var gateFaults = []fault{
 	}
 `,
 	}}},
+	{"secure-share", "a share of noise left out of a secure sum", []edit{{
+		file: "pvi/site.go", anchor: siteRelease, before: `
+	if planted.Is("secure-share") && p.study.Federation.Aggregation == "secure" && s.id == p.roster.Clients[1] {
+		var m method.Memory
+		s.client.Save(&m)
+		copy(dst, m.Proposed)
+	}
+`,
+	}}},
 	{"shares-of-all", "shares of noise that count on colluders", []edit{{
 		file: "pvi/method/setting.go", anchor: "func (s *Setting) Shares() int {\n", after: `
 	if planted.Is("shares-of-all") && s.Study.Federation.Opens == study.OpenSums && s.Study.Privacy.Unit.OfRecords() && s.Study.Inference.Partitions.Count == 0 {
