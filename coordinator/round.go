@@ -55,8 +55,7 @@ func (b *batch) begin() error {
 	}
 	server, err := session.NewServer(s.document, clientIDs(names))
 	if err != nil {
-		st.blocked = blocked{names, err.Error()}
-		b.then(func() { s.log.Warn("the study cannot begin", "clients", len(names), "reason", err) })
+		b.block(names, err)
 		return nil
 	}
 	members, err := s.roster(st, names)
@@ -74,14 +73,17 @@ func (b *batch) begin() error {
 	if err != nil {
 		return err
 	}
+	secure, err := s.newSecure(chain, server)
+	if err != nil {
+		b.block(names, err)
+		return nil
+	}
 	body, err := s.hub.store.Prepare(s.hash, bytesOf(text))
 	if err != nil {
 		return err
 	}
 	b.append(chain, e, envelope, body)
-	if st.secure, err = s.newSecure(chain, server); err != nil {
-		return err
-	}
+	st.secure = secure
 	if s.secure() {
 		b.write(func(kept store.Study) error { return kept.Shares() })
 	}
@@ -91,6 +93,12 @@ func (b *batch) begin() error {
 		s.log.Info("the study has begun", "clients", len(names))
 	})
 	return nil
+}
+
+// block records why the study cannot begin with the named clients.
+func (b *batch) block(names []identity.Name, why error) {
+	b.state.blocked = blocked{names, why.Error()}
+	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
 }
 
 // loadOpener reads the key that opens answers. With secure aggregation no answer is opened.
@@ -266,6 +274,7 @@ func (b *batch) end() error {
 	if err := b.say(transcript.End, 0, st.server.Model(), closing); err != nil {
 		return err
 	}
+	b.dropKeys()
 	b.then(func() {
 		s.events.Ended()
 		s.log.Info("the study is over", "answers", len(receipts))
@@ -306,9 +315,7 @@ func (b *batch) abort(by identity.Name, why string) error {
 		b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 		b.then(q.discard(s))
 	}
-	if st.secure != nil {
-		b.then(st.secure.keying.discard(s))
-	}
+	b.dropKeys()
 	clear(st.open)
 	st.aborted, b.shows = &a, true
 	b.then(func() {

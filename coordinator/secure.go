@@ -202,6 +202,14 @@ func (b *batch) void(ask uint64) error {
 	return b.close(outcome)
 }
 
+// dropKeys removes the keys of the clients of a study that is over.
+func (b *batch) dropKeys() {
+	if x := b.state.secure; x != nil {
+		b.write(func(kept store.Study) error { return kept.CloseAsk(0) })
+		b.then(x.keying.discard(b.study))
+	}
+}
+
 // readSecure reads the entries and messages of the open plan again. It is called after the
 // transcript and the server were read.
 func (s *Study) readSecure(st *state, kept store.Study) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fedpvi/coordinator/store"
 	"fedpvi/crypto/sums"
 	"fedpvi/transport"
 )
@@ -125,5 +126,41 @@ func TestKeysAgain(t *testing.T) {
 	var refused *transport.Refusal
 	if err := p.link.Submit(t.Context(), *p.outbox); !errors.As(err, &refused) || refused.Reason != transport.Denied {
 		t.Errorf("other keys: %v", err)
+	}
+}
+
+// The keys that clients have sent each other are removed when the study is over or aborted.
+//
+//abuse:case P13 the sealed keys of the clients are removed when the study is over
+func TestKeysAreRemoved(t *testing.T) {
+	for name, aborted := range map[string]bool{"over": false, "aborted": true} {
+		h := newHouse(t, Options{})
+		h.found(secureText(1))
+		parties := h.invite(four...)
+		admit(t, parties...)
+		for _, p := range parties {
+			_, err := p.step(t.Context())
+			check(t, err)
+		}
+		kept := func() (size int64) {
+			check(t, h.study.look(func(kept store.Study) error {
+				for _, name := range four {
+					size += kept.Have(store.ReleaseKey{Client: string(name)})
+				}
+				return nil
+			}))
+			return size
+		}
+		if want := int64(4 * parties[0].secure.federation.KeysSize()); kept() != want {
+			t.Errorf("%d bytes of keys are stored, want %d", kept(), want)
+		}
+		if aborted {
+			check(t, h.study.Abort(t.Context(), "a drill"))
+		} else {
+			play(t, parties...)
+		}
+		if n := kept(); n > 0 {
+			t.Errorf("%s: %d bytes of keys are left", name, n)
+		}
 	}
 }
