@@ -20,6 +20,7 @@ type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
 	known   map[string]int // index of each node, by its canonical form; equal expressions share a node
+	later   bool           // whether some prior may depend on parameters that are declared later
 	err     error
 }
 
@@ -140,6 +141,11 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 		return nil, errors.New("building " + b.program.Name + ": the likelihood is no expression of this program")
 	}
 	b.program.Likelihood = likelihood.node
+	if b.later {
+		if b.arrange(); b.err != nil {
+			return nil, b.err
+		}
+	}
 	return New(b.program)
 }
 

@@ -43,6 +43,9 @@ func (p *Program) Bytes() []byte {
 		w.ints(q.Args...)
 	}
 	w.ints(int(p.Prediction.Kind), p.Prediction.Node, p.Prediction.Outcome)
+	if len(p.Factors) > 0 {
+		w.ints(p.Factors...)
+	}
 	return w
 }
 

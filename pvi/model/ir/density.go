@@ -22,6 +22,12 @@ const (
 	NegBinomialLog  // arguments: log mean, φ; with mean μ the variance is μ + μ²/φ
 	Categorical     // argument: vector of logits; the variate is a class, counted from 0
 
+	Uniform           // no arguments; the parameter has a lower and an upper bound
+	LogNormal         // arguments: mean and sd of the logarithm
+	Logistic          // arguments: location, scale
+	DoubleExponential // arguments: location, scale
+	Weibull           // arguments: shape, scale
+
 	densities
 )
 
@@ -37,6 +43,7 @@ const (
 	OnBinary
 	OnCounts
 	OnClasses
+	OnInterval // numbers between the bounds of a parameter
 )
 
 // DensityInfo describes a density.
@@ -64,6 +71,12 @@ var densityTable = [densities]DensityInfo{
 	PoissonLog:      {"poisson_log", OnCounts, []bool{false}, true, false},
 	NegBinomialLog:  {"neg_binomial_2_log", OnCounts, []bool{false, true}, true, false},
 	Categorical:     {"categorical_logit", OnClasses, []bool{false}, true, false},
+
+	Uniform:           {"uniform", OnInterval, nil, false, true},
+	LogNormal:         {"lognormal", OnPositive, []bool{false, true}, false, true},
+	Logistic:          {"logistic", OnReals, []bool{false, true}, false, true},
+	DoubleExponential: {"double_exponential", OnReals, []bool{false, true}, false, true},
+	Weibull:           {"weibull", OnPositive, []bool{true, true}, false, true},
 }
 
 // Info returns the description of the density. It returns false for an unknown number.

@@ -62,6 +62,13 @@ const (
 	// other elements of Args are the arguments of the density.
 	DensityOp
 
+	// The next operations belong to programs in a language. Less and Equal compare values that do
+	// not depend on parameters; the result is 0 or 1.
+	Lgamma // log of the gamma function of one argument
+	Less
+	Equal
+	Select // Args[1] where Args[0] is not 0, and Args[2] where it is; Args[0] does not depend on parameters
+
 	ops
 )
 
@@ -73,6 +80,7 @@ const (
 	bridge
 	mapOne
 	mapTwo
+	choose // operation that selects one of two arguments
 	reduce // operation that reduces one vector to a scalar
 	rescale
 	shape
@@ -99,6 +107,7 @@ var opTable = [ops]opInfo{
 	Softmax: {"softmax", rescale, 1}, LogSoftmax: {"log_softmax", rescale, 1},
 	Dot: {"dot", shape, 2}, Element: {"element", shape, 1}, Slice: {"slice", shape, 1}, Stack: {"stack", shape, -1},
 	DensityOp: {"density", density, -1},
+	Lgamma:    {"lgamma", mapOne, 1}, Less: {"less", mapTwo, 2}, Equal: {"equal", mapTwo, 2}, Select: {"select", choose, 3},
 }
 
 // String returns the name of the operation.

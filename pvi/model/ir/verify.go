@@ -3,7 +3,7 @@ package ir
 // This file decides which programs may run, and can be read without the other files. A program
 // passes if these conditions hold. Every node uses only earlier nodes, has the arguments that
 // its operation needs, and stays within the limits. Every index into a table of parameters is a
-// column with bounds inside the table. The log density of a record is a scalar that is computed
+// value of the row with bounds inside the table. The log density of a record is a scalar that is computed
 // for each record. The priors are proper.
 //
 // No record can affect the value of another record, because Col is the only operation that reads
@@ -20,8 +20,9 @@ type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
-	positive []bool // whether each node is positive for all parameters and all rows
-	latest   []int  // index of the last parameter on which each node depends; −1 for none
+	positive []bool     // whether each node is positive for all parameters and all rows
+	ranges   []Interval // values of each node that does not depend on parameters
+	latest   []int      // index of the last parameter on which each node depends; −1 for none
 }
 
 // Program returns the program. It must not be changed.
@@ -76,6 +77,7 @@ func (v *Verified) nodes() error {
 		}
 		v.phases, v.shapes = append(v.phases, t.phase), append(v.shapes, t.shape)
 		v.positive, v.latest = append(v.positive, t.positive), append(v.latest, latest)
+		v.ranges = append(v.ranges, v.interval(n, t.phase))
 		if err := use.add(v, n, t); err != nil {
 			return fmt.Errorf("node %d (%s): %w", i, n.Op, err)
 		}
@@ -110,6 +112,11 @@ func (v *Verified) node(n *Node) (typed, error) {
 		a, b := n.Args[0], n.Args[1]
 		t.shape, err = broadcast(v.shapes[a], v.shapes[b])
 		t.positive = positiveBinary(n.Op, v.positive[a], v.positive[b])
+		if (n.Op == Less || n.Op == Equal) && phase != Fixed && phase != Data {
+			err = fmt.Errorf("it compares values that depend on parameters")
+		}
+	case choose:
+		t.shape, t.positive, err = v.choice(n)
 	case reduce:
 		t.shape, t.positive = Shape{1, 1}, n.Op == Sum && v.positive[n.Args[0]]
 	case rescale:
@@ -179,15 +186,14 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// index returns an error unless node i is a column whose values are valid indices into a table
-// of n rows.
+// index returns an error unless node i has only values that are valid indices into a table of n
+// rows.
 func (v *Verified) index(i, n int) error {
-	if v.program.Nodes[i].Op != Col {
-		return fmt.Errorf("an index must be a column")
+	if v.phases[i] != Data || !v.shapes[i].scalar() {
+		return fmt.Errorf("an index must be a number of the row")
 	}
-	c := &v.program.Columns[v.program.Nodes[i].Ref]
-	if !c.Integer || c.Width() != 1 || !(c.Lower >= 0) || !(c.Upper < float64(n)) {
-		return fmt.Errorf("column %q must hold whole numbers with bounds in 0..%d to be an index", c.Name, n-1)
+	if r := v.ranges[i]; !r.Whole || !(r.Low >= 0) || !(r.High < float64(n)) {
+		return fmt.Errorf("the index must have whole numbers with bounds in 0..%d", n-1)
 	}
 	return nil
 }

@@ -45,7 +45,6 @@ func (v *Verified) outcome(d Density, n *Node) error {
 	if support == OnReals {
 		return nil
 	}
-	y := &v.program.Nodes[n.Args[0]]
 	top := 1.0
 	switch support {
 	case OnCounts:
@@ -57,11 +56,8 @@ func (v *Verified) outcome(d Density, n *Node) error {
 		}
 		top = float64(s.Rows - 1)
 	}
-	if y.Op == Col {
-		c := &v.program.Columns[y.Ref]
-		if c.Integer && c.Width() == 1 && c.Lower >= 0 && c.Upper <= top {
-			return nil
-		}
+	if r := v.ranges[n.Args[0]]; r.Whole && r.Low >= 0 && r.High <= top {
+		return nil
 	}
-	return fmt.Errorf("the outcome of %s must be a column of whole numbers with bounds in 0..%g", d, top)
+	return fmt.Errorf("the outcome of %s must have whole numbers with bounds in 0..%g", d, top)
 }

@@ -26,6 +26,16 @@ func (v *Verified) priors() error {
 			return fmt.Errorf("parameter %q has no proper prior; the study must add one", p.Parameters[i].Name)
 		}
 	}
+	return v.factors()
+}
+
+// factors checks the further factors of the prior.
+func (v *Verified) factors() error {
+	for _, i := range v.program.Factors {
+		if i < 0 || i >= len(v.phases) || v.phases[i] != Shared || !v.shapes[i].scalar() {
+			return fmt.Errorf("a factor of the prior must be one number that depends on parameters alone")
+		}
+	}
 	return nil
 }
 
@@ -64,6 +74,8 @@ func (s Support) contains(c Constraint) bool {
 		return c.Kind != Simplex
 	case OnPositive:
 		return (c.Kind == Lower || c.Kind == Both) && c.Lower >= 0
+	case OnInterval:
+		return c.Kind == Both
 	case OnUnit:
 		return c.Kind == Both && c.Lower >= 0 && c.Upper <= 1
 	case OnSimplex:

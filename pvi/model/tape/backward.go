@@ -37,8 +37,11 @@ func (m *Machine) backward(i, n int) {
 				add(m.Adjoint[a][:n], m.lane(adj, size, e, n))
 			}
 		}
+	case ir.Select:
+		m.selectBackward(i, n)
 	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
 		m.binaryBackward(i, n)
+	case ir.Less, ir.Equal: // they do not depend on parameters
 	default:
 		a := node.Args[0]
 		if !m.active[a] {
@@ -111,8 +114,29 @@ func slope(op ir.Op, x, y float64) float64 {
 		return invRoot2Pi * math.Exp(-.5*x*x)
 	case ir.Abs:
 		return math.Copysign(1, x)
+	case ir.Lgamma:
+		return special.Digamma(x)
 	}
 	return math.NaN()
+}
+
+// selectBackward adds the adjoint of a Select to that of the argument that was selected. An
+// argument whose operations divide by zero where it is not selected makes the gradient NaN.
+func (m *Machine) selectBackward(i, n int) {
+	mask, size := m.nodes[i].Args[0], m.size[i]
+	for k, a := range m.nodes[i].Args[1:] {
+		if !m.active[a] || m.isSettled(i, k+1) {
+			continue
+		}
+		for e := range size {
+			on, g, dst := m.lane(m.Value[mask], m.size[mask], e, n), m.lane(m.Adjoint[i], size, e, n), m.lane(m.Adjoint[a], m.size[a], e, n)
+			for l := range dst {
+				if (on[l] != 0) == (k == 0) {
+					dst[l] += g[l]
+				}
+			}
+		}
+	}
 }
 
 func (m *Machine) binaryBackward(i, n int) {

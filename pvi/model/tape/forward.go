@@ -28,7 +28,9 @@ func (m *Machine) forward(i, n int) {
 		for e, a := range node.Args {
 			copy(m.lane(out, size, e, n), m.Value[a][:n])
 		}
-	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
+	case ir.Select:
+		m.selectForward(i, n)
+	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min, ir.Less, ir.Equal:
 		a, b := node.Args[0], node.Args[1]
 		for e := range size {
 			binary(node.Op, m.lane(out, size, e, n), m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n))
@@ -81,7 +83,7 @@ func unary(op ir.Op, dst, x []float64) {
 var slow = map[ir.Op]func(float64) float64{
 	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
 	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },
-	ir.Softplus:    special.Softplus, ir.Phi: special.Phi,
+	ir.Softplus:    special.Softplus, ir.Phi: special.Phi, ir.Lgamma: special.Lgamma,
 }
 
 func binary(op ir.Op, dst, a, b []float64) {
@@ -110,6 +112,35 @@ func binary(op ir.Op, dst, a, b []float64) {
 	case ir.Min:
 		for l := range dst {
 			dst[l] = min(a[l], b[l])
+		}
+	case ir.Less:
+		for l := range dst {
+			dst[l] = oneIf(a[l] < b[l])
+		}
+	case ir.Equal:
+		for l := range dst {
+			dst[l] = oneIf(a[l] == b[l])
+		}
+	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// selectForward computes the first n lanes of a Select.
+func (m *Machine) selectForward(i, n int) {
+	mask, a, b := m.nodes[i].Args[0], m.nodes[i].Args[1], m.nodes[i].Args[2]
+	for e := range m.size[i] {
+		on, dst := m.lane(m.Value[mask], m.size[mask], e, n), m.lane(m.Value[i], m.size[i], e, n)
+		x, y := m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n)
+		for l := range dst {
+			if dst[l] = y[l]; on[l] != 0 {
+				dst[l] = x[l]
+			}
 		}
 	}
 }

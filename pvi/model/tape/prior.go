@@ -17,6 +17,23 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 		z := (x - a[0]) / a[1]
 		dx = -z / a[1]
 		return -.5*z*z - math.Log(a[1]) - logRoot2Pi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
+	case ir.Uniform: // the log of the width, a constant, is left out
+		return 0, 0, da
+	case ir.LogNormal:
+		value, dx, da = priorTerm(ir.Normal, math.Log(x), a)
+		return value - math.Log(x), (dx - 1) / x, da
+	case ir.Logistic:
+		z := (x - a[0]) / a[1]
+		w := 2*special.InvLogit(z) - 1
+		return -special.Softplus(z) - special.Softplus(-z) - math.Log(a[1]), -w / a[1], [3]float64{w / a[1], (z*w - 1) / a[1]}
+	case ir.DoubleExponential:
+		z := (x - a[0]) / a[1]
+		sign := math.Copysign(1, z)
+		return -math.Abs(z) - math.Log(2*a[1]), -sign / a[1], [3]float64{sign / a[1], (math.Abs(z) - 1) / a[1]}
+	case ir.Weibull:
+		l := math.Log(x / a[1])
+		w := math.Exp(a[0] * l)
+		return math.Log(a[0]/a[1]) + (a[0]-1)*l - w, (a[0] - 1 - a[0]*w) / x, [3]float64{1/a[0] + l - w*l, a[0] / a[1] * (w - 1)}
 	case ir.Cauchy:
 		z := (x - a[0]) / a[1]
 		w := 2 * z / (1 + z*z)
@@ -65,6 +82,10 @@ func (s *Shared) LogPrior(grad []float64) float64 {
 	s.clear()
 	for _, p := range s.v.Program().Priors {
 		total += s.prior(&p)
+	}
+	for _, i := range s.v.Program().Factors {
+		total += s.Value[i][0]
+		s.Adjoint[i][0]++
 	}
 	if grad != nil {
 		s.sweep(s.order)

@@ -1,0 +1,98 @@
+package model
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Declare declares a parameter whose prior is given later, by [Builder.Prior].
+func (b *Builder) Declare(q ir.Parameter) Expr {
+	b.program.Parameters = append(b.program.Parameters, q)
+	b.later = true
+	return b.node(ir.Node{Op: ir.Param, Ref: len(b.program.Parameters) - 1}, ir.Shared)
+}
+
+// Prior gives a declared parameter its prior. Its arguments may depend on parameters that are
+// declared later.
+func (b *Builder) Prior(parameter Expr, prior Distribution) {
+	args := make([]int, len(prior.Args))
+	for i, a := range prior.Args {
+		args[i] = a.node
+	}
+	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: args})
+}
+
+// Factor adds a number that depends on parameters alone to the log density of the prior.
+func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors, e.node) }
+
+// Phase returns the phase of an expression of the program.
+func (b *Builder) Phase(e Expr) ir.Phase { return b.phases[e.node] }
+
+// Err returns the first mistake, or nil.
+func (b *Builder) Err() error { return b.err }
+
+// arrange orders the parameters, so that the prior of each depends on earlier ones alone. It
+// keeps the order of declaration where it can.
+func (b *Builder) arrange() {
+	p := &b.program
+	needs := make([][]int, len(p.Parameters))
+	for _, prior := range p.Priors {
+		needs[prior.Parameter] = b.parametersOf(prior.Args)
+	}
+	placed := make([]bool, len(p.Parameters))
+	var order []int
+	for len(order) < len(placed) {
+		before := len(order)
+		for q := range placed {
+			if !placed[q] && !slices.ContainsFunc(needs[q], func(other int) bool { return !placed[other] }) {
+				placed[q], order = true, append(order, q)
+			}
+		}
+		if len(order) == before {
+			b.fail("the priors of some parameters depend on each other in a circle")
+			return
+		}
+	}
+	b.permute(order)
+}
+
+// parametersOf returns the parameters on which nodes depend.
+func (b *Builder) parametersOf(nodes []int) []int {
+	used := make([]bool, len(b.program.Nodes))
+	for _, i := range nodes {
+		used[i] = true
+	}
+	var found []int
+	for i, n := range slices.Backward(b.program.Nodes) {
+		for _, a := range n.Args {
+			used[a] = used[a] || used[i]
+		}
+		if used[i] && n.Op == ir.Param {
+			found = append(found, n.Ref)
+		}
+	}
+	return found
+}
+
+// permute changes the order of the parameters: the first is order[0], and so on.
+func (b *Builder) permute(order []int) {
+	p := &b.program
+	at, parameters := make([]int, len(order)), make([]ir.Parameter, len(order))
+	for k, q := range order {
+		at[q], parameters[k] = k, p.Parameters[q]
+	}
+	p.Parameters = parameters
+	for i, n := range p.Nodes {
+		if n.Op == ir.Param {
+			p.Nodes[i].Ref = at[n.Ref]
+		}
+	}
+	for i, prior := range p.Priors {
+		p.Priors[i].Parameter = at[prior.Parameter]
+	}
+	slices.SortFunc(p.Priors, func(x, y ir.Prior) int { return x.Parameter - y.Parameter })
+}
+
+// Len returns the number of nodes.
+func (b *Builder) Len() int { return len(b.program.Nodes) }

@@ -1,0 +1,116 @@
+package ir
+
+import (
+	"fmt"
+	"math"
+)
+
+// Interval is a set of numbers that contains all values of a node: those from Low to High, and
+// of these only the whole numbers if Whole is true.
+type Interval struct {
+	Low, High float64
+	Whole     bool
+}
+
+// maxWhole limits the whole numbers that arithmetic may compute: sums and products up to it are
+// exact.
+const maxWhole = 1 << 53
+
+var anything = Interval{Low: math.Inf(-1), High: math.Inf(1)}
+
+// Of returns the interval of the values of an operation on numbers in the given intervals. The
+// operation is elementwise, or selects or combines elements.
+func (o Op) Of(args ...Interval) Interval {
+	switch o {
+	case Less, Equal:
+		return Interval{0, 1, true}
+	case Element, Slice:
+		return args[0]
+	case Neg:
+		return Interval{-args[0].High, -args[0].Low, args[0].Whole}
+	case Abs:
+		a := args[0]
+		return Interval{max(0, a.Low, -a.High), max(-a.Low, a.High), a.Whole}
+	case Stack:
+		return union(args)
+	case Select:
+		return union(args[1:])
+	case Add, Sub, Mul, Max, Min:
+		return o.ofTwo(args[0], args[1])
+	}
+	return anything
+}
+
+func (o Op) ofTwo(a, b Interval) Interval {
+	r := Interval{Whole: a.Whole && b.Whole}
+	switch o {
+	case Add:
+		r.Low, r.High = a.Low+b.Low, a.High+b.High
+	case Sub:
+		r.Low, r.High = a.Low-b.High, a.High-b.Low
+	case Max:
+		r.Low, r.High = max(a.Low, b.Low), max(a.High, b.High)
+	case Min:
+		r.Low, r.High = min(a.Low, b.Low), min(a.High, b.High)
+	default: // the operation is Mul
+		ends := [4]float64{a.Low * b.Low, a.Low * b.High, a.High * b.Low, a.High * b.High}
+		r.Low, r.High = min(ends[0], ends[1], ends[2], ends[3]), max(ends[0], ends[1], ends[2], ends[3])
+	}
+	if math.IsNaN(r.Low) || math.IsNaN(r.High) {
+		return anything
+	}
+	r.Whole = r.Whole && r.Low >= -maxWhole && r.High <= maxWhole
+	return r
+}
+
+func union(all []Interval) Interval {
+	r := all[0]
+	for _, a := range all[1:] {
+		r = Interval{min(r.Low, a.Low), max(r.High, a.High), r.Whole && a.Whole}
+	}
+	return r
+}
+
+// IntervalOf returns the interval of constants.
+func IntervalOf(values []float64) Interval {
+	r := Interval{math.Inf(1), math.Inf(-1), true}
+	for _, x := range values {
+		r = Interval{min(r.Low, x), max(r.High, x), r.Whole && x == math.Trunc(x)}
+	}
+	return r
+}
+
+// interval returns the interval of a node's values. A node that depends on parameters may have
+// any values.
+func (v *Verified) interval(n *Node, phase Phase) Interval {
+	if phase != Fixed && phase != Data {
+		return anything
+	}
+	switch n.Op {
+	case Const:
+		return IntervalOf(n.Values)
+	case Col:
+		c := &v.program.Columns[n.Ref]
+		return Interval{c.Lower, c.Upper, c.Integer}
+	case Gather, GatherRow:
+		return v.ranges[n.Args[0]]
+	}
+	args := make([]Interval, len(n.Args))
+	for k, a := range n.Args {
+		args[k] = v.ranges[a]
+	}
+	return n.Op.Of(args...)
+}
+
+// choice returns the shape of a Select, and whether its values are positive.
+func (v *Verified) choice(n *Node) (Shape, bool, error) {
+	mask, a, b := n.Args[0], n.Args[1], n.Args[2]
+	if p := v.phases[mask]; p != Fixed && p != Data {
+		return Shape{}, false, fmt.Errorf("what it selects depends on parameters")
+	}
+	size, err := broadcast(v.shapes[a], v.shapes[b])
+	if err == nil && !v.shapes[mask].scalar() && v.shapes[mask] != size {
+		err = fmt.Errorf("the shapes of its arguments do not fit")
+	}
+	return size, v.positive[a] && v.positive[b], err
+}

@@ -1,0 +1,64 @@
+package model
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Listing writes the operations of the program, one a line: its number, when it is computed, its
+// shape, and the operation with the numbers of its arguments.
+func (m *Model) Listing(w io.Writer) error {
+	p := m.verified.Program()
+	for i := range p.Nodes {
+		s := m.verified.Shape(i)
+		mark := ""
+		if i == p.Likelihood {
+			mark = "  log density of a record"
+		}
+		if _, err := fmt.Fprintf(w, "%5d  %-8s %4d×%-4d %s%s\n", i, phases[m.verified.Phase(i)], s.Rows, s.Cols, listed(p, i), mark); err != nil {
+			return err
+		}
+	}
+	for _, q := range p.Priors {
+		if _, err := fmt.Fprintf(w, "prior  %s ~ %s(%s)\n", p.Parameters[q.Parameter].Name, q.Density, numbers(q.Args)); err != nil {
+			return err
+		}
+	}
+	for _, i := range p.Factors {
+		if _, err := fmt.Fprintf(w, "factor %%%d\n", i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var phases = [...]string{ir.Fixed: "constant", ir.Data: "row", ir.Shared: "step", ir.Record: "record"}
+
+// listed returns the operation of node i as text.
+func listed(p *ir.Program, i int) string {
+	n := &p.Nodes[i]
+	switch n.Op {
+	case ir.Const:
+		return (&words{p: p}).text(i)
+	case ir.Col:
+		return "column " + p.Columns[n.Ref].Name
+	case ir.Param:
+		return "parameter " + p.Parameters[n.Ref].Name
+	case ir.Element, ir.Slice:
+		return fmt.Sprintf("%s(%s) from %d", n.Op, numbers(n.Args), n.Ref+1)
+	case ir.DensityOp:
+		return fmt.Sprintf("log %s(%s)", ir.Density(n.Ref), numbers(n.Args))
+	}
+	return fmt.Sprintf("%s(%s)", n.Op, numbers(n.Args))
+}
+
+func numbers(args []int) string {
+	text := make([]string, len(args))
+	for k, a := range args {
+		text[k] = fmt.Sprintf("%%%d", a)
+	}
+	return strings.Join(text, ", ")
+}
