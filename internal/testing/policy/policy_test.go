@@ -69,7 +69,7 @@ func files(t *testing.T) []file {
 // layer.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/guard", "internal/testing/memory", "internal/testing/manual"},
-	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
@@ -79,7 +79,7 @@ var floors = [][]string{
 	{"gpu"},
 	{"gpu/cuda"},
 	{"gpu/device", "gpu/vae"},
-	{"pvi/shard"},
+	{"pvi/shard", "pvi/program"},
 	{"pvi/solver"},
 	{"pvi/ep"},
 	{"internal/speed", "pvi/fit"},

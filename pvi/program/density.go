@@ -1,0 +1,465 @@
+package program
+
+import (
+	"math"
+	"strings"
+
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program/syntax"
+)
+
+// densityName returns the name of the density that a function such as normal_lpdf computes.
+func densityName(e *syntax.Expr) (string, bool) {
+	if e.Kind != syntax.Apply {
+		return "", false
+	}
+	for _, suffix := range []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"} {
+		if name, ok := strings.CutSuffix(e.Text, suffix); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func isCumulative(name string) bool {
+	return strings.HasSuffix(name, "_lccdf") || strings.HasSuffix(name, "_lcdf")
+}
+
+// cumulative returns 0 for the log of a distribution function of constants. It is a constant of
+// the log density, such as the correction of a half-normal prior.
+func (s *stager) cumulative(e *syntax.Expr) value {
+	for _, a := range e.Args {
+		if v := s.eval(a); !v.fixed() {
+			s.fail("E403", e.At, "%s is in the language for constants alone.", e.Text)
+		}
+	}
+	return constant(0)
+}
+
+// A terms writes the log density of numbers y with arguments a, element by element.
+type terms func(s *stager, y value, a []value, at syntax.Span) value
+
+// A density is a density of the language.
+type density struct {
+	args  int
+	write terms
+	// fused is the operation of a record program that has the density, if the outcome depends on
+	// the row alone; NoDensity if there is none.
+	fused ir.Density
+	// prior is the density that a parameter may have as its prior; NoDensity if there is none.
+	prior ir.Density
+	// change returns the arguments of fused, prior and write; nil for those of the language.
+	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
+	// whole is true for counts and classes, which must be whole numbers from least on.
+	whole bool
+	least float64
+}
+
+func (s *stager) densityOf(name string, at syntax.Span) density {
+	d, ok := densities[name]
+	if !ok {
+		instead := ""
+		if strings.HasPrefix(name, "multi_normal") || strings.HasPrefix(name, "lkj") {
+			instead = ": write independent normal densities"
+		}
+		s.fail("E403", at, "the density %s is not in the language yet%s.", name, instead)
+	}
+	return d
+}
+
+// tilde evaluates a statement such as y ~ normal(mu, sigma).
+func (s *stager) tilde(t *syntax.Statement) {
+	s.inModel(t.At)
+	if t.Truncated != nil {
+		s.truncated(t)
+	}
+	s.density(t.Name, t.Target, t.Args, t.At)
+}
+
+// truncated refuses a truncation, except that of a parameter's prior with constant arguments at
+// the bounds of the parameter. That changes the log density by a constant.
+func (s *stager) truncated(t *syntax.Statement) {
+	fixed := true
+	for _, a := range t.Args {
+		v := s.eval(a)
+		fixed = fixed && v.fixed()
+	}
+	v := s.eval(t.Target)
+	if !fixed || v.from == nil || s.loop != nil {
+		s.fail("E403", *t.Truncated, "a truncated density is in the language for the prior of a parameter with constant arguments alone.")
+	}
+	c := v.from.constraint
+	for _, of := range []struct {
+		e    *syntax.Expr
+		kind []ir.ConstraintKind
+		at   float64
+	}{{t.Low, []ir.ConstraintKind{ir.Lower, ir.Both}, c.Lower}, {t.High, []ir.ConstraintKind{ir.Upper, ir.Both}, c.Upper}} {
+		if of.e == nil {
+			continue
+		}
+		bound := s.eval(of.e)
+		if !bound.fixed() || bound.number() != of.at || c.Kind != of.kind[0] && c.Kind != of.kind[1] {
+			s.fail("E403", of.e.At, "the truncation must be the bound with which %s is declared.", v.from.name)
+		}
+	}
+}
+
+// density adds a density to the log density: as the prior of a parameter, or as a term.
+func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
+	d := s.densityOf(name, at)
+	y, args := s.arguments(d, name, variate, arguments, at)
+	if s.isPrior(y, args) && s.addPrior(d, name, y, args, at) {
+		return
+	}
+	s.add(s.termOf(d, name, y, args, at), at)
+}
+
+// densityValue returns the value of a function such as normal_lpdf.
+func (s *stager) densityValue(name string, e *syntax.Expr) value {
+	d := s.densityOf(name, e.At)
+	if len(e.Args) == 0 {
+		s.fail("E402", e.At, "%s needs a variate.", e.Text)
+	}
+	y, args := s.arguments(d, name, e.Args[0], e.Args[1:], e.At)
+	return s.termOf(d, name, y, args, e.At)
+}
+
+func (s *stager) arguments(d density, name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) (y value, args []value) {
+	if len(arguments) != d.args {
+		s.fail("E402", at, "%s has %d arguments, not %d.", name, d.args, len(arguments))
+	}
+	y = s.joined(s.eval(variate), variate.At)
+	for _, a := range arguments {
+		args = append(args, s.joined(s.eval(a), a.At))
+	}
+	for _, v := range append(args, y) {
+		if v.role != plain && v.role != rows {
+			s.fail("E206", at, "%s has no density.", said(v.role, v.shape))
+		}
+	}
+	if d.change != nil {
+		y, args = d.change(s, y, args, at)
+	}
+	return y, args
+}
+
+// isPrior reports whether a density is that of elements of a parameter, given others.
+func (s *stager) isPrior(y value, args []value) bool {
+	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
+		return false
+	}
+	for _, a := range args {
+		if p := s.phase(a); a.role != plain || p != ir.Fixed && p != ir.Shared {
+			return false
+		}
+		if y.mixed && !a.shape.single() {
+			return false
+		}
+	}
+	return true
+}
+
+// termOf returns a density as a value: the sum over the elements of the variate.
+func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
+	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
+		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
+	}
+	if out, ok := s.fused(d, y, args, at); ok {
+		return out
+	}
+	if d.write == nil {
+		s.fail("E403", at, "%s is in the language as the prior of a parameter, and for data of the row.", name)
+	}
+	return s.sum(d.write(s, y, args, at), at)
+}
+
+// fused returns a density as one operation of a record program, if there is one.
+func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value, bool) {
+	if d.fused == ir.NoDensity || s.phase(y) != ir.Data {
+		return value{}, false
+	}
+	info, _ := d.fused.Info()
+	of, role := y.shape, y.role
+	for k, a := range args {
+		if info.Positive[k] && !a.above {
+			return value{}, false
+		}
+		if d.fused == ir.Categorical {
+			continue
+		}
+		role = s.roleOf(value{role: role, shape: of, node: y.node, known: true}, a, at)
+		switch {
+		case of.single():
+			of = a.shape
+		case !a.shape.single() && !a.shape.equal(of):
+			s.fail("E402", at, "the sizes do not fit: %v and %v.", of.dims, a.shape.dims)
+		}
+	}
+	out := value{role: role, shape: of, known: true, in: real}
+	nodes := s.nodesOf(args)
+	out.node = s.b.LogDensity(d.fused, y.node, nodes...)
+	if p := s.phase(out); p != ir.Record { // a density of data alone is no term of interest
+		out.in = real
+	}
+	return s.sum(out, at), true
+}
+
+var densities map[string]density
+
+// half is the log of √(2π).
+const logRoot2Pi = .918938533204672741780329736406
+
+func init() {
+	densities = map[string]density{
+		"normal":             {args: 2, write: writeNormal, fused: ir.Normal, prior: ir.Normal},
+		"std_normal":         {write: writeNormal, fused: ir.Normal, prior: ir.Normal, change: standard},
+		"student_t":          {args: 3, write: writeStudent, fused: ir.StudentT, prior: ir.StudentT},
+		"cauchy":             {args: 2, write: writeCauchy, prior: ir.Cauchy},
+		"double_exponential": {args: 2, write: writeLaplace, prior: ir.DoubleExponential},
+		"logistic":           {args: 2, write: writeLogistic, prior: ir.Logistic},
+		"gumbel":             {args: 2, write: writeGumbel},
+		"lognormal":          {args: 2, write: writeLogNormal, prior: ir.LogNormal},
+		"gamma":              {args: 2, write: writeGamma, prior: ir.Gamma},
+		"inv_gamma":          {args: 2, write: writeInvGamma, prior: ir.InvGamma},
+		"chi_square":         {args: 1, write: writeGamma, prior: ir.Gamma, change: chiSquare},
+		"exponential":        {args: 1, write: writeExponential, prior: ir.Exponential},
+		"weibull":            {args: 2, write: writeWeibull, prior: ir.Weibull},
+		"beta":               {args: 2, write: writeBeta, prior: ir.Beta},
+		"beta_proportion":    {args: 2, write: writeBeta, prior: ir.Beta, change: proportion},
+		"uniform":            {args: 2, write: writeUniform},
+		"dirichlet":          {args: 1, prior: ir.Dirichlet},
+
+		"bernoulli":           {args: 1, write: writeBernoulli, whole: true},
+		"bernoulli_logit":     {args: 1, write: writeBernoulliLogit, fused: ir.BernoulliLogit, whole: true},
+		"bernoulli_logit_glm": {args: 3, write: writeBernoulliLogit, fused: ir.BernoulliLogit, change: linear, whole: true},
+		"binomial":            {args: 2, write: writeBinomial, whole: true},
+		"binomial_logit":      {args: 2, write: writeBinomialLogit, whole: true},
+		"poisson":             {args: 1, write: writePoissonLog, fused: ir.PoissonLog, change: logFirst, whole: true},
+		"poisson_log":         {args: 1, write: writePoissonLog, fused: ir.PoissonLog, whole: true},
+		"poisson_log_glm":     {args: 3, write: writePoissonLog, fused: ir.PoissonLog, change: linear, whole: true},
+		"neg_binomial_2":      {args: 2, fused: ir.NegBinomialLog, change: logFirst, whole: true},
+		"neg_binomial_2_log":  {args: 2, fused: ir.NegBinomialLog, whole: true},
+		"neg_binomial_2_log_glm": {
+			args: 4, fused: ir.NegBinomialLog, change: linear, whole: true,
+		},
+		"normal_id_glm":     {args: 4, write: writeNormal, fused: ir.Normal, change: linear},
+		"categorical_logit": {args: 1, fused: ir.Categorical, change: fromZero, whole: true},
+		"categorical":       {args: 1, fused: ir.Categorical, change: logOdds, whole: true},
+		"ordered_logistic":  {args: 2, write: writeOrdered, whole: true, least: 1},
+	}
+}
+
+func standard(_ *stager, y value, _ []value, _ syntax.Span) (value, []value) {
+	return y, []value{constant(0), constant(1)}
+}
+
+func chiSquare(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+	return y, []value{s.scaled(a[0], .5, at), constant(.5)}
+}
+
+// proportion changes a mean and a precision to the two shapes of a beta density.
+func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+	first := s.binary(ir.Mul, a[0], a[1], at)
+	second := s.binary(ir.Sub, a[1], first, at)
+	second.above = a[1].above && a[0].from != nil && a[0].from.constraint.Kind == ir.Both && a[0].from.constraint.Upper <= 1
+	return y, []value{first, second}
+}
+
+// linear changes the regressors, the intercept and the coefficients of a generalised linear model
+// to the predictor.
+func linear(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+	predictor := s.binary(ir.Add, s.product(a[0], a[2], at), a[1], at)
+	return y, append([]value{predictor}, a[3:]...)
+}
+
+func logFirst(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+	return y, append([]value{s.unary(ir.Log, a[0], at)}, a[1:]...)
+}
+
+// fromZero counts classes from 0.
+func fromZero(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+	if len(a[0].shape.dims) != 1 || !y.shape.single() {
+		s.fail("E402", at, "a class has a vector of log odds.")
+	}
+	if n := a[0].shape.dims[0]; !y.in.Whole || !(y.in.Low >= 1) || !(y.in.High <= float64(n)) {
+		s.fail("E310", at, "the class lies in %g..%g, and there are %d.", y.in.Low, y.in.High, n)
+	}
+	role := y.role
+	y.role = plain
+	out := s.binary(ir.Sub, y, constant(1), at)
+	out.role = role
+	return out, a
+}
+
+func logOdds(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+	return fromZero(s, y, []value{s.unary(ir.Log, a[0], at)}, at)
+}
+
+// A pen writes arithmetic on values.
+type pen struct {
+	*stager
+	at syntax.Span
+}
+
+func (p pen) add(a value, rest ...value) value {
+	for _, b := range rest {
+		a = p.binary(ir.Add, a, b, p.at)
+	}
+	return a
+}
+func (p pen) sub(a, b value) value       { return p.binary(ir.Sub, a, b, p.at) }
+func (p pen) mul(a, b value) value       { return p.binary(ir.Mul, a, b, p.at) }
+func (p pen) div(a, b value) value       { return p.binary(ir.Div, a, b, p.at) }
+func (p pen) is(op ir.Op, a value) value { return p.unary(op, a, p.at) }
+func (p pen) neg(a value) value          { return p.is(ir.Neg, a) }
+func (p pen) log(a value) value          { return p.is(ir.Log, a) }
+
+// standardised returns (y − location)/scale.
+func (p pen) standardised(y value, a []value) value { return p.div(p.sub(y, a[0]), a[1]) }
+
+func writeNormal(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	z := p.is(ir.Square, p.standardised(y, a))
+	return p.sub(p.sub(p.mul(z, constant(-.5)), p.log(a[1])), constant(logRoot2Pi))
+}
+
+func writeStudent(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	half := p.mul(p.add(a[0], constant(1)), constant(.5))
+	norm := p.sub(p.is(ir.Lgamma, half), p.is(ir.Lgamma, p.mul(a[0], constant(.5))))
+	norm = p.sub(norm, p.mul(p.log(p.mul(a[0], constant(math.Pi))), constant(.5)))
+	z := p.is(ir.Square, p.standardised(y, a[1:]))
+	return p.sub(p.sub(norm, p.log(a[2])), p.mul(half, p.is(ir.Log1p, p.div(z, a[0]))))
+}
+
+func writeCauchy(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	z := p.is(ir.Square, p.standardised(y, a))
+	return p.sub(p.sub(p.neg(p.is(ir.Log1p, z)), p.log(a[1])), constant(math.Log(math.Pi)))
+}
+
+func writeLaplace(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.sub(p.neg(p.is(ir.Abs, p.standardised(y, a))), p.log(p.mul(a[1], constant(2))))
+}
+
+func writeLogistic(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	z := p.standardised(y, a)
+	return p.sub(p.sub(p.neg(p.is(ir.Softplus, z)), p.is(ir.Softplus, p.neg(z))), p.log(a[1]))
+}
+
+func writeGumbel(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	z := p.neg(p.standardised(y, a))
+	return p.sub(p.sub(z, p.is(ir.Exp, z)), p.log(a[1]))
+}
+
+func writeLogNormal(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	l := p.log(y)
+	return p.sub(writeNormal(s, l, a, at), l)
+}
+
+func writeGamma(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	norm := p.sub(p.mul(a[0], p.log(a[1])), p.is(ir.Lgamma, a[0]))
+	return p.sub(p.add(norm, p.mul(p.sub(a[0], constant(1)), p.log(y))), p.mul(a[1], y))
+}
+
+func writeInvGamma(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	norm := p.sub(p.mul(a[0], p.log(a[1])), p.is(ir.Lgamma, a[0]))
+	return p.sub(p.sub(norm, p.mul(p.add(a[0], constant(1)), p.log(y))), p.div(a[1], y))
+}
+
+func writeExponential(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.sub(p.log(a[0]), p.mul(a[0], y))
+}
+
+func writeWeibull(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	l := p.sub(p.log(y), p.log(a[1]))
+	power := p.mul(a[0], l)
+	return p.sub(p.add(p.sub(p.log(a[0]), p.log(y)), power), p.is(ir.Exp, power))
+}
+
+func writeBeta(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	norm := p.sub(p.sub(p.is(ir.Lgamma, p.add(a[0], a[1])), p.is(ir.Lgamma, a[0])), p.is(ir.Lgamma, a[1]))
+	first := p.mul(p.sub(a[0], constant(1)), p.log(y))
+	return p.add(norm, first, p.mul(p.sub(a[1], constant(1)), s.log1m(y, at)))
+}
+
+// writeUniform writes a density on an interval. A parameter must be declared with the same
+// bounds.
+func writeUniform(s *stager, y value, a []value, at syntax.Span) value {
+	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
+		s.fail("E403", at, "uniform is in the language as the prior of a parameter with constant bounds.")
+	}
+	if c := y.from.constraint; c.Kind != ir.Both || c.Lower < a[0].number() || c.Upper > a[1].number() {
+		s.fail("E302", at, "%s can leave the interval: declare %s<lower=%g, upper=%g>.", y.from.name, y.from.name, a[0].number(), a[1].number())
+	}
+	return constant(0)
+}
+
+func writeBernoulli(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.add(p.mul(y, p.log(a[0])), p.mul(p.sub(constant(1), y), s.log1m(a[0], at)))
+}
+
+func writeBernoulliLogit(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.sub(p.mul(y, a[0]), p.is(ir.Softplus, a[0]))
+}
+
+// choose2 returns log(n over y).
+func (p pen) choices(n, y value) value {
+	all := p.is(ir.Lgamma, p.add(n, constant(1)))
+	return p.sub(p.sub(all, p.is(ir.Lgamma, p.add(y, constant(1)))), p.is(ir.Lgamma, p.add(p.sub(n, y), constant(1))))
+}
+
+func writeBinomial(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.add(p.choices(a[0], y), p.mul(y, p.log(a[1])), p.mul(p.sub(a[0], y), s.log1m(a[1], at)))
+}
+
+func writeBinomialLogit(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	yes, no := p.is(ir.LogInvLogit, a[1]), p.is(ir.LogInvLogit, p.neg(a[1]))
+	return p.add(p.choices(a[0], y), p.mul(y, yes), p.mul(p.sub(a[0], y), no))
+}
+
+func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.sub(p.sub(p.mul(y, a[0]), p.is(ir.Exp, a[0])), p.is(ir.Lgamma, p.add(y, constant(1))))
+}
+
+// writeOrdered writes the density of a class with ordered cut points c. With the logistic
+// function F, class k has the probability F(c_k − η) − F(c_{k−1} − η), which is
+// F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
+func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	eta, cuts := a[0], a[1]
+	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {
+		s.fail("E402", at, "ordered_logistic takes a number and an ordered vector of cut points.")
+	}
+	c := s.scalars(cuts, at)
+	if !(y.in.High <= float64(len(c)+1)) || len(c)+1 > mostPicked {
+		s.fail("E310", at, "the class lies in %g..%g, and %d cut points make %d classes.", y.in.Low, y.in.High, len(c), len(c)+1)
+	}
+	role := s.roleOf(y, eta, at)
+	y.role, eta.role = plain, plain
+	out := p.is(ir.LogInvLogit, p.sub(eta, c[len(c)-1]))
+	for k := len(c) - 1; k >= 0; k-- {
+		class := p.is(ir.LogInvLogit, p.sub(c[k], eta))
+		if k > 0 {
+			gap := composed["log1m_exp"](s, p.sub(c[k-1], c[k]), at)
+			class = p.add(class, p.is(ir.LogInvLogit, p.sub(eta, c[k-1])), gap)
+		}
+		out = s.choose(p.binary(ir.Equal, y, constant(float64(k+1)), at), class, out, at)
+	}
+	out.role = role
+	return out
+}

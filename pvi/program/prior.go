@@ -1,0 +1,171 @@
+package program
+
+import (
+	"maps"
+	"slices"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program/syntax"
+)
+
+// A parameter is a declared parameter.
+type parameter struct {
+	name       string
+	at         syntax.Span
+	constraint ir.Constraint
+	shape      shape
+	node       model.Expr
+	elements   []*prior // prior of each element; nil for one without
+}
+
+// A prior is the prior of some elements of a parameter.
+type prior struct {
+	density ir.Density
+	args    []value // numbers, or containers with an element for each of the elements from first on
+	first   int
+}
+
+// addPrior makes a density the prior of elements of a parameter. It reports false if it must be
+// a further factor of the density instead: if the elements have a prior, or if no parameter can
+// have the density as its prior.
+func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
+	q := y.from
+	elements := q.elements[y.first : y.first+y.shape.size()]
+	if d.prior == ir.NoDensity || slices.ContainsFunc(elements, func(p *prior) bool { return p != nil }) {
+		return false
+	}
+	if d.prior == ir.Dirichlet && (len(elements) != len(q.elements) || q.constraint.Kind != ir.Simplex) {
+		s.fail("E302", at, "dirichlet is the prior of a whole parameter that is a simplex.")
+	}
+	info, _ := d.prior.Info()
+	for k, a := range args {
+		switch {
+		case !a.shape.single() && a.shape.size() != len(elements):
+			s.fail("E402", at, "the sizes do not fit: %d elements of %s and %d of an argument.", len(elements), q.name, a.shape.size())
+		case info.Positive[k] && !a.above:
+			s.fail("E302", at, "argument %d of %s is not known to be positive: declare it with lower=0.", k+1, name)
+		}
+	}
+	if !inside(info.Support, q.constraint) {
+		s.fail("E302", at, "%s can leave the values that %s allows: declare its bounds.", q.name, name)
+	}
+	p := &prior{d.prior, args, y.first}
+	for k := range elements {
+		elements[k] = p
+	}
+	return true
+}
+
+// inside reports whether all values that a constraint allows have a positive density.
+func inside(of ir.Support, c ir.Constraint) bool {
+	switch of {
+	case ir.OnPositive:
+		return (c.Kind == ir.Lower || c.Kind == ir.Both) && c.Lower >= 0
+	case ir.OnUnit:
+		return c.Kind == ir.Both && c.Lower >= 0 && c.Upper <= 1
+	case ir.OnReals:
+		return c.Kind != ir.Simplex
+	}
+	return true
+}
+
+// complete adds the priors that the study gives.
+func (s *stager) complete(*syntax.Program) {
+	for _, name := range slices.Sorted(maps.Keys(s.data.Complete)) {
+		s.attempt(func() { s.completeOne(name) })
+	}
+}
+
+func (s *stager) completeOne(name string) {
+	v := s.variables[name]
+	if v == nil || v.value.from == nil || v.value.from.name != name {
+		s.fail("E303", syntax.Span{}, "the study completes %s, which is no parameter.", name)
+	}
+	q := v.value.from
+	if slices.ContainsFunc(q.elements, func(p *prior) bool { return p != nil }) {
+		s.fail("E303", q.at, "the study completes %s, and the program has its prior.", name)
+	}
+	call, err := syntax.ParseCall(s.data.Complete[name])
+	if err != nil {
+		s.fail("E303", q.at, "complete.%s: %v.", name, err)
+	}
+	d := s.densityOf(call.Text, q.at)
+	at := q.at
+	for _, a := range call.Args {
+		a.At = at
+	}
+	variate := &syntax.Expr{Kind: syntax.Name, Text: name, At: at}
+	y, args := s.arguments(d, call.Text, variate, call.Args, at)
+	if !s.isPrior(y, args) || !s.addPrior(d, call.Text, y, args, at) {
+		s.fail("E303", at, "complete.%s: %s is no prior of a parameter.", name, call.Text)
+	}
+}
+
+// cover gives every parameter its prior.
+func (s *stager) cover(*syntax.Program) {
+	for _, q := range s.parameters {
+		s.attempt(func() { s.b.Prior(q.node, s.distribution(q)) })
+	}
+}
+
+func (s *stager) distribution(q *parameter) model.Distribution {
+	first := q.elements[0]
+	if slices.Contains(q.elements, nil) {
+		return s.flatPrior(q)
+	}
+	if !slices.ContainsFunc(q.elements, func(p *prior) bool { return p != first }) {
+		return s.b.Of(first.density, s.reshaped(q, first.args)...)
+	}
+	args := make([]value, len(first.args))
+	for k := range args {
+		args[k] = value{shape: q.shape, known: true}
+		for e, p := range q.elements {
+			if p.density != first.density {
+				s.fail("E403", q.at, "the elements of %s have different densities: declare them as parameters of their own.", q.name)
+			}
+			one := p.args[k]
+			if !one.shape.single() {
+				one = s.scalars(one, q.at)[e-p.first]
+			}
+			args[k].parts = append(args[k].parts, one)
+		}
+	}
+	return s.b.Of(first.density, s.nodesOf(args)...)
+}
+
+// flatPrior returns the prior of a parameter that the program gives none: none is needed on an
+// interval or a simplex.
+func (s *stager) flatPrior(q *parameter) model.Distribution {
+	without := !slices.ContainsFunc(q.elements, func(p *prior) bool { return p != nil })
+	switch {
+	case without && q.constraint.Kind == ir.Both:
+		return s.b.Of(ir.Uniform)
+	case without && q.constraint.Kind == ir.Simplex:
+		return s.b.Of(ir.Dirichlet, s.b.Number(1))
+	case without:
+		s.fail("E301", q.at, "%s has no proper prior. Add to the study:  complete.%s = \"normal(0, 10)\"", q.name, q.name)
+	}
+	s.fail("E301", q.at, "element %d of %s has no proper prior.", 1+slices.Index(q.elements, nil), q.name)
+	return model.Distribution{}
+}
+
+// reshaped returns the nodes of arguments, each a number or of the parameter's shape.
+func (s *stager) reshaped(q *parameter, args []value) []model.Expr {
+	rows, cols := q.shape.table()
+	nodes := s.nodesOf(args)
+	for k, a := range args {
+		if r, c := a.shape.table(); !a.shape.single() && (r != rows || c != cols) {
+			nodes[k] = s.b.Slice(nodes[k], 0, rows, cols)
+		}
+	}
+	return nodes
+}
+
+func (s *stager) nodesOf(args []value) []model.Expr {
+	nodes := make([]model.Expr, len(args))
+	for k, a := range args {
+		nodes[k] = s.nodeOf(a)
+	}
+	return nodes
+}

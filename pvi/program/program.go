@@ -1,0 +1,317 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program/syntax"
+)
+
+// Data says what the names in a program's data block stand for.
+type Data struct {
+	Name      string // name of the model
+	Records   string // name of the number of records
+	Columns   map[string]ir.Column
+	Constants map[string]Constant // public constants by name, or by the text of a statistic such as "mean(age)"
+	Complete  map[string]string   // priors that the program lacks, by parameter, such as "normal(0, 10)"
+}
+
+// A Constant is a public constant. A scalar has no Dims.
+type Constant struct {
+	Dims   []int
+	Values []float64 // values by rows
+}
+
+// A Compiled is a compiled program.
+type Compiled struct {
+	Model *model.Model
+	// Notes say what is worth knowing about a program that was accepted.
+	Notes []syntax.Message
+}
+
+// Compile returns the record program of a program. An error about the program is of type
+// [*syntax.Errors]. Compile never panics.
+func Compile(p *syntax.Program, data Data) (*Compiled, error) {
+	s := &stager{
+		text: p.Text, data: data, b: model.NewBuilder(data.Name), variables: map[string]*variable{},
+		given: map[string]bool{},
+	}
+	for _, stage := range []func(*syntax.Program){s.readData, s.run, s.complete, s.cover} {
+		if stage(p); len(s.messages) > 0 {
+			return nil, s.errors()
+		}
+	}
+	likelihood := s.likelihood
+	if !likelihood.known || s.phase(likelihood) != ir.Record {
+		s.report("E305", syntax.Span{}, "no term of the model joins a record with the parameters.")
+		return nil, s.errors()
+	}
+	m, err := s.b.Build(s.nodeOf(likelihood))
+	if err != nil {
+		s.report("E412", syntax.Span{}, "the program cannot run: %v", err)
+		return nil, s.errors()
+	}
+	return &Compiled{m, s.notes}, nil
+}
+
+func (s *stager) errors() error {
+	slices.SortStableFunc(s.messages, func(a, b syntax.Message) int { return a.At.From - b.At.From })
+	return &syntax.Errors{Text: s.text, Messages: s.messages}
+}
+
+const (
+	mostMessages = 10
+	mostSteps    = 500_000 // largest number of steps of an evaluation
+	mostNumbers  = 1 << 20 // largest number of elements of all values that an evaluation makes
+	partCost     = 8       // number of elements as which one counts that is a value of its own
+)
+
+// errStop ends the evaluation of a statement whose message has been reported.
+var errStop = errors.New("a statement was refused")
+
+// report adds a message, unless the same one was reported before.
+func (s *stager) report(code string, at syntax.Span, format string, args ...any) {
+	m := syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}
+	if len(s.messages) < mostMessages && !slices.ContainsFunc(s.messages, func(o syntax.Message) bool { return o.At == at && o.Code == code }) {
+		s.messages = append(s.messages, m)
+	}
+}
+
+// fail reports a message and ends the evaluation of the statement.
+func (s *stager) fail(code string, at syntax.Span, format string, args ...any) {
+	s.report(code, at, format, args...)
+	panic(errStop)
+}
+
+func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
+	m := syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}
+	if !slices.Contains(s.notes, m) && len(s.notes) < mostMessages {
+		s.notes = append(s.notes, m)
+	}
+}
+
+// attempt calls do and reports whether it ended without a message.
+func (s *stager) attempt(do func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil && r != error(errStop) {
+			panic(r)
+		}
+	}()
+	do()
+	return true
+}
+
+// A stager evaluates a program.
+type stager struct {
+	text      string
+	data      Data
+	b         *model.Builder
+	variables map[string]*variable
+	given     map[string]bool // names of the data block
+	messages  []syntax.Message
+	notes     []syntax.Message
+
+	parameters []*parameter
+	likelihood value // sum of the terms of a record
+	loop       *loop // the loop over records that is run; nil outside
+	mask       value // condition on the record under which statements are run; not known if there is none
+	masks      int   // number of conditions around the statement
+	level      int   // number of blocks around the statement
+	steps      int
+	numbers    int
+	exhausted  bool // whether steps or numbers have exceeded their limit
+	block      blockKind
+}
+
+type blockKind byte
+
+const (
+	dataBlock blockKind = iota
+	parameterBlock
+	modelBlock
+)
+
+// A loop is the loop over the records.
+type loop struct {
+	name  string
+	level int // level of the statements in it
+}
+
+// A variable is a declared name.
+type variable struct {
+	value value
+	// shape is the shape of the value; role is rows for a container with an element for each
+	// record.
+	shape shape
+	role  role
+	whole bool
+	level int  // level of the declaration
+	masks int  // number of conditions around the declaration
+	input bool // whether it is data or a parameter, which are not assigned
+	bad   bool // whether a statement about it was refused
+}
+
+// spend counts the elements of a new value, and refuses a program that needs too many.
+func (s *stager) spend(at syntax.Span, n int) {
+	s.steps++
+	s.numbers += n
+	if s.exhausted {
+		panic(errStop)
+	}
+	if s.steps > mostSteps || s.numbers > mostNumbers || s.b.Len() > ir.MaxNodes {
+		s.exhausted = true
+		s.fail("E410", at, "the program makes too many operations up to here. Write it with vectors, or shorten a loop.")
+	}
+}
+
+// readData gives the names of the data block their values.
+func (s *stager) readData(p *syntax.Program) {
+	if p.Functions != (syntax.Span{}) {
+		s.report("E401", p.Functions, "functions are not in the language yet: write their bodies where they are called.")
+	}
+	for _, d := range p.Data {
+		s.attempt(func() { s.datum(d) })
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.data.Columns)) {
+		if !s.given[name] {
+			s.report("E303", syntax.Span{}, "the study gives a column for %s, and the data block does not declare it.", name)
+		}
+	}
+}
+
+func (s *stager) datum(d *syntax.Statement) {
+	if d.Kind != syntax.Declare || d.Value != nil {
+		s.fail("E400", d.At, "the data block has declarations without values.")
+	}
+	s.declared(d)
+	s.given[d.Name] = true
+	v := &variable{input: true, whole: d.Type.Base == "int", bad: true}
+	s.variables[d.Name] = v
+	switch {
+	case d.Name == s.data.Records:
+		if !v.whole || len(d.Type.Array) > 0 {
+			s.fail("E303", d.At, "%s counts the records: declare int<lower=0> %s.", d.Name, d.Name)
+		}
+		v.value = value{role: count, known: true, whole: true}
+	default:
+		sizes, each := s.sizes(d.Type)
+		v.shape = sizes
+		if each {
+			v.role, v.value = rows, s.column(d, sizes)
+		} else {
+			v.value = s.publicConstant(d, sizes)
+		}
+	}
+	v.bad = false
+}
+
+// column returns the value of a data variable that has an element for each record.
+func (s *stager) column(d *syntax.Statement, of shape) value {
+	c, ok := s.data.Columns[d.Name]
+	if !ok {
+		s.fail("E303", d.At, "the study has no column for %s. Add  data.%s = \"column\"", d.Name, d.Name)
+	}
+	if n := of.size(); n != c.Width() {
+		s.fail("E304", d.At, "%s has %d numbers for each record, and the study gives %d.", d.Name, n, c.Width())
+	}
+	if d.Type.Base == "int" && !c.Integer {
+		s.fail("E304", d.At, "%s is declared int, and the study's column has bounds that are no whole numbers.", d.Name)
+	}
+	s.checkBounds(d, c.Lower, c.Upper, "the study's column")
+	node := s.b.Column(c)
+	if rows, cols := of.table(); cols > 1 {
+		node = s.b.Slice(node, 0, rows, cols)
+	}
+	return value{
+		role: rows, shape: of, node: node, known: true, whole: d.Type.Base == "int",
+		above: c.Lower > 0, in: ir.Interval{Low: c.Lower, High: c.Upper, Whole: c.Integer},
+	}
+}
+
+// checkBounds refuses values that the declared bounds exclude.
+func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string) {
+	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
+		e := d.Type.Bounds[key]
+		bound := s.eval(e)
+		if !bound.fixed() || !bound.shape.single() {
+			s.fail("E302", e.At, "the bound of %s must be a public constant.", d.Name)
+		}
+		switch x := bound.number(); {
+		case key == "lower" && low < x:
+			s.fail("E304", d.At, "%s is declared with lower=%g, and %s may have %g.", d.Name, x, who, low)
+		case key == "upper" && high > x:
+			s.fail("E304", d.At, "%s is declared with upper=%g, and %s may have %g.", d.Name, x, who, high)
+		}
+	}
+}
+
+func (s *stager) publicConstant(d *syntax.Statement, of shape) value {
+	c, ok := s.data.Constants[d.Name]
+	if !ok {
+		s.fail("E303", d.At, "the study gives no value for %s. Add  data.%s = …", d.Name, d.Name)
+	}
+	if len(of.dims) != len(c.Dims) || !slices.Equal(of.dims, c.Dims) {
+		s.fail("E304", d.At, "%s has the sizes %v, and the study's value %v.", d.Name, of.dims, c.Dims)
+	}
+	v := constants(of, c.Values)
+	if v.whole = d.Type.Base == "int"; v.whole && !v.in.Whole {
+		s.fail("E304", d.At, "%s is declared int, and the study's value is no whole number.", d.Name)
+	}
+	s.checkBounds(d, v.in.Low, v.in.High, "the study's value")
+	return v
+}
+
+// declared refuses a name that is declared twice.
+func (s *stager) declared(d *syntax.Statement) {
+	if _, ok := s.variables[d.Name]; ok {
+		s.fail("E400", d.At, "%s is declared twice.", d.Name)
+	}
+}
+
+// sizes returns the shape in a declaration, and whether its first size is the number of records,
+// which is left out.
+func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
+	all := append(slices.Clone(t.Array), t.Sizes...)
+	bases := map[string]base{
+		"int": scalar, "real": scalar, "vector": vector, "simplex": vector, "ordered": vector,
+		"row_vector": rowVector, "matrix": matrix,
+	}
+	b, ok := bases[t.Base]
+	if !ok {
+		s.fail("E403", t.At, "the type %s is not in the language yet.", t.Base)
+	}
+	if len(t.Sizes) != inner[b] {
+		s.fail("E400", t.At, "a %s has %d sizes.", t.Base, inner[b])
+	}
+	of.base = b
+	for k, e := range all {
+		v := s.eval(e)
+		switch {
+		case v.role == count && k == 0:
+			each = true
+		case v.role == count:
+			s.fail("E404", e.At, "the number of records must be the first size.")
+		default:
+			of.dims = append(of.dims, s.size(&v, e.At))
+			if of.size() > mostNumbers {
+				s.fail("E410", t.At, "it has more than %d elements.", mostNumbers)
+			}
+		}
+	}
+	if n := len(t.Array); each && n == 0 {
+		of.base = shape{b, make([]int, inner[b])}.first().base
+	}
+	return of, each
+}
+
+// size returns the value of a size, which must be a public constant.
+func (s *stager) size(v *value, at syntax.Span) int {
+	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
+		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)
+	}
+	return int(v.number())
+}

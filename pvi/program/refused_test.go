@@ -1,0 +1,84 @@
+package program_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program"
+	"fedpvi/pvi/program/syntax"
+)
+
+// usual has what the names of the data block stand for in programs that are refused.
+func usual() program.Data {
+	column := func(name string, low, high float64, whole bool, entries ...string) ir.Column {
+		return ir.Column{Name: name, Lower: low, Upper: high, Integer: whole, Entries: ir.NamesOf(entries...)}
+	}
+	return program.Data{
+		Name: "test", Records: "N",
+		Columns: map[string]ir.Column{
+			"x": column("x", -5, 5, false), "z": column("z", -5, 5, false), "age": column("age", 18, 100, false),
+			"y": column("y", 0, 1, true), "k": column("k", 0, 50, true), "g": column("g", 1, 12, true),
+			"w": column("w", -9, 9, false, "a", "b", "c"),
+		},
+		Constants: map[string]program.Constant{"J": {Values: []float64{10}}, "K": {Values: []float64{2}}, "T": {Values: []float64{3}}},
+	}
+}
+
+// used removes from the data the columns that a program does not declare.
+func used(tree *syntax.Program, data program.Data) program.Data {
+	declared := map[string]bool{}
+	for _, d := range tree.Data {
+		declared[d.Name] = true
+	}
+	for name := range data.Columns {
+		if !declared[name] {
+			delete(data.Columns, name)
+		}
+	}
+	return data
+}
+
+func compile(text string) error {
+	tree, err := syntax.Parse(text)
+	if err != nil {
+		return err
+	}
+	_, err = program.Compile(tree, used(tree, usual()))
+	return err
+}
+
+// Every program in testdata/refused is refused with the code, and at the place, that its first
+// line says.
+func TestRefusedPrograms(t *testing.T) {
+	files, err := filepath.Glob("testdata/refused/*.stan")
+	if err != nil || len(files) < 16 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = compile(string(text))
+			var found *syntax.Errors
+			if !errors.As(err, &found) {
+				t.Fatalf("not refused: %v", err)
+			}
+			first := found.Messages[0]
+			line, column := syntax.Place(found.Text, first.At.From)
+			got := fmt.Sprintf("// %s at %d:%d", first.Code, line, column)
+			if want, _, _ := strings.Cut(string(text), "\n"); got != want {
+				t.Errorf("%s, not %s:\n%v", got, want, err)
+			}
+			if strings.Contains(err.Error(), "%!") {
+				t.Errorf("the message is malformed: %v", err)
+			}
+		})
+	}
+}

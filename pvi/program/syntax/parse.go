@@ -1,0 +1,356 @@
+package syntax
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Parse reads the text of a program. Its error is of type *[Errors].
+func Parse(text string) (*Program, error) {
+	if len(text) > MaxText {
+		return nil, &Errors{text[:0], []Message{{"E411", Span{}, fmt.Sprintf("the program is longer than %d bytes.", MaxText)}}}
+	}
+	tokens, m := scan(text)
+	if m != nil {
+		return nil, &Errors{text, []Message{*m}}
+	}
+	p := &parser{tokens: tokens, program: &Program{Text: text}}
+	p.blocks()
+	if p.mistake != nil {
+		return nil, &Errors{text, []Message{*p.mistake}}
+	}
+	return p.program, nil
+}
+
+// ParseCall reads a density with its arguments, such as "normal(0, 10)".
+func ParseCall(text string) (*Expr, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("%q… is too long", text[:20])
+	}
+	tokens, m := scan(text)
+	if m == nil {
+		p := &parser{tokens: tokens}
+		e := p.expr(0)
+		if p.kind() != end {
+			p.unexpected("the end of the text")
+		}
+		if m = p.mistake; m == nil && e.Kind == Apply {
+			return e, nil
+		}
+	}
+	return nil, fmt.Errorf(`%q is no density with its arguments, such as "normal(0, 10)"`, text)
+}
+
+// A parser keeps the first mistake. After a mistake, every token is the last one, so that all
+// loops end.
+type parser struct {
+	tokens  []token
+	at      int
+	depth   int
+	program *Program
+	mistake *Message
+}
+
+func (p *parser) token() *token { return &p.tokens[p.at] }
+func (p *parser) kind() kind    { return p.token().kind }
+
+// last returns the end of the token before the present one.
+func (p *parser) last() int { return p.tokens[max(0, p.at-1)].at.To }
+
+func (p *parser) fail(code string, at Span, format string, args ...any) {
+	if p.mistake == nil {
+		p.mistake = &Message{code, at, fmt.Sprintf(format, args...)}
+	}
+	p.at = len(p.tokens) - 1
+}
+
+func (p *parser) unexpected(wanted string) {
+	p.fail("E400", p.token().at, "%s is expected here, not %q.", wanted, p.token().text)
+}
+
+func (p *parser) next() token {
+	t := *p.token()
+	if t.kind != end {
+		p.at++
+	}
+	return t
+}
+
+func (p *parser) is(text string) bool { return p.kind() != end && p.token().text == text }
+
+// follows reports whether the token after the present one has the text.
+func (p *parser) follows(text string) bool {
+	return p.at+1 < len(p.tokens) && p.tokens[p.at+1].text == text
+}
+
+func (p *parser) take(text string) bool {
+	if !p.is(text) {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) need(text string) {
+	if !p.take(text) {
+		p.unexpected(fmt.Sprintf("%q", text))
+	}
+}
+
+func (p *parser) name() string {
+	if p.kind() != word {
+		p.unexpected("a name")
+		return ""
+	}
+	return p.next().text
+}
+
+// deeper reports whether one more level of nesting is allowed. The caller must decrease depth.
+func (p *parser) deeper() bool {
+	if p.depth++; p.depth > maxNesting {
+		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)
+		return false
+	}
+	return true
+}
+
+func (p *parser) blocks() {
+	into := map[string]*[]*Statement{
+		"data": &p.program.Data, "transformed data": &p.program.TransformedData, "parameters": &p.program.Parameters,
+		"transformed parameters": &p.program.TransformedParameters, "model": &p.program.Model, "generated quantities": &p.program.Generated,
+	}
+	seen := map[string]bool{}
+	for p.kind() != end {
+		from := p.token().at
+		name := p.name()
+		if name == "transformed" || name == "generated" {
+			name += " " + p.name()
+		}
+		from.To = p.last()
+		if p.mistake != nil {
+			return
+		}
+		block, ok := into[name]
+		switch {
+		case name == "functions":
+			p.skip(from)
+			continue
+		case !ok:
+			p.fail("E400", from, "%s is no block of a program: data, transformed data, parameters, transformed parameters, model or generated quantities.", name)
+		case seen[name]:
+			p.fail("E400", from, "the block %s is written twice.", name)
+		}
+		seen[name] = true
+		body := p.body()
+		if p.mistake == nil {
+			*block = body
+		}
+	}
+}
+
+// skip leaves out a block of functions.
+func (p *parser) skip(from Span) {
+	p.program.Functions = from
+	p.need("{")
+	for open := 1; open > 0 && p.kind() != end; {
+		switch p.next().text {
+		case "{":
+			open++
+		case "}":
+			open--
+		}
+	}
+}
+
+// body reads the statements in braces.
+func (p *parser) body() []*Statement {
+	var all []*Statement
+	p.need("{")
+	for p.kind() != end && !p.is("}") {
+		if s := p.statement(); s != nil {
+			all = append(all, s)
+		}
+	}
+	p.need("}")
+	return all
+}
+
+func (p *parser) statement() *Statement {
+	defer func() { p.depth-- }()
+	if !p.deeper() {
+		return nil
+	}
+	from := p.token().at.From
+	s := p.anyStatement()
+	if s != nil {
+		s.At = Span{from, p.last()}
+	}
+	return s
+}
+
+// refused lists the words with which statements begin that the language does not have.
+var refused = map[string]string{
+	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
+	"break":    "break is not in the language: a loop runs for all values of its variable.",
+	"continue": "continue is not in the language: a loop runs for all values of its variable.",
+	"return":   "there is no function from which to return.",
+	"profile":  "profile is not in the language: leave it out.",
+}
+
+func (p *parser) anyStatement() *Statement {
+	t := p.token()
+	switch {
+	case p.take(";"):
+		return nil
+	case p.is("{"):
+		return &Statement{Kind: Block, Body: p.body()}
+	case t.text == "for":
+		return p.loop()
+	case t.text == "if":
+		return p.branch()
+	case t.text == "target" && p.follows("+="):
+		p.next()
+		p.next()
+		s := &Statement{Kind: Add, Value: p.expr(0)}
+		p.need(";")
+		return s
+	case refused[t.text] != "":
+		p.fail("E401", t.at, "%s", refused[t.text])
+		return nil
+	case slices.Contains(types, t.text):
+		return p.declaration()
+	case t.kind == word && (t.text == "print" || t.text == "reject") && p.follows("("):
+		return p.silent()
+	}
+	return p.simple()
+}
+
+// silent leaves out a statement that prints or rejects.
+func (p *parser) silent() *Statement {
+	for p.kind() != end && !p.is(";") {
+		p.next()
+	}
+	p.need(";")
+	return &Statement{Kind: Call}
+}
+
+func (p *parser) one() []*Statement {
+	if p.is("{") {
+		return p.body()
+	}
+	if s := p.statement(); s != nil {
+		return []*Statement{s}
+	}
+	return nil
+}
+
+func (p *parser) loop() *Statement {
+	p.next()
+	p.need("(")
+	s := &Statement{Kind: For, Name: p.name()}
+	p.need("in")
+	s.Low = p.expr(0)
+	if !p.is(":") {
+		p.fail("E401", s.Low.At, "a loop over the elements of an array is not in the language: write for (i in 1:n) with a subscript.")
+	}
+	p.need(":")
+	s.High = p.expr(0)
+	p.need(")")
+	s.Body = p.one()
+	return s
+}
+
+func (p *parser) branch() *Statement {
+	p.next()
+	p.need("(")
+	s := &Statement{Kind: If, Value: p.expr(0)}
+	p.need(")")
+	s.Body = p.one()
+	if p.take("else") {
+		s.Else = p.one()
+	}
+	return s
+}
+
+// simple reads an assignment or a statement with a density.
+func (p *parser) simple() *Statement {
+	s := &Statement{Target: p.expr(0)}
+	t := p.next()
+	switch t.text {
+	case "~":
+		p.tilde(s)
+	case "=", "<-":
+		s.Kind, s.Value = Assign, p.expr(0)
+	case "+=", "-=", "*=", "/=", ".*=", "./=":
+		s.Kind, s.Name, s.Value = Assign, strings.TrimSuffix(t.text, "="), p.expr(0)
+	default:
+		p.fail("E400", t.at, "an operator such as = or ~ is expected here, not %q.", t.text)
+		return nil
+	}
+	p.need(";")
+	return s
+}
+
+func (p *parser) tilde(s *Statement) {
+	s.Kind, s.Name = Tilde, p.name()
+	p.need("(")
+	s.Args = p.list(")")
+	if !p.is("T") {
+		return
+	}
+	from := p.next().at.From
+	p.need("[")
+	if !p.is(",") && !p.is("]") {
+		s.Low = p.expr(0)
+	}
+	if p.take(",") && !p.is("]") {
+		s.High = p.expr(0)
+	}
+	p.need("]")
+	s.Truncated = &Span{from, p.last()}
+}
+
+var types = []string{
+	"int", "real", "vector", "row_vector", "matrix", "array", "simplex", "ordered", "positive_ordered", "unit_vector",
+	"sum_to_zero_vector", "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix", "complex", "tuple",
+}
+
+func (p *parser) declaration() *Statement {
+	s := &Statement{Kind: Declare, Type: p.typ(), Name: p.name()}
+	if p.take("[") { // the old syntax of arrays
+		s.Type.Array = append(s.Type.Array, p.list("]")...)
+	}
+	if p.take("=") || p.take("<-") {
+		s.Value = p.expr(0)
+	}
+	p.need(";")
+	return s
+}
+
+func (p *parser) typ() *Type {
+	t := &Type{At: p.token().at, Bounds: map[string]*Expr{}}
+	if p.take("array") {
+		p.need("[")
+		t.Array = p.list("]")
+	}
+	t.Base = p.name()
+	if !slices.Contains(types, t.Base) || t.Base == "array" {
+		p.fail("E400", t.At, "%q is no type.", t.Base)
+	}
+	if p.take("<") {
+		for p.kind() != end && !p.take(">") {
+			key := p.name()
+			p.need("=")
+			t.Bounds[key] = p.expr(aboveComparison)
+			if !p.is(">") {
+				p.need(",")
+			}
+		}
+	}
+	if t.Base != "int" && t.Base != "real" && p.take("[") {
+		t.Sizes = p.list("]")
+	}
+	t.At.To = p.last()
+	return t
+}

@@ -1,0 +1,134 @@
+package syntax
+
+import (
+	"fmt"
+	"strings"
+)
+
+// These are the limits of a program's text.
+const (
+	MaxText    = 256 << 10 // length in bytes
+	maxTokens  = 50_000
+	maxNesting = 64 // depth of nested expressions and statements
+)
+
+type kind byte
+
+const (
+	word kind = iota + 1
+	number
+	sign
+	end
+)
+
+type token struct {
+	kind kind
+	text string
+	at   Span
+}
+
+// signs lists the signs of more than one character. A sign comes before its own beginnings.
+var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", ".*", "./", ".^", "<-"}
+
+const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
+
+// scan divides a text into tokens.
+func scan(text string) ([]token, *Message) {
+	var all []token
+	for at := 0; ; {
+		from, m := skipBlank(text, at)
+		if m != nil {
+			return nil, m
+		}
+		if from == len(text) {
+			return append(all, token{end, "the end of the text", Span{from, from}}), nil
+		}
+		if len(all) == maxTokens {
+			return nil, &Message{"E411", Span{from, from + 1}, fmt.Sprintf("the program has more than %d words and signs.", maxTokens)}
+		}
+		kind, length := next(text[from:])
+		if length == 0 {
+			return nil, &Message{"E400", Span{from, from + 1}, "this character does not belong to the language."}
+		}
+		at = from + length
+		all = append(all, token{kind, text[from:at], Span{from, at}})
+	}
+}
+
+// skipBlank returns the position of the first byte from at on that is neither blank nor in a
+// comment.
+func skipBlank(text string, at int) (int, *Message) {
+	for at < len(text) {
+		rest := text[at:]
+		switch {
+		case strings.ContainsRune(" \t\r\n", rune(rest[0])):
+			at++
+		case rest[0] == '#', strings.HasPrefix(rest, "//"):
+			length := strings.IndexByte(rest, '\n')
+			if length < 0 {
+				length = len(rest)
+			}
+			at += length
+		case strings.HasPrefix(rest, "/*"):
+			length := strings.Index(rest[2:], "*/")
+			if length < 0 {
+				return 0, &Message{"E400", Span{at, at + 2}, "the comment has no end: write */."}
+			}
+			at += length + 4
+		default:
+			return at, nil
+		}
+	}
+	return at, nil
+}
+
+// next returns the kind and the length of the token with which a text begins.
+func next(text string) (kind, int) {
+	switch c := text[0]; {
+	case letter(c):
+		n := 1
+		for n < len(text) && (letter(text[n]) || digit(text[n])) {
+			n++
+		}
+		return word, n
+	case digit(c), c == '.' && len(text) > 1 && digit(text[1]):
+		return number, numberLength(text)
+	}
+	for _, s := range signs {
+		if strings.HasPrefix(text, s) {
+			return sign, len(s)
+		}
+	}
+	if strings.IndexByte(oneSign, text[0]) >= 0 {
+		return sign, 1
+	}
+	return 0, 0
+}
+
+func letter(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func digit(c byte) bool  { return '0' <= c && c <= '9' }
+
+func numberLength(text string) int {
+	n := digits(text, 0)
+	if n < len(text) && text[n] == '.' && !(n+1 < len(text) && strings.IndexByte("*/^'", text[n+1]) >= 0) {
+		n = digits(text, n+1)
+	}
+	if n < len(text) && (text[n] == 'e' || text[n] == 'E') {
+		power := n + 1
+		if power < len(text) && (text[power] == '+' || text[power] == '-') {
+			power++
+		}
+		if last := digits(text, power); last > power {
+			n = last
+		}
+	}
+	return n
+}
+
+// digits returns the position of the first byte from at on that is no digit.
+func digits(text string, at int) int {
+	for at < len(text) && (digit(text[at]) || text[at] == '_') {
+		at++
+	}
+	return at
+}

@@ -1,0 +1,17 @@
+// E201 at 15:13
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  for (n in 2:N)
+    x[n] ~ normal(a * x[n - 1], s);
+}

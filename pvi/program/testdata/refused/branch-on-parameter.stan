@@ -1,0 +1,17 @@
+// E210 at 15:7
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  if (a > 0)
+    x ~ normal(a, s);
+}

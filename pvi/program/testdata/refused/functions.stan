@@ -1,0 +1,19 @@
+// E401 at 2:1
+functions {
+  real f(real x) { return x; }
+}
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  x ~ normal(a, s);
+}

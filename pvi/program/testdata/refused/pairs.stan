@@ -1,0 +1,18 @@
+// E202 at 16:5
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  for (i in 1:N)
+    for (j in 1:N)
+      target += -s * square(x[i] - x[j]);
+}

@@ -1,0 +1,19 @@
+// E201 at 16:6
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  vector[N] mu;
+  mu[1] = a;
+  for (n in 1:N)
+    x[n] ~ normal(mu[n], s);
+}

@@ -1,0 +1,201 @@
+package program_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedpvi/gpu"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program"
+	"fedpvi/pvi/program/syntax"
+)
+
+// A vector has data, and what Stan computes with them: the log density up to a constant and its
+// gradient in the unconstrained space, at several points.
+type vector struct {
+	Data   map[string]any
+	Points []struct {
+		At, Gradient []float64
+		Log          float64
+	}
+}
+
+// The log densities and gradients of our own programs are those of Stan itself (CmdStan's
+// compiler and math library, by pystan 3.10). bench/stan_vectors.py made the vectors. The log
+// density may differ by one constant for each program, because Stan drops constants.
+func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
+	files, err := filepath.Glob("testdata/accepted/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no vectors", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var v vector
+			if err := json.Unmarshal(source, &v); err != nil {
+				t.Fatal(err)
+			}
+			p := load(t, strings.TrimSuffix(file, ".json")+".stan", v.Data)
+			p.compare(t, v)
+		})
+	}
+}
+
+// loaded is a compiled program with its records.
+type loaded struct {
+	model   *model.Model
+	table   *model.Table
+	records gpu.Evaluator
+	order   []int // by coordinate of the record program, its index in Stan's order
+}
+
+func load(t *testing.T, file string, data map[string]any) *loaded {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := syntax.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := program.Data{Name: "test", Records: "N", Columns: map[string]ir.Column{}, Constants: map[string]program.Constant{}}
+	var columns [][]float64
+	rows := int(data["N"].(float64))
+	for _, d := range tree.Data {
+		if d.Name == "N" {
+			continue
+		}
+		dims, values := flatten(data[d.Name])
+		sizes := append(d.Type.Array, d.Type.Sizes...)
+		if len(sizes) == 0 || sizes[0].Text != "N" {
+			given.Constants[d.Name] = program.Constant{Dims: dims, Values: values}
+			continue
+		}
+		given.Columns[d.Name] = columnOf(d, len(values)/rows, values)
+		columns = append(columns, values)
+	}
+	c, err := program.Compile(tree, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &loaded{model: c.Model}
+	if p.table, err = c.Model.Load(rows, columns); err != nil {
+		t.Fatal(err)
+	}
+	if p.records, err = (gpu.CPU{}).Compile(c.Model, p.table); err != nil {
+		t.Fatal(err)
+	}
+	p.order = stanOrder(tree, c.Model)
+	return p
+}
+
+// columnOf returns a column with the bounds of its values.
+func columnOf(d *syntax.Statement, width int, values []float64) ir.Column {
+	c := ir.Column{Name: d.Name, Lower: math.Inf(1), Upper: math.Inf(-1), Integer: d.Type.Base == "int"}
+	for _, x := range values {
+		c.Lower, c.Upper = min(c.Lower, x), max(c.Upper, x)
+	}
+	if c.Lower == c.Upper {
+		c.Upper++
+	}
+	if width > 1 {
+		var names []string
+		for k := range width {
+			names = append(names, string(rune('a'+k)))
+		}
+		c.Entries = ir.NamesOf(names...)
+	}
+	return c
+}
+
+func flatten(v any) (dims []int, values []float64) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, []float64{v.(float64)}
+	}
+	for _, e := range list {
+		inner, x := flatten(e)
+		dims, values = inner, append(values, x...)
+	}
+	return append([]int{len(list)}, dims...), values
+}
+
+// stanOrder returns, for each coordinate of the record program, its index in Stan's order:
+// parameters as they are declared, and matrices column by column.
+func stanOrder(tree *syntax.Program, m *model.Model) []int {
+	parameters := map[string]ir.Parameter{}
+	for _, q := range m.Verified().Program().Parameters {
+		parameters[q.Name] = q
+	}
+	first, next := map[string]int{}, 0
+	for _, d := range tree.Parameters {
+		q := parameters[d.Name]
+		first[d.Name] = next
+		next += q.Free()
+	}
+	var order []int
+	for _, q := range m.Verified().Program().Parameters {
+		for e := range q.Free() {
+			at := e
+			if q.Cols > 1 {
+				at = e%q.Cols*q.Rows + e/q.Cols
+			}
+			order = append(order, first[q.Name]+at)
+		}
+	}
+	return order
+}
+
+// evaluate returns the log density and its gradient in Stan's order.
+func (p *loaded) evaluate(t *testing.T, at []float64) (log float64, gradient []float64) {
+	t.Helper()
+	theta, own := make([]float64, len(at)), make([]float64, len(at))
+	for i, k := range p.order {
+		theta[i] = at[k]
+	}
+	total, err := p.records.Sum(own, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
+	if err != nil || total.Refused > 0 {
+		t.Fatal(err, total.Refused)
+	}
+	log = total.LogDensity + p.model.LogPrior(theta, own)
+	gradient = make([]float64, len(at))
+	for i, k := range p.order {
+		gradient[k] = own[i]
+	}
+	return log, gradient
+}
+
+func (p *loaded) compare(t *testing.T, v vector) {
+	const tolerance = 1e-10
+	var constant float64
+	for n, point := range v.Points {
+		if len(point.At) != len(p.order) {
+			t.Fatalf("%d coordinates, Stan has %d", len(p.order), len(point.At))
+		}
+		log, gradient := p.evaluate(t, point.At)
+		if n == 0 {
+			constant = log - point.Log
+		}
+		if d := log - constant - point.Log; math.Abs(d) > tolerance*math.Max(1, math.Abs(point.Log)) {
+			t.Errorf("point %d: log density is %g beside Stan's", n, d)
+		}
+		size := 0.0
+		for _, g := range point.Gradient {
+			size = math.Max(size, math.Abs(g))
+		}
+		for i, g := range gradient {
+			if math.Abs(g-point.Gradient[i]) > tolerance*size {
+				t.Errorf("point %d, coordinate %d: derivative %.12g, Stan's %.12g", n, i, g, point.Gradient[i])
+			}
+		}
+	}
+}
