@@ -22,6 +22,7 @@ const stickSD = 1.5
 // arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
+	m.beyond = len(p.Factors) > 0
 	for k, prior := range p.Priors {
 		q := &p.Parameters[prior.Parameter]
 		own, about := func(int) study.Normal { return study.Normal{SD: stickSD} }, "element of "+q.Name
@@ -92,10 +93,14 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 			}
 		}
 	}
-	if m.Study.Model.Kind() != study.NoOutcome {
-		columns = append(columns, y)
+	switch {
+	case m.Study.Model.Program != nil:
+		columns = m.divide(x, s.Dim())
+	case m.Study.Model.Kind() == study.NoOutcome:
+		columns = append(columns, x)
+	default:
+		columns = append(columns, y, x)
 	}
-	columns = append(columns, x)
 	for g, w := range m.layout.groups {
 		columns = append(columns, levels[g])
 		for e, slope := range w.slopes {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fedpvi/pvi/model"
+	"fedpvi/pvi/program/syntax"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -18,13 +19,14 @@ type Model struct {
 	linear *model.Linear
 	// Nil if the program would need much memory; the method Program then builds it at each call.
 	program *model.Model
+	notes   []syntax.Message
 	beyond  bool // whether some parameter has a prior that is not Gaussian
 }
 
 // General reports whether the model is not a regression, so that only its record program exists.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
-	return f == study.Mixture || f == study.NeuralNetwork
+	return f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram
 }
 
 // Linear returns the conjugate linear model of the study, or nil if the model is not conjugate.

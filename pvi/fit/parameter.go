@@ -36,7 +36,7 @@ func New(st *study.Study) (*Model, error) {
 		m.layout.classes = len(c.Levels) - 1
 	}
 	m.layout.regressors = regressors(st)
-	m.layout.coefficients = m.layout.regressors.Len() + len(st.Model.Variables)
+	m.layout.coefficients = m.layout.regressors.Len() + len(st.Model.Variables) + m.numbers()
 	if m.General() {
 		var err error
 		if m.program, err = m.build(); err != nil {

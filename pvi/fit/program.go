@@ -18,6 +18,8 @@ func (m *Model) build() (*model.Model, error) {
 		return m.mixture()
 	case study.NeuralNetwork:
 		return m.network()
+	case study.ByProgram:
+		return m.compile()
 	}
 	return m.regressionProgram()
 }

@@ -50,7 +50,8 @@ func (s *Shard) Dim() int { return s.dim }
 
 // Record returns the regressors and the outcome of record i. The regressors are not a copy. The
 // outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a
-// mixture, the regressors are the values of its columns, and the outcome is 0.
+// mixture, the regressors are the values of its columns, and for a program the numbers of its
+// variables. The outcome is 0 for both.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
@@ -101,7 +102,8 @@ type designer struct {
 	study        *study.Study
 	coefficients []study.Coefficient
 	variables    []int // indices of the columns of a mixture
-	outcome      int   // index of the outcome's column; −1 for a mixture
+	parts        []study.ProgramPart
+	outcome      int // index of the outcome's column; −1 for a mixture and a program
 }
 
 func newDesigner(st *study.Study) designer {
@@ -109,10 +111,15 @@ func newDesigner(st *study.Study) designer {
 	for _, name := range st.Model.Variables {
 		d.variables = append(d.variables, st.ColumnIndex(name))
 	}
+	if p := st.Model.Program; p != nil {
+		for _, v := range p.Variables {
+			d.parts = append(d.parts, v.Parts...)
+		}
+	}
 	return d
 }
 
-func (d *designer) width() int { return len(d.coefficients) + len(d.variables) }
+func (d *designer) width() int { return len(d.coefficients) + len(d.variables) + len(d.parts) }
 
 func (d *designer) add(s *Shard, row []float64) {
 	for _, c := range d.coefficients {
@@ -121,6 +128,9 @@ func (d *designer) add(s *Shard, row []float64) {
 	d.shorten(s.x[len(s.x)-len(d.coefficients):])
 	for _, v := range d.variables {
 		s.x = append(s.x, d.scaled(v, row))
+	}
+	for _, p := range d.parts {
+		s.x = append(s.x, d.study.Number(p, row))
 	}
 	s.y = append(s.y, d.outcomeOf(row))
 	for _, g := range d.study.Model.Groups {

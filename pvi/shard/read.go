@@ -93,8 +93,9 @@ func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
 		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
 	}
-	if st.Model.Kind() == study.Count {
-		d.counted, _ = st.Column(st.Model.Outcome)
+	d.counted = make([]bool, len(st.Columns))
+	for i := range d.counted {
+		d.counted[i] = st.Counts(i)
 	}
 	if err := d.skipMark(r); err != nil {
 		return nil, Report{}, err
@@ -171,7 +172,7 @@ type decoder struct {
 	records *Records
 	report  Report
 	row     []float64
-	counted *study.Column // column that must have whole numbers; nil if there is none
+	counted []bool // whether each column must have whole numbers
 }
 
 func (d *decoder) line() int {
@@ -263,7 +264,7 @@ func (d *decoder) decode(fields []string) error {
 	}
 	for i := range d.study.Columns {
 		c := &d.study.Columns[i]
-		value, policy, err := d.value(c, d.trim(fields[d.fieldOf[i]]))
+		value, policy, err := d.value(i, d.trim(fields[d.fieldOf[i]]))
 		if err != nil {
 			return err
 		}
@@ -282,7 +283,8 @@ func (d *decoder) decode(fields []string) error {
 }
 
 // value decodes one field. If the record must be left out, it returns the policy Drop.
-func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, error) {
+func (d *decoder) value(column int, field string) (float64, study.Policy, error) {
+	c := &d.study.Columns[column]
 	if slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
 		switch c.Missing {
 		case study.Drop:
@@ -304,15 +306,16 @@ func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, e
 		}
 		return 0, study.Refuse, d.errorf(c.Name, `the value is not among the %d levels that the study declares (blanks count unless the study says table.trim = true)`, len(c.Levels))
 	}
-	return d.number(c, field)
+	return d.number(column, field)
 }
 
-func (d *decoder) number(c *study.Column, field string) (float64, study.Policy, error) {
+func (d *decoder) number(column int, field string) (float64, study.Policy, error) {
+	c := &d.study.Columns[column]
 	x, err := strconv.ParseFloat(field, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
 		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number, nor one of the texts for a missing value in the study's table.missing (blanks count unless the study says table.trim = true)")
 	}
-	if c == d.counted && x != math.Trunc(x) {
+	if d.counted[column] && x != math.Trunc(x) {
 		return 0, study.Refuse, d.errorf(c.Name, "the value is not a whole number, and the %s model counts", d.study.Model.Family)
 	}
 	if c.Low <= x && x <= c.High {

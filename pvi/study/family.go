@@ -16,6 +16,13 @@ const (
 // readModel reads the table [model] into s. It reports whether a private release must find the
 // scale of the columns.
 func readModel(s *Study, t *document.Table) (private bool) {
+	if t.Has("program") {
+		readProgram(s, t)
+		return false
+	}
+	for _, key := range []string{"records", "data", "complete"} {
+		refuse(t, key, "is used only with program")
+	}
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
 	readChoice(t, "family", &s.Model.Family, familyNames()...)
 	s.Model.Standardise = true

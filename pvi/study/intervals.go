@@ -61,7 +61,8 @@ func (s *Study) Honest() bool {
 }
 
 // single reports whether the posterior of the model has a single mode.
-func (m *Model) single() bool { return m.Family != Mixture && m.Family != NeuralNetwork }
+// The posterior of a program may have several.
+func (m *Model) single() bool { return !m.general() }
 
 func (s *Study) whyDishonest() string {
 	switch {
@@ -71,6 +72,8 @@ func (s *Study) whyDishonest() string {
 		return "sds by iterates depend on the step size"
 	case s.Privacy.Unit != None:
 		return "sds of this method leave out the privacy noise"
+	case s.Model.Family == ByProgram:
+		return "nothing is known of the posterior of a program, which may have several modes and be far from normal"
 	case !s.Model.single():
 		return "the posterior of clusters and of hidden units has many modes, of which q covers one"
 	}

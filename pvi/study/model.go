@@ -9,10 +9,11 @@ import (
 // Model is the model that a study estimates.
 type Model struct {
 	Family   Family
-	Outcome  string // name of the outcome's column; empty for a mixture
-	Positive *Event // condition under which a binary outcome is 1; nil for other outcomes
-	Terms    []Term // terms in the order of the document, the intercept first
-	OneHot   bool   // whether all levels of a categorical column have an indicator; otherwise the first has none
+	Program  *Program // model in the Stan language; nil unless the family is ByProgram
+	Outcome  string   // name of the outcome's column; empty for a mixture
+	Positive *Event   // condition under which a binary outcome is 1; nil for other outcomes
+	Terms    []Term   // terms in the order of the document, the intercept first
+	OneHot   bool     // whether all levels of a categorical column have an indicator; otherwise the first has none
 	Groups   []Group
 
 	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
@@ -132,6 +133,9 @@ func (f Family) find() family {
 			return row
 		}
 	}
+	if f == ByProgram {
+		return family{name: f, kind: NoOutcome}
+	}
 	return family{}
 }
 
@@ -182,7 +186,9 @@ func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
 // general reports whether the model is not a regression.
-func (m *Model) general() bool { return m.Family == Mixture || m.Family == NeuralNetwork }
+func (m *Model) general() bool {
+	return m.Family == Mixture || m.Family == NeuralNetwork || m.Family == ByProgram
+}
 
 // curvatureKnown reports whether public numbers give a rough estimate of the curvature of a
 // record's log likelihood. They do not for counts and for models that are not regressions.
@@ -255,6 +261,13 @@ func (s *Study) Reads() []int {
 	}
 	for _, name := range s.Model.Variables {
 		add(name)
+	}
+	if p := s.Model.Program; p != nil {
+		for _, v := range p.Variables {
+			for _, part := range v.Parts {
+				add(s.Columns[part.Column].Name)
+			}
+		}
 	}
 	add(s.Model.Outcome)
 	slices.Sort(used)

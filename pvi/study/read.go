@@ -40,6 +40,10 @@ func read(s *Study, root *document.Table) {
 	checkPerson(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
+	if s.Model.Family == ByProgram {
+		refuse(root, "prior", "has no meaning beside model.program: priors are in the program, or in model.complete")
+		return
+	}
 	readPrior(s, root.Table("prior"))
 }
 
@@ -264,7 +268,7 @@ func readCovariance(s *Study, t *document.Table) {
 func readDamping(s *Study, t *document.Table) {
 	d := &s.Inference.Damping
 	d.Alpha = 1
-	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture {
+	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture || s.Model.Family == ByProgram {
 		d.Alpha = 0.5 // With few quadrature points, undamped steps oscillate.
 	}
 	d.Harmonic = s.hidesChanges()

@@ -154,7 +154,7 @@ func readPartition(s *Study, t *document.Table) {
 		t.Errorf("label_threshold", "has no meaning here: the label is model.positive")
 	}
 	if s.Model.Positive == nil && s.Model.Kind() == NoOutcome && p.Kind == "label-skew" {
-		t.Errorf("partition", "a mixture has no outcome that could be a label")
+		t.Errorf("partition", "a mixture or a program has no outcome that could be a label")
 	}
 	if s.Model.Positive != nil {
 		t.Value("label_threshold")

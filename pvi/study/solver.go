@@ -22,11 +22,15 @@ func fitting(m *Model, unit Unit) []Solver {
 	switch {
 	case unit.OfRecords() && m.Conjugate():
 		return []Solver{ClippedAnalytical, DPSVI, DPSEP}
+	case unit.OfRecords() && m.Family == ByProgram:
+		return []Solver{DPSVI}
 	case unit.OfRecords():
 		return []Solver{DPSVI, DPSEP}
 	case m.Conjugate():
 		return []Solver{Conjugate, NaturalGradient, SVI, Laplace}
-	case m.Family == Mixture || m.Family == NeuralNetwork:
+	case m.Family == ByProgram:
+		return []Solver{NaturalGradient, SVI}
+	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
 		return []Solver{NaturalGradient, SVI} // If groups hardly differ, the log posterior has no curvature at its joint mode, which Laplace needs.
@@ -75,7 +79,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 	case !s.partitioned() && s.Privacy.Unit.OfRecords() || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
 	case s.Inference.Solver == Laplace:
-		t.Errorf("solver", `the mode of a model with group terms, clusters or hidden units says little about where its posterior lies: write %q`, fitting[0])
+		t.Errorf("solver", `the mode of a program, or of a model with group terms, clusters or hidden units, says little about where its posterior lies: write %q`, fitting[0])
 	default:
 		t.Errorf("solver", `%q is for family = "linear" with a known noise_sd: write %q`, s.Inference.Solver, fitting[0])
 	}

@@ -365,6 +365,9 @@ func TestExperiments(t *testing.T) {
 		}
 		if strings.Contains(string(source), "\n[study]\n") {
 			files = append(files, path)
+			if source, err = study.Attach(path, source, os.ReadFile); err != nil {
+				return err
+			}
 			if _, err := study.Parse(path, source); err != nil {
 				t.Error(err)
 			}

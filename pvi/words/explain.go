@@ -2,11 +2,13 @@ package words
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"fedpvi/internal/document"
 	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/study"
@@ -18,11 +20,13 @@ type Explained struct {
 	Title  string `json:"title"`
 	Digest string `json:"digest"` // SHA-256 of the study document
 
-	Model      string               `json:"model"`       // description of the model in one line
-	Parameters []ExplainedParameter `json:"parameters"`  // parameters, one for each element of θ
-	Record     string               `json:"record"`      // formula of the log density of a record
-	InWords    string               `json:"record_said"` // log density of a record in words
-	Program    string               `json:"program"`     // SHA-256 of the record program
+	Model      string               `json:"model"`                  // description of the model in one line
+	Parameters []ExplainedParameter `json:"parameters"`             // parameters, one for each element of θ
+	Record     string               `json:"record"`                 // formula of the log density of a record
+	InWords    string               `json:"record_said"`            // log density of a record in words
+	Program    string               `json:"program"`                // SHA-256 of the record program
+	Text       string               `json:"program_text,omitempty"` // program in the Stan language
+	Notes      string               `json:"program_notes,omitempty"`
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
@@ -56,6 +60,9 @@ func NewExplained(p *pvi.Protocol) *Explained {
 		Public: public(p), Sent: sent(p), Read: Readers(p), Stays: stays(st), Kept: recordsKept(st),
 	}
 	e.Program = fmt.Sprintf("%x", m.Program().Digest())
+	if p := st.Model.Program; p != nil {
+		e.Text, e.Notes = p.Tree.Text, m.Notes()
+	}
 	for _, q := range m.Parameters.All() {
 		e.Parameters = append(e.Parameters, ExplainedParameter{q.Name, priorInWords(q), aboutInWords(q)})
 	}
@@ -91,6 +98,9 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n", Wrap(e.InWords), e.Record)
+	if _, err := io.WriteString(w, e.ProgramText()); err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "\nWhat is read of a record\n\n")
 	rows = [][]string{{"column", "holds", "is used as"}}
 	for _, c := range e.Reads {
@@ -111,6 +121,41 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 		}
 	}
 	return nil
+}
+
+// ProgramText returns the text of the program that the study gives, with the notes of the
+// compiler, or "" if it gives none.
+func (e *Explained) ProgramText() string {
+	if e.Text == "" {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nThe program, in the Stan language\n\n")
+	for line := range strings.Lines(strings.TrimRight(e.Text, "\n") + "\n") {
+		b.WriteString("  " + strings.Map(visible, line))
+	}
+	if e.Notes != "" {
+		fmt.Fprintf(&b, "\n%s\n", e.Notes)
+	}
+	return b.String()
+}
+
+// visible replaces a character that a terminal would not show as it is.
+func visible(r rune) rune {
+	if r != '\n' && r != '\t' && document.Hidden(r) {
+		return '?'
+	}
+	return r
+}
+
+// ExplainStan writes the text of the program that a study gives.
+func ExplainStan(w io.Writer, p *pvi.Protocol) error {
+	program := p.Study().Model.Program
+	if program == nil {
+		return errors.New("the study names a family and gives no program: --ir prints its operations")
+	}
+	_, err := fmt.Fprintln(w, strings.TrimRight(strings.Map(visible, program.Tree.Text), "\n"))
+	return err
 }
 
 func cost(st *study.Study) []string {
@@ -163,6 +208,9 @@ func aboutInWords(p fit.Parameter) string {
 
 func likelihoodInWords(m *fit.Model) string {
 	st := m.Study
+	if st.Model.Family == study.ByProgram {
+		return "Given the parameters, the log density that the program gives a record:"
+	}
 	if st.Model.Family == study.Mixture {
 		return fmt.Sprintf("The columns %s of a record are drawn from one of %d normal clusters, chosen by the weights; which one is summed over.",
 			strings.Join(st.Model.Variables, ", "), st.Model.Components)
@@ -187,6 +235,8 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	}
 	e.What = strings.TrimSpace(e.What)
 	switch {
+	case st.Model.Program != nil:
+		e.Use = variablesOf(st, c)
 	case c.Name == st.Model.Outcome && st.Model.Positive != nil:
 		e.Use = "the outcome: 1 if " + st.Model.Positive.Text + ", else 0"
 	case c.Name == st.Model.Outcome && st.Model.Kind() != study.Measured:
@@ -207,6 +257,32 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 		}
 	}
 	return e
+}
+
+// variablesOf lists the variables of a program that read a column.
+func variablesOf(st *study.Study, c *study.Column) string {
+	var uses []string
+	for _, v := range st.Model.Program.Variables {
+		for k, p := range v.Parts {
+			if &st.Columns[p.Column] != c {
+				continue
+			}
+			name := v.Name
+			if len(v.Parts) > 1 {
+				name = fmt.Sprintf("%s[%d]", name, k+1)
+			}
+			switch {
+			case p.Is != nil:
+				name += ", 1 if " + p.Is.Text + ", else 0"
+			case c.Type != study.Numeric:
+				name += ", the number of the level"
+			case c.Transform != "":
+				name += ", " + string(c.Transform) + " of the value"
+			}
+			uses = append(uses, name)
+		}
+	}
+	return strings.Join(uses, "; ")
 }
 
 func shortened(levels []string) string {

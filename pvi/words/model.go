@@ -22,6 +22,8 @@ func Model(m *fit.Model) string {
 	switch st.Model.Family {
 	case study.Mixture:
 		return fmt.Sprintf("mixture of %d normal clusters of %s, %s", st.Model.Components, strings.Join(st.Model.Variables, ", "), Plural(m.Dim(), "parameter"))
+	case study.ByProgram:
+		return fmt.Sprintf("program of %s with %s", Plural(1+strings.Count(strings.TrimSpace(st.Model.Program.Tree.Text), "\n"), "line"), Plural(m.Dim(), "parameter"))
 	case study.NeuralNetwork:
 		return fmt.Sprintf("neural network of %s with %s, %s", outcome, Plural(st.Model.Hidden, "hidden unit"), Plural(m.Dim(), "parameter"))
 	}

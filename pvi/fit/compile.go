@@ -1,0 +1,73 @@
+package fit
+
+import (
+	"fmt"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program"
+	"fedpvi/pvi/program/syntax"
+)
+
+// compile builds the record program of a study whose model is a program in the Stan language.
+func (m *Model) compile() (*model.Model, error) {
+	p := m.Study.Model.Program
+	data := program.Data{
+		Name: m.Study.Name, Records: p.Records, Complete: p.Complete,
+		Columns: map[string]ir.Column{}, Constants: map[string]program.Constant{},
+	}
+	for _, v := range p.Variables {
+		c := ir.Column{Name: v.Name, Lower: v.Low, Upper: v.High, Integer: v.Whole}
+		if len(v.Parts) > 1 {
+			names := make([]string, len(v.Parts))
+			for k, part := range v.Parts {
+				names[k] = fmt.Sprintf("%d %s", k+1, m.Study.Columns[part.Column].Name)
+			}
+			c.Entries = ir.NamesOf(names...)
+		}
+		data.Columns[v.Name] = c
+	}
+	for name, c := range p.Constants {
+		data.Constants[name] = program.Constant{Dims: c.Dims, Values: c.Values}
+	}
+	compiled, err := program.Compile(p.Tree, data)
+	if err != nil {
+		return nil, fmt.Errorf("study %s, model.program:\n%w", m.Study.Name, err)
+	}
+	m.notes = compiled.Notes
+	return compiled.Model, nil
+}
+
+// numbers returns the number of numbers that a program reads of a record.
+func (m *Model) numbers() int {
+	n := 0
+	if p := m.Study.Model.Program; p != nil {
+		for _, v := range p.Variables {
+			n += len(v.Parts)
+		}
+	}
+	return n
+}
+
+// divide returns the columns of a program, given width numbers for each record.
+func (m *Model) divide(x []float64, width int) [][]float64 {
+	var columns [][]float64
+	first := 0
+	for _, v := range m.Study.Model.Program.Variables {
+		column := make([]float64, 0, len(x)/width*len(v.Parts))
+		for row := range len(x) / width {
+			column = append(column, x[row*width+first:][:len(v.Parts)]...)
+		}
+		columns = append(columns, column)
+		first += len(v.Parts)
+	}
+	return columns
+}
+
+// Notes returns what is worth knowing about the program of a study, as text.
+func (m *Model) Notes() string {
+	if len(m.notes) == 0 {
+		return ""
+	}
+	return (&syntax.Errors{Text: m.Study.Model.Program.Tree.Text, Messages: m.notes}).Error()
+}

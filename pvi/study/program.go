@@ -1,0 +1,331 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"fedpvi/internal/document"
+	"fedpvi/pvi/program/syntax"
+)
+
+// ByProgram is the family of a model that the study gives as a program in the Stan language.
+const ByProgram Family = "program"
+
+// A Program is a model in the Stan language.
+type Program struct {
+	Tree      *syntax.Program
+	Records   string            // name of the number of records in the data block; default "N"
+	Variables []ProgramVariable // variables of the data block that have a value for each record, in its order
+	Constants map[string]Constant
+	Complete  map[string]string // priors that the program lacks, by parameter
+}
+
+// A ProgramVariable is a variable of the data block with one number or several for each record.
+type ProgramVariable struct {
+	Name  string
+	Whole bool // whether its values are whole numbers
+	Parts []ProgramPart
+	Low   float64 // public bounds of its values
+	High  float64
+}
+
+// A ProgramPart is one number of a variable: a column, or whether a column satisfies a condition.
+type ProgramPart struct {
+	Column int    // index of the column
+	Is     *Event // condition under which the number is 1, and otherwise 0; nil for the column itself
+}
+
+// A Constant is a public constant. A number has no Dims; Values has the values by rows.
+type Constant struct {
+	Dims   []int
+	Values []float64
+}
+
+// Number returns the number that a record has in a part of a variable. The level of a column is
+// its number, from 1. A numeric value is transformed but not scaled.
+func (s *Study) Number(p ProgramPart, row []float64) float64 {
+	c, value := &s.Columns[p.Column], row[p.Column]
+	switch {
+	case p.Is != nil && p.Is.Of(value):
+		return 1
+	case p.Is != nil:
+		return 0
+	case c.Type != Numeric:
+		return value + 1
+	}
+	return c.Transform.Of(value)
+}
+
+// readProgram reads a model that is given as a program.
+func readProgram(s *Study, t *document.Table) {
+	s.Model.Family = ByProgram
+	p := &Program{Records: "N", Constants: map[string]Constant{}, Complete: map[string]string{}}
+	s.Model.Program = p
+	for _, key := range []string{
+		"family", "outcome", "positive", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom",
+		"hidden", "components", "columns", "cluster_sd",
+	} {
+		refuse(t, key, "has no meaning beside program, which is the whole model")
+	}
+	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
+		t.Errorf("standardise", `a program reads values in their own units: write standardise = "none", or leave it out`)
+	}
+	if s.Version == 1 {
+		t.Errorf("program", "belongs to version 2 of the study language: write study.version = 2")
+	}
+	p.Records = textOr(t, "records", p.Records)
+	data, complete := t.Table("data"), t.Table("complete")
+	for _, name := range complete.Keys() {
+		p.Complete[name], _ = complete.String(name)
+	}
+	if p.Tree = parseProgram(t); p.Tree == nil {
+		for _, name := range data.Keys() {
+			data.Value(name)
+		}
+		p.Tree = &syntax.Program{}
+		return
+	}
+	for _, d := range p.Tree.Data {
+		if d.Kind == syntax.Declare && d.Name != p.Records {
+			s.readDatum(d, data)
+		}
+	}
+	for _, name := range data.Keys() {
+		s.readStatistic(name, data)
+	}
+	s.findIntegers()
+}
+
+// parseProgram returns the tree of the program, or nil if it cannot be read.
+func parseProgram(t *document.Table) *syntax.Program {
+	text, _ := t.String("program")
+	if isFile(text) {
+		t.Errorf("program", "%q is the name of a file, and the document must have its text: programs that read a study from a file put it there", text)
+		return nil
+	}
+	tree, err := syntax.Parse(text)
+	if err != nil {
+		t.Errorf("program", "the program cannot be read.\n%v", err)
+		return nil
+	}
+	return tree
+}
+
+func textOr(t *document.Table, key, otherwise string) string {
+	if text, ok := t.String(key); ok {
+		return text
+	}
+	return otherwise
+}
+
+// readStatistic reads a constant that stands for a statistic of columns, such as "mean(age)".
+func (s *Study) readStatistic(name string, data *document.Table) {
+	p := s.Model.Program
+	if _, ok := p.Constants[name]; ok || slices.ContainsFunc(p.Variables, func(v ProgramVariable) bool { return v.Name == name }) {
+		return
+	}
+	v, _ := data.Value(name)
+	c, ok := constantOf(v)
+	if !ok || len(c.Dims) > 0 {
+		data.Errorf(name, "is neither in the program's data block nor a number that stands for a statistic, such as \"mean(age)\"")
+		return
+	}
+	p.Constants[name] = c
+}
+
+// readDatum reads what a variable of the data block stands for. A variable whose first size is
+// the number of records is a column by default, the one of the same name.
+func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
+	p := s.Model.Program
+	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
+	each := len(sizes) > 0 && sizes[0].Kind == syntax.Name && sizes[0].Text == p.Records
+	if !data.Has(d.Name) {
+		if i := s.ColumnIndex(d.Name); each && i >= 0 {
+			p.Variables = append(p.Variables, ProgramVariable{Name: d.Name, Whole: d.Type.Base == "int", Parts: []ProgramPart{{Column: i}}})
+		}
+		return // the compiler reports a missing value, with its place in the program
+	}
+	value, _ := data.Value(d.Name)
+	if !each {
+		if c, ok := s.publicConstant(d.Name, value, data); ok {
+			p.Constants[d.Name] = c
+		}
+		return
+	}
+	v := ProgramVariable{Name: d.Name, Whole: d.Type.Base == "int"}
+	parts, ok := value.([]any)
+	if !ok {
+		parts = []any{value}
+	}
+	for _, part := range parts {
+		one, problem := s.partOf(part)
+		if problem != "" {
+			data.Errorf(d.Name, "%s", problem)
+			return
+		}
+		v.Parts = append(v.Parts, one)
+	}
+	p.Variables = append(p.Variables, v)
+}
+
+// partOf returns the part of a variable that a value of the study describes.
+func (s *Study) partOf(value any) (part ProgramPart, problem string) {
+	name, ok := value.(string)
+	is := ""
+	if table, isTable := value.(map[string]any); isTable {
+		name, ok = table["column"].(string)
+		is, _ = table["is"].(string)
+		if len(table) != 2 || is == "" {
+			ok = false
+		}
+	}
+	if !ok {
+		return part, `has a value for each record: write the name of a column, { column = "smoker", is = "yes" }, or a list of them`
+	}
+	if part.Column = s.ColumnIndex(name); part.Column < 0 {
+		return part, fmt.Sprintf("column %q is not declared", name)
+	}
+	if is != "" {
+		part.Is, problem = parseEvent(is, &s.Columns[part.Column])
+	}
+	return part, problem
+}
+
+// publicConstant returns the constant that a value of the study describes.
+func (s *Study) publicConstant(name string, value any, data *document.Table) (Constant, bool) {
+	if table, ok := value.(map[string]any); ok {
+		column, _ := table["levels"].(string)
+		c, found := s.Column(column)
+		if len(table) != 1 || !found || len(c.Levels) == 0 {
+			data.Errorf(name, `the number of levels of a column is written { levels = "ward" }`)
+			return Constant{}, false
+		}
+		return Constant{Values: []float64{float64(len(c.Levels))}}, true
+	}
+	c, ok := constantOf(value)
+	if !ok {
+		data.Errorf(name, "has no size that is the number of records %s, so it is a public constant: write a finite number, or a list of numbers whose inner lists have equal lengths", s.Model.Program.Records)
+	}
+	return c, ok
+}
+
+// constantOf returns the constant of a number or of nested lists of numbers.
+func constantOf(value any) (c Constant, ok bool) {
+	list, isList := value.([]any)
+	if !isList {
+		x, isNumber := number(value)
+		return Constant{Values: []float64{x}}, isNumber
+	}
+	for k, element := range list {
+		one, ok := constantOf(element)
+		if !ok || k > 0 && !slices.Equal(one.Dims, c.Dims) {
+			return Constant{}, false
+		}
+		c.Dims, c.Values = one.Dims, append(c.Values, one.Values...)
+	}
+	c.Dims = append([]int{len(list)}, c.Dims...)
+	return c, len(list) > 0
+}
+
+func number(value any) (float64, bool) {
+	switch x := value.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, !math.IsNaN(x) && !math.IsInf(x, 0)
+	case bool:
+		if x {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+// findIntegers sets the bounds of the program's variables, and which of them are whole numbers.
+// A numeric column is, if the program declares it int and its bounds are whole.
+func (s *Study) findIntegers() {
+	for i := range s.Model.Program.Variables {
+		v := &s.Model.Program.Variables[i]
+		v.Low, v.High = math.Inf(1), math.Inf(-1)
+		for _, p := range v.Parts {
+			low, high := 0.0, 1.0
+			if c := &s.Columns[p.Column]; p.Is == nil {
+				ends := make([]float64, len(s.Columns))
+				ends[p.Column] = c.Low
+				low = s.Number(p, ends)
+				ends[p.Column] = c.High
+				high = s.Number(p, ends)
+				v.Whole = v.Whole && (c.Type != Numeric || c.Transform == "" && low == math.Trunc(low) && high == math.Trunc(high))
+			}
+			v.Low, v.High = min(v.Low, low), max(v.High, high)
+		}
+	}
+}
+
+// Counts reports whether a numeric column must have whole numbers: the outcome of a count model,
+// and a column that a program reads as whole numbers.
+func (s *Study) Counts(column int) bool {
+	m := &s.Model
+	if m.Family != ByProgram {
+		return m.Kind() == Count && s.Columns[column].Name == m.Outcome
+	}
+	return slices.ContainsFunc(m.Program.Variables, func(v ProgramVariable) bool {
+		return v.Whole && slices.ContainsFunc(v.Parts, func(p ProgramPart) bool { return p.Column == column && p.Is == nil })
+	})
+}
+
+// Attach returns a study document in which the name of a program's file is replaced by the text
+// of the file. The digest of the study then covers the program. The function read returns the
+// content of a file beside the study. Other documents are returned as they are.
+func Attach(file string, source []byte, read func(name string) ([]byte, error)) ([]byte, error) {
+	doc, err := document.Parse(file, source)
+	if err != nil {
+		return source, nil // the parser of the study reports the same error
+	}
+	name, ok := doc.Root().Table("model").String("program")
+	if !ok || !isFile(name) {
+		return source, nil
+	}
+	if filepath.Base(name) != name {
+		return nil, fmt.Errorf("%s: model.program = %q: the program's file must lie beside the study", file, name)
+	}
+	text, err := read(filepath.Join(filepath.Dir(file), name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: model.program: %w", file, err)
+	}
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("%s: model.program: %s is no text in UTF-8", file, name)
+	}
+	if err := doc.Set("model.program", quoted(string(text))); err != nil {
+		return nil, err
+	}
+	return doc.Encode()
+}
+
+func isFile(program string) bool {
+	return strings.HasSuffix(program, ".stan") && !strings.ContainsAny(program, "\n{")
+}
+
+// quoted returns a text as a TOML string.
+func quoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
