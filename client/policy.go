@@ -36,7 +36,9 @@ type Policy struct {
 	// recognised, and otherwise against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
 	Datasets   map[string]Dataset
-	Proxy      *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
+	// RefusePrograms refuses studies whose model is a program in the Stan language.
+	RefusePrograms bool
+	Proxy          *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
 }
 
 // A Dataset contains the limits for one data set in the policy.
@@ -83,6 +85,9 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	}
 	p := &Policy{Hash: sha256.Sum256(source), MinParticipants: defaultParticipants, Datasets: map[string]Dataset{}}
 	p.readCoordinators(root.Table("coordinators"))
+	if programs, ok := root.Choice("programs", "allow", "refuse"); ok {
+		p.RefusePrograms = programs == "refuse"
+	}
 	participants := root.Table("participants")
 	if n, ok := participants.Int("minimum"); ok {
 		if p.MinParticipants = n; n < 1 {
@@ -218,6 +223,7 @@ func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountan
 const policyText = `# This policy lists what the data holder allows. Everything else is refused. The file is
 # yours: no coordinator can change it. After each change you approve your studies again.
 version = %d
+# programs = "allow"   # "refuse" refuses studies whose model is a program; client review prints it
 
 [coordinators]
 # Fingerprints of the coordinators whose studies may be approved. The first one is from the

@@ -18,6 +18,7 @@ func (r *Review) Text(w io.Writer) error {
 	fmt.Fprintf(&b, "\n%s", words.Wrap(e.Read))
 	section(&b, "Who", r.who())
 	section(&b, "What is estimated", r.estimated())
+	b.WriteString(e.ProgramText())
 	section(&b, "Which records count", e.Kept)
 	section(&b, "What leaves the building", r.leaving())
 	section(&b, "What stays", e.Stays)

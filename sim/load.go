@@ -26,6 +26,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	if doc, err := document.Parse(path, source); err == nil && doc.Root().Has("autoencoder") && !doc.Root().Has("study") {
 		return nil, fmt.Errorf("%s: this is an autoencoder: sim autoencoder %s", path, path)
 	}
+	if source, err = study.Attach(path, source, os.ReadFile); err != nil {
+		return nil, err
+	}
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 

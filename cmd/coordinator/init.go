@@ -61,7 +61,7 @@ func (c *initCommand) Validate() error {
 }
 
 func (c *initCommand) Run(e *environment) (err error) {
-	document, err := os.ReadFile(c.File)
+	document, err := readStudy(c.File)
 	if err != nil {
 		return err
 	}
@@ -105,6 +105,15 @@ func (c *initCommand) Run(e *environment) (err error) {
 	}
 	fmt.Printf("\nNext: %s\n", e.next("serve"))
 	return nil
+}
+
+// readStudy reads a study document from a file, with the text of its program.
+func readStudy(file string) ([]byte, error) {
+	document, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return study.Attach(file, document, os.ReadFile)
 }
 
 func parseNames(texts []string) ([]identity.Name, error) {

@@ -189,7 +189,7 @@ func (checkCommand) Help() string {
 func (c *checkCommand) Run(e *environment) error {
 	report := map[string]string{}
 	if c.File != "" {
-		document, err := os.ReadFile(c.File)
+		document, err := readStudy(c.File)
 		if err != nil {
 			return err
 		}

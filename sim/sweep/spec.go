@@ -90,6 +90,9 @@ func Load(path string) (*Spec, error) {
 	if s.source, err = os.ReadFile(s.Study); err != nil {
 		return nil, fmt.Errorf("%s: sweep.study: %w", path, err)
 	}
+	if s.source, err = study.Attach(s.Study, s.source, os.ReadFile); err != nil {
+		return nil, err
+	}
 	if runs := s.Runs(); runs > maxRuns {
 		return nil, fmt.Errorf("%s: the grid has %d runs, at most %d are possible", path, runs, maxRuns)
 	}
