@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/sums"
 	"fedpvi/transport"
@@ -162,5 +163,41 @@ func TestKeysAreRemoved(t *testing.T) {
 		if n := kept(); n > 0 {
 			t.Errorf("%s: %d bytes of keys are left", name, n)
 		}
+	}
+}
+
+// The bundle of a study with secure aggregation is valid after every step of every client, also
+// after a void round and after the study was aborted.
+func TestSecureBundlesBeforeTheEnd(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(secureText(3))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+	parties[0].secure.spoil = func(ask uint64, vector []int64) {
+		if ask == 1 {
+			vector[0] = sums.MaxElement
+		}
+	}
+	seen := map[uint64]bool{}
+	for range 7 {
+		for _, p := range parties {
+			_, err := p.step(t.Context())
+			check(t, err)
+			r, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))
+			if err != nil || r.Ending != "none" {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			seen[r.Entries] = true
+		}
+	}
+	check(t, h.study.Abort(t.Context(), "a drill"))
+	if r, err := bundle.Verify(bytes.NewReader(bundleOf(t, h))); err != nil || r.Ending != "abort" || r.Questions < 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if len(seen) < 8 {
+		t.Errorf("only the bundles of %d entries were verified", len(seen))
 	}
 }
