@@ -72,6 +72,7 @@ type part struct {
 // pieces are parts of messages, one after the other.
 type pieces struct {
 	study *Study
+	over  func(*view) bool // whether the messages are not needed any more, and may be gone
 	parts []part
 	size  uint64
 }
@@ -104,7 +105,22 @@ func (p *pieces) Read(b []byte, from int64) error {
 	if i < len(p.parts) && p.parts[i].body != nil {
 		return p.read(b, uint64(from), i, nil)
 	}
-	return p.study.look(func(kept store.Study) error { return p.read(b, uint64(from), i, &kept) })
+	err := p.study.look(func(kept store.Study) error { return p.read(b, uint64(from), i, &kept) })
+	return p.study.unlessOver(err, p.over)
+}
+
+// unlessOver returns err, or a refusal if messages could not be read because they are not needed any
+// more.
+func (s *Study) unlessOver(err error, over func(*view) bool) error {
+	if err == nil {
+		return nil
+	}
+	// After this call, the view is that of the transaction that has removed the messages.
+	_ = s.call(context.Background(), func(*batch) error { return nil })
+	if over(s.shown.Load()) {
+		return refuse(transport.OutOfPlace, "the plan or the study ended while messages of other clients were fetched")
+	}
+	return err
 }
 
 // read fills b from the offset from, which is in part number i.
@@ -145,10 +161,11 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	if c == nil || c.ask != of.Ask {
 		return nil, refuse(transport.OutOfPlace, "plan %d has no cut: it is over, or waits for deals", of.Ask)
 	}
+	over := func(v *view) bool { return v.columns != c }
 	if err := c.load(); err != nil {
-		return nil, err
+		return nil, s.unlessOver(err, over)
 	}
-	out, holder := &pieces{study: s}, v.federation.Place(peer.Name)
+	out, holder := &pieces{study: s, over: over}, v.federation.Place(peer.Name)
 	for _, d := range c.cut {
 		at, size := v.federation.Column(d.Place, holder)
 		out.append(c.key(d.Place), at, size, c.bodies[d.Place])
@@ -158,7 +175,7 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 
 // keysOf returns the parts for a client of the keys of other clients.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
-	out, holder := &pieces{study: s}, f.Place(name)
+	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {
 		for _, place := range places {
 			if place == holder || place > f.Clients() {

@@ -201,3 +201,36 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 		t.Errorf("only the bundles of %d entries were verified", len(seen))
 	}
 }
+
+// A client fetches its columns, and the plan ends meanwhile, because the others have opened the sum.
+// The client is told so, and goes on with the next plan.
+//
+//abuse:case P16 columns of a plan that ends while they are fetched are refused as late
+func TestColumnsOfAPlanThatEnds(t *testing.T) {
+	h := newHouse(t, Options{Store: store.Options{Long: 8}}) // the deals are too long for the memory
+	h.found(secureText(1))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+		p.secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }
+	}
+	play(t, parties...)
+	slow := parties[0]
+	var late [2]transport.Pieces
+	for i, of := range []transport.Wanted{{Ask: 1}, {KeysOf: []int{2}}} {
+		var err error
+		late[i], err = h.study.Pieces(t.Context(), slow.peer, of)
+		check(t, err)
+	}
+	for _, p := range parties[1:] {
+		p.secure.gone = nil
+	}
+	play(t, parties[1:]...)
+	for i, p := range late {
+		var refused *transport.Refusal
+		if err := p.Read(make([]byte, 10), 0); !errors.As(err, &refused) || refused.Reason != transport.OutOfPlace {
+			t.Errorf("pieces %d of a plan that is over: %v", i, err)
+		}
+	}
+}
