@@ -70,7 +70,7 @@ network: build ## studies on Abalone and Adult, a process for each client
 	go run ./tools/demonet experiments/adult/private.toml
 	go run ./tools/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
 
-demo-network: build ## federations of processes, killed half way and in each step of a secure sum
+demo-network: build ## federations of processes, killed half way and in each step of secure sums
 	go run ./tools/demonet
 
 # The build that an upgrade begins with.

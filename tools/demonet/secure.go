@@ -2,48 +2,131 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
-// addUp runs a study in which three hospitals add up securely. Each step of a round needs all
-// three of them. In each of the three steps a client and the coordinator are killed and
-// restarted. Every round must still open a sum.
+// secureNetworks are studies whose clients add up securely: three hospitals that are all needed,
+// and four of which one may be missing.
+var secureNetworks = []struct {
+	name    string
+	clients int
+}{{"three", 3}, {"four", 4}}
+
+const fewest = 3 // number of hospitals that open a sum
+
+// addUp runs studies in which hospitals add up securely, each of them twice. In the second run
+// clients and the coordinator are killed in each of the steps of a round. Every round must open a
+// sum, and both posteriors must be equal bit for bit. To compare them, both runs draw the same
+// noise, with a client that is built for this purpose.
 func addUp(ctx context.Context) error {
-	records := filepath.Join(dir, "records-secure")
-	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", "simulation.clients=3", "--set", "federation.min_clients=3",
-		"--set", "federation.colluders=1", "--set", "federation.opens=sums", "--set", "federation.aggregation=secure")
+	programs, err := seededPrograms(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := play(ctx, records, clients, "secure", bin, disturbSteps)
-	if err != nil {
-		return err
+	for _, c := range secureNetworks {
+		records := filepath.Join(dir, "records-"+c.name)
+		clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", fmt.Sprint("simulation.clients=", c.clients), "--set", fmt.Sprint("federation.min_clients=", fewest),
+			"--set", "federation.colluders=1", "--set", "federation.opens=sums", "--set", "federation.aggregation=secure")
+		if err != nil {
+			return err
+		}
+		first, err := play(ctx, records, clients, c.name+"-undisturbed", programs, leave)
+		if err != nil {
+			return err
+		}
+		second, err := play(ctx, records, clients, c.name+"-disturbed", programs, disturbSteps)
+		if err != nil {
+			return err
+		}
+		if err := compare(first, second); err != nil {
+			return err
+		}
+		moved := allMoved.FindStringSubmatch(second.table)
+		if moved == nil || moved[1] != moved[2] {
+			return fmt.Errorf("a round opened no sum:\n%s", second.table)
+		}
+		say("All %s rounds opened the sum of %d hospitals, and nobody could open one answer.", moved[1], c.clients)
 	}
-	moved := allMoved.FindStringSubmatch(p.table)
-	if moved == nil || moved[1] != moved[2] {
-		return fmt.Errorf("a round opened no sum:\n%s", p.table)
-	}
-	say("\nAll %s rounds opened the sum of three hospitals, and nobody could open one answer.\n\n%s", moved[1], p.table)
 	return nil
 }
 
 // allMoved finds in a table the number of rounds in which λ moved, and the number of all rounds.
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
-// disturbSteps kills a client and the coordinator in each step of a round, and restarts them.
+// disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If a
+// client may be missing, it stays away until the others have taken the step, except for deals:
+// another set of deals would have another sum.
 func disturbSteps(ctx context.Context, n *network) error {
 	for i, step := range []string{"deals", "confirmations", "shares"} {
-		round, err := n.watch(ctx, func(s status) bool { return len(s.Open) > 0 && s.Open[0].Step == step })
+		in := func(s status) bool { return len(s.Open) > 0 && s.Open[0].Step == step }
+		round, err := n.watch(ctx, in)
 		if err != nil {
 			return err
 		}
-		victim := n.clients[i]
-		if err := n.restart(ctx, hub, victim); err != nil {
+		victim, when := n.clients[i], "at once"
+		if step == "deals" || len(n.clients) == fewest {
+			err = n.restart(ctx, hub, victim)
+		} else {
+			when = "when the others had gone on"
+			err = n.without(ctx, victim, func(s status) bool { return !in(s) || s.Asked > round })
+		}
+		if err != nil {
 			return err
 		}
-		say("  round %d, waiting for %s: %s and the coordinator were killed and started again", round, step, victim)
+		say("  round %d, waiting for %s: %s and the coordinator were killed, and %[3]s was started again %s", round, step, victim, when)
 	}
 	return nil
+}
+
+// without kills a client and the coordinator, and restarts the coordinator. The client is started
+// again when the condition until holds.
+func (n *network) without(ctx context.Context, victim string, until func(status) bool) error {
+	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
+		return err
+	}
+	if _, err := n.watch(ctx, until); err != nil {
+		return err
+	}
+	return n.start(ctx, victim)
+}
+
+// noiseSource is the place in the client where it draws its noise, and seededSource draws noise
+// that depends on nothing but the client's name and the plan. Such noise protects nobody.
+const (
+	noiseSource  = "noise: func(int) *dpmech.Stream { return dpmech.NewStream() },"
+	seededSource = "noise: func(ask int) *dpmech.Stream { return seeded.Stream(1, filepath.Base(o.Dir), uint64(ask)) },"
+)
+
+// seededPrograms builds the programs with clients whose noise follows from a seed. An overlay of
+// the go command changes a copy of one file, so that the client itself has no such source.
+func seededPrograms(ctx context.Context) (folder string, err error) {
+	folder = filepath.Join(dir, "seeded")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	const source = "client/client.go"
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return "", err
+	}
+	if strings.Count(string(text), noiseSource) != 1 {
+		return "", fmt.Errorf("%s does not draw its noise in the line %q", source, noiseSource)
+	}
+	changed := strings.Replace(string(text), noiseSource, seededSource, 1)
+	changed = strings.Replace(changed, "\n\nimport (", "\n\nimport \"fedpvi/dpmech/seeded\"\n\nimport (", 1)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: filepath.Join(folder, "client.go")}})
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(folder, "client.go"), []byte(changed), 0o600), os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o600))
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = command(ctx, "", "go", "build", "-trimpath", "-overlay", filepath.Join(folder, "overlay.json"), "-o", folder+string(filepath.Separator), "./cmd/client", "./cmd/coordinator")
+	return folder, err
 }
