@@ -3,10 +3,12 @@ package gpu
 import (
 	"math"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
 	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/model/tape"
 )
 
@@ -208,7 +210,7 @@ func TestLoadErrors(t *testing.T) {
 		column, at int
 		value      float64
 	}{
-		"outside": {1, 3, secret}, "NaN": {1, 0, math.NaN()}, "infinite": {1, 0, math.Inf(1)},
+		"outside": {1, 3, secret}, "no count": {0, 0, math.NaN()}, "infinite": {1, 0, math.Inf(1)},
 		"negative count": {0, 1, -1}, "no whole number": {0, 1, .5}, "large count": {0, 1, 1e9},
 	} {
 		columns := randomColumns(m, rand.New(rand.NewSource(1)), 4, 1)
@@ -222,6 +224,53 @@ func TestLoadErrors(t *testing.T) {
 	}
 	if _, err := m.Load(3, randomColumns(m, rand.New(rand.NewSource(1)), 4, 1)); err == nil {
 		t.Error("columns of another length are accepted")
+	}
+}
+
+// A row of NaNs is a record that was left out. The test checks that the other records contribute the
+// same bits as without it, and that no sink gets a finite gradient for it.
+func TestLeftOutRowsChangeNothing(t *testing.T) {
+	const rows, gone = block + 5, 7
+	for name := range zoo {
+		m := build(t, name)
+		if !slices.ContainsFunc(m.Columns(), func(c ir.Column) bool { return !c.Integer }) {
+			continue
+		}
+		rng := rand.New(rand.NewSource(2))
+		columns := randomColumns(m, rng, rows, 1)
+		q := &Query{Draws: [][]float64{randomPoint(m, rng, 1)}, Clip: math.Inf(1)}
+		load := func() *cpu {
+			table, err := m.Load(rows, columns)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return compile(t, CPU{}, m, table)
+		}
+		whole := collected(t, load(), q)
+		for k, c := range m.Columns() {
+			for e := range c.Width() {
+				if !c.Integer {
+					columns[k][gone*c.Width()+e] = math.NaN()
+				}
+			}
+		}
+		for way, all := range collected(t, load(), q) {
+			at := 0
+			for row := range rows {
+				if row == gone && len(all) < rows {
+					continue // the record adds nothing
+				}
+				for j, x := range all[at] {
+					if row != gone && math.Float64bits(x) != math.Float64bits(whole[way][row][j]) {
+						t.Fatalf("%s: coordinate %d of record %d is %g, and %g without the row of NaNs", name, j, row, x, whole[way][row][j])
+					}
+				}
+				if row == gone && !slices.ContainsFunc(all[at], math.IsNaN) && slices.ContainsFunc(all[at], func(x float64) bool { return x != 0 }) {
+					t.Errorf("%s: the row of NaNs adds %v", name, all[at])
+				}
+				at++
+			}
+		}
 	}
 }
 

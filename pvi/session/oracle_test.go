@@ -149,7 +149,7 @@ func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	}
 	other := new(shard.Records)
 	for i := range 40 {
-		other.Append([]float64{float64(i), 0, math.Sin(float64(i)), math.Cos(float64(i))})
+		other.Append([]float64{float64(i), 0, math.Sin(float64(i)), float64(i % 2)})
 	}
 	var sites []*Site
 	for m, own := range []*shard.Records{records, other} {
@@ -248,6 +248,43 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 	}
 	if asked < 40 || same < 20 {
 		t.Errorf("%d studies, of which %d leave the record out", asked, same)
+	}
+}
+
+// In a study with batches of a fixed size the number of records is public, and records that do not
+// fit count. The test plays such studies of every family with one record that fits or not. The
+// client takes part all the same, and what it sends costs the same.
+func TestLeftOutRecordsOfFixedBatches(t *testing.T) {
+	for _, c := range []struct{ family, y, more string }{
+		{`family = "linear"`, "#y", ""},
+		{`family = "logistic"` + "\npositive = \"1\"", "type = \"categorical\"\nlevels = [\"0\", \"1\"]", ""},
+		{`family = "poisson"`, "#y", ""},
+		{`family = "negative-binomial"`, "#y", ""},
+		{`family = "softmax"`, "type = \"categorical\"\nlevels = [\"0\", \"1\", \"2\"]", ""},
+		{`family = "logistic"` + "\npositive = \"1\"", "type = \"categorical\"\nlevels = [\"0\", \"1\"]", "one-step"},
+	} {
+		text := strings.NewReplacer(
+			`family = "linear"`, c.family, "type = \"numeric\"\nbounds = [-10, 10]\n#y", strings.Replace(c.y, "#y", "type = \"numeric\"\nbounds = [0, 10]", 1),
+			"sampling_rate = 1.0", "sampling_rate = 0.5\nsampling = \"without-replacement\"", `unit = "record"`, "unit = \"record\"\nadjacency = \"replace-one\"",
+			"min_clients = 2\nopens = \"sums\"", "").Replace(oracleSource)
+		if !strings.Contains(text, `family = "linear"`) {
+			text = strings.Replace(text, "noise_sd = 1\n", "", 1)
+		}
+		if c.more != "" {
+			text = strings.Replace(text, `intervals = "none"`, "noise_aware = \"one-step\"", 1)
+		}
+		st, err := study.Parse("fixed.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := "id,site,x,y\n" + strings.Repeat("1,common,0.5,1\n2,common,-0.5,0\n", 20)
+		fits := listen(t, st, file+"3,common,0.1,1\n")
+		for _, line := range []string{"3,common,9,1\n", "3,none,0.1,1\n", "3,common\n", "3,common,0.1,\"1\n"} {
+			left := listen(t, st, file+line)
+			if len(left.faults)+len(fits.faults) > 0 || len(left.messages) == 0 || len(left.messages) != len(fits.messages) || fmt.Sprint(left.spent) != fmt.Sprint(fits.spent) {
+				t.Errorf("%s %s, %q: %d messages and faults %q, and %d and %q if the record fits", c.family, c.more, line, len(left.messages), left.faults, len(fits.messages), fits.faults)
+			}
+		}
 	}
 }
 

@@ -20,7 +20,9 @@ type Table struct {
 
 // Load checks rows against the program's columns and computes all values that depend on one row
 // alone. columns[k] has the values of column k for all rows, row after row. Load returns an
-// error for values outside the public bounds. The error names the column but not the value.
+// error for values outside the public bounds. The error names the column but not the value. A NaN
+// in a column of real numbers is no error: it stands for a record that was left out, for which
+// mechanisms add zero.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -60,6 +62,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	}
 	for _, x := range values {
 		switch {
+		case math.IsNaN(x) && !c.Integer:
+			continue
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return fmt.Errorf("column %q has a value that is not finite", c.Name)
 		case x < c.Lower || x > c.Upper:
