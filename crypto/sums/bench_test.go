@@ -43,6 +43,7 @@ func BenchmarkSums(b *testing.B) {
 		})
 		b.Run("gather/"+name, func(b *testing.B) {
 			cut, pieces := dealtByAll(f, keys)
+			own := make([]uint64, f.words)
 			overwritten, before := make([]byte, len(pieces)), processor()
 			for b.Loop() {
 				b.StopTimer()
@@ -50,7 +51,7 @@ func BenchmarkSums(b *testing.B) {
 				copy(overwritten, pieces)
 				before += processor() - began
 				b.StartTimer()
-				if _, err := f.gather(1, keys, Hash{}, cut, overwritten); err != nil {
+				if _, err := f.gather(1, own, keys, Hash{}, cut, overwritten); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -28,6 +28,7 @@ type Client struct {
 	// Parts of the open plan.
 	dealt     bool
 	salt      Hash     // salt of the own deal
+	own       []uint64 // own column of the own deal, from Deal to Gather
 	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
 	confirmed bool
 	shared    bool
@@ -143,7 +144,8 @@ func (c *Client) Deal(vector []int64) (*Deal, error) {
 	}
 	rand.Read(c.salt[:])
 	c.dealt = true
-	body := f.deal(dealing{c.plan, c.place, c.salt}, c.matrix, c.to, vector)
+	var body []byte
+	body, c.own = f.deal(dealing{c.plan, c.place, c.salt}, c.matrix, c.to, vector)
 	return &Deal{dealPayload(transcript.BodyOf(body), c.plan, c.salt), body, c.header(signed.Deal)}, nil
 }
 
@@ -162,7 +164,7 @@ func (c *Client) Follow(e transcript.Entry, body []byte) error {
 		return err
 	}
 	if c.step == Idle || c.step == Dealing {
-		c.dealt, c.salt, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, false, false
+		c.dealt, c.salt, c.own, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, nil, false, false
 	}
 	return nil
 }
@@ -207,11 +209,11 @@ func (c *Client) Gather(pieces []byte) error {
 	if want := c.ColumnsSize(); len(pieces) != want {
 		return refuse("the columns of the cut have %d bytes instead of %d", len(pieces), want)
 	}
-	sum, err := f.gather(c.place, c.from, c.plan, c.cut, pieces)
+	sum, err := f.gather(c.place, c.own, c.from, c.plan, c.cut, pieces)
 	if err != nil {
 		return err
 	}
-	c.gathered = sum
+	c.gathered, c.own = sum, nil
 	return nil
 }
 

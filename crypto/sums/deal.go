@@ -10,16 +10,17 @@ import (
 )
 
 // deal returns the body of a deal: the columns that are sent, and then the tags, in the order of
-// their offsets. keys has the dealer's keys by place − 1. matrix is that of the dealer.
-func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) []byte {
+// their offsets. It also returns the dealer's own column. keys has the dealer's keys by place − 1.
+// matrix is that of the dealer.
+func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
-	body := make([]byte, f.DealSize())
+	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
 	streams := make([]*stream, 0, s.Hidden())
-	for offset := s.Sent(); offset < s.Clients; offset++ {
+	for offset := s.Sent(); offset < s.Clients-1; offset++ {
 		j := s.Holder(d.dealer, offset)
 		streams = append(streams, d.stream(keys[j-1], j))
 	}
-	in, out := newBlocks(s.Fewest), newBlocks(s.Sent())
+	in, out := newBlocks(s.Fewest), newBlocks(s.Sent()+1)
 	for from := 0; from < f.words; from += packed.Block {
 		n := min(packed.Block, f.words-from)
 		rows, columns := in.cut(n), out.cut(n)
@@ -30,8 +31,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 				streams[a-s.Packed()].read(x)
 			}
 		}
+		columns[s.Sent()] = own[from : from+n]
 		matrix.Apply(columns, rows)
-		for offset, x := range columns {
+		for offset, x := range columns[:s.Sent()] {
 			putWords(body[offset*f.columnSize()+from*wordSize:], x)
 		}
 	}
@@ -44,7 +46,7 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 		}
 		d.aead(keys[j-1], j, use).Seal(plain[:0], nonce[:], plain, nil)
 	}
-	return body
+	return body, own
 }
 
 // secret fills x with words of secret number a of a vector, beginning with word number from. Words
@@ -88,13 +90,23 @@ func putWords(b []byte, words []uint64) {
 }
 
 // getWords fills dst with words from b. It reports whether all are elements of the field.
-func getWords(dst []uint64, b []byte) bool {
+func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
+
+// decode fills dst with words from b, of which it keeps the bits that are in mask. It reports
+// whether all results are elements of the field.
+func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
-	b = b[:len(dst)*wordSize]
+	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {
+		x0 := binary.BigEndian.Uint64(b) & mask
+		x1 := binary.BigEndian.Uint64(b[wordSize:]) & mask
+		x2 := binary.BigEndian.Uint64(b[2*wordSize:]) & mask
+		x3 := binary.BigEndian.Uint64(b[3*wordSize:]) & mask
+		dst[0], dst[1], dst[2], dst[3] = x0, x1, x2, x3
+		beyond |= field.Beyond(x0) | field.Beyond(x1) | field.Beyond(x2) | field.Beyond(x3)
+	}
 	for i := range dst {
-		x := binary.BigEndian.Uint64(b[i*wordSize : (i+1)*wordSize])
-		dst[i] = x
-		beyond |= field.Beyond(x)
+		dst[i] = binary.BigEndian.Uint64(b[i*wordSize:]) & mask
+		beyond |= field.Beyond(dst[i])
 	}
 	return beyond == 0
 }
@@ -107,12 +119,16 @@ func (u *Unopened) Error() string {
 	return fmt.Sprintf("what client %s has dealt cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather returns the sum of a holder's columns of the deals in a cut. keys has the keys that the
-// dealers have drawn for the holder, by place − 1. pieces has the parts of the deals for the
-// holder, in the order of the cut, and is overwritten.
-func (f *Federation) gather(holder int, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
+// gather returns the sum of a holder's columns of the deals in a cut. own is its column of its own
+// deal. keys has the keys that the dealers have drawn for the holder, by place − 1. pieces has the
+// parts of the deals for the holder, in the order of the cut, and is overwritten.
+func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
+		if c.Place == holder {
+			columns[i].own = own
+			continue
+		}
 		offset := f.scheme.Offset(c.Place, holder)
 		piece := pieces[:f.pieceSize(offset)]
 		pieces = pieces[len(piece):]
@@ -136,8 +152,9 @@ func (f *Federation) gather(holder int, keys []key, plan Hash, cut []Dealt, piec
 
 // A column is what one dealer has dealt to a holder. It is read from the start to the end.
 type column struct {
-	plain  []byte  // the words, if the column was sent
-	stream *stream // the source of the words, if the column is derived
+	own    []uint64 // the words, if the dealer is the holder
+	plain  []byte   // the words, if the column was sent
+	stream *stream  // the source of the words, if the column is derived
 }
 
 // open makes the column from the part of the deal for the holder. It returns false if this part is
@@ -146,21 +163,24 @@ func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) 
 	if pair == (key{}) {
 		return false
 	}
-	var err error
-	switch {
-	case sent:
-		c.plain, err = d.aead(pair, holder, sealUse).Open(piece[:0], nonce[:], piece, nil)
-		return err == nil
-	case len(piece) > 0:
-		_, err = d.aead(pair, holder, tagUse).Open(nil, nonce[:], piece, nil)
+	use := tagUse
+	if sent {
+		use = sealUse
+	} else {
+		c.stream = d.stream(pair, holder)
 	}
-	c.stream = d.stream(pair, holder)
+	var err error
+	c.plain, err = d.aead(pair, holder, use).Open(piece[:0], nonce[:], piece, nil)
 	return err == nil
 }
 
 // read fills dst with the next words. It returns false if a word is not an element of the field.
 func (c *column) read(dst []uint64) bool {
-	if c.stream != nil {
+	switch {
+	case c.own != nil:
+		c.own = c.own[copy(dst, c.own):]
+		return true
+	case c.stream != nil:
 		c.stream.read(dst)
 		return true
 	}

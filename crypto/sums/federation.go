@@ -95,8 +95,8 @@ func (f *Federation) sender(h signed.Header) int {
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
 // pieceSize returns the size of the part of a deal for the column with an offset. A holder derives
-// the other columns, and gets a tag instead, which authenticates the deal. A dealer's own column
-// has the last offset and needs no tag.
+// the other columns, and gets a tag instead, which authenticates the deal. A dealer keeps its own
+// column, which has the last offset.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():
@@ -116,7 +116,7 @@ func (f *Federation) Column(dealer, holder int) (at, size int) {
 
 // DealSize returns the size of the body of a deal in bytes.
 func (f *Federation) DealSize() int {
-	return f.scheme.Sent()*f.columnSize() + (f.scheme.Hidden()-1)*tagSize
+	return f.scheme.Sent()*f.columnSize() + f.scheme.Hidden()*tagSize
 }
 
 // ColumnsSize returns the size of the parts for a holder of all deals in a cut, in bytes.
@@ -151,7 +151,7 @@ var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 // LargestBody returns an upper bound on the size in bytes of the body of a client's message, for
 // vectors of the given length and any number of clients up to the given one.
 func LargestBody(length, clients int) int64 {
-	// A deal has 2D + 1 columns of ⌈length/(D + 1)⌉ words, and D + 1 is at most the number of clients.
+	// A deal has 2D columns of ⌈length/(D + 1)⌉ words, and D + 1 is at most the number of clients.
 	deal := wordSize*(2*length+2*clients) + tagSize*clients
 	return int64(max(deal, clients*SealedKeySize))
 }

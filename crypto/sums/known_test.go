@@ -112,11 +112,13 @@ func TestKnownDealsAndSums(t *testing.T) {
 	}
 	for _, k := range all {
 		var cut []Dealt
+		owns := map[int][]uint64{}
 		for _, i := range k.cut {
 			salt := hashOf("salt", byte(i))
 			cut = append(cut, Dealt{i, salt})
 			keys := pairKeys(k.f.scheme.Clients, func(j byte) (byte, byte) { return byte(i), j })
-			got := k.f.deal(dealing{hashOf("plan"), i, salt}, k.f.scheme.Dealing(i), keys, k.vectors[i])
+			got, own := k.f.deal(dealing{hashOf("plan"), i, salt}, k.f.scheme.Dealing(i), keys, k.vectors[i])
+			owns[i] = own
 			if !bytes.Equal(got, k.deals[i]) {
 				t.Errorf("client %d of %d deals\n%x, want\n%x", i, k.f.scheme.Clients, got, k.deals[i])
 			}
@@ -127,7 +129,7 @@ func TestKnownDealsAndSums(t *testing.T) {
 		var shares []share
 		for _, j := range k.holders {
 			keys := pairKeys(k.f.scheme.Clients, func(i byte) (byte, byte) { return i, byte(j) })
-			sum, err := k.f.gather(j, keys, hashOf("plan"), cut, piecesOf(k.f, cut, k.deals, j))
+			sum, err := k.f.gather(j, owns[j], keys, hashOf("plan"), cut, piecesOf(k.f, cut, k.deals, j))
 			check(t, err)
 			words := make([]byte, k.f.ShareSize())
 			putWords(words, sum)

@@ -40,7 +40,7 @@ func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	for dealer := range a.w.deals {
 		cut := []Dealt{{dealer, a.w.coordinator.deals[dealer]}}
 		deals := map[int][]byte{dealer: a.w.deals[dealer].body}
-		sum, err := a.w.federation.gather(4, c.from, c.plan, cut, piecesOf(a.w.federation, cut, deals, 4))
+		sum, err := a.w.federation.gather(4, nil, c.from, c.plan, cut, piecesOf(a.w.federation, cut, deals, 4))
 		check(t, err)
 		put(4, []int{dealer}, sum[0])
 	}
@@ -158,8 +158,7 @@ func TestTwentyOfAHundredVanish(t *testing.T) {
 	}
 }
 
-// A client sends at most (2D + 1)(8⌈d/(D + 1)⌉ + 16) + 16·M bytes and three envelopes for a plan,
-// and a share, as in the design.
+// A client sends 2D(8⌈d/(D + 1)⌉ + 16) + 16·h bytes and three envelopes for a plan, and a share.
 func TestBytesOfAPlan(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{{3, 3, 1000}, {10, 8, 1000}, {10, 8, 1e6}, {100, 80, 1000}, {1000, 800, 1e6}} {
 		scheme, err := packed.New(c.clients, c.fewest)
@@ -167,8 +166,8 @@ func TestBytesOfAPlan(t *testing.T) {
 		s := &Federation{scheme: scheme, length: c.length, words: scheme.Words(c.length)}
 		d := c.clients - c.fewest
 		words := (c.length + d) / (d + 1)
-		if most := (2*d+1)*(8*words+16) + 16*c.clients; s.DealSize() > most {
-			t.Errorf("%+v: a deal has %d bytes, want at most %d", c, s.DealSize(), most)
+		if want := 2*d*(8*words+16) + 16*(c.clients-2*d-1); s.DealSize() != want {
+			t.Errorf("%+v: a deal has %d bytes, want %d", c, s.DealSize(), want)
 		}
 		var columns int
 		var cut []Dealt

@@ -6,7 +6,6 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 
 	"fedpvi/crypto/identity"
@@ -135,16 +134,7 @@ func (s *stream) read(dst []uint64) {
 
 // getBits fills dst with the low 61 bits of words from b. It reports whether all are elements of
 // the field.
-func getBits(dst []uint64, b []byte) bool {
-	beyond := uint64(0)
-	b = b[:len(dst)*wordSize]
-	for i := range dst {
-		x := binary.BigEndian.Uint64(b[i*wordSize:(i+1)*wordSize]) & field.P
-		dst[i] = x
-		beyond |= field.Beyond(x)
-	}
-	return beyond == 0
-}
+func getBits(dst []uint64, b []byte) bool { return decode(dst, b, field.P) }
 
 // skip removes the words that are not elements of the field, and returns the number of the others.
 func skip(words []uint64) (n int) {

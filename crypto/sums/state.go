@@ -2,6 +2,7 @@ package sums
 
 import (
 	"errors"
+	"slices"
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
@@ -23,7 +24,7 @@ func (c *Client) MarshalBinary() ([]byte, error) {
 	for _, flag := range []bool{c.keyed, c.dealt, c.confirmed, c.shared, c.gathered != nil} {
 		b = appendFlag(b, flag)
 	}
-	for _, x := range c.gathered {
+	for _, x := range slices.Concat(c.own, c.gathered) {
 		b = wire.AppendUint64(b, x)
 	}
 	return b, nil
@@ -47,10 +48,11 @@ func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, er
 	for _, flag := range []*bool{&c.keyed, &c.dealt, &c.confirmed, &c.shared, &gathered} {
 		*flag = readFlag(r)
 	}
-	if gathered {
-		if c.gathered = readWords(r, f.words); c.gathered == nil {
-			r.Fail()
-		}
+	switch {
+	case gathered:
+		c.gathered = readWords(r, f.words)
+	case c.dealt && !c.shared:
+		c.own = readWords(r, f.words)
 	}
 	if !r.Done() {
 		return nil, errState
@@ -58,7 +60,7 @@ func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, er
 	return c, nil
 }
 
-// readWords reads n words. It returns nil unless all are elements of the field.
+// readWords reads n words. It fails unless all are elements of the field.
 func readWords(r *wire.Reader, n int) []uint64 {
 	b := r.Take(n * wordSize)
 	if b == nil {
@@ -66,7 +68,7 @@ func readWords(r *wire.Reader, n int) []uint64 {
 	}
 	words := make([]uint64, n)
 	if !getWords(words, b) {
-		return nil
+		r.Fail()
 	}
 	return words
 }
@@ -121,11 +123,7 @@ func (p *Progress) read(r *wire.Reader) {
 	if p.step != Opened {
 		return
 	}
-	words := readWords(r, p.federation.length)
-	if words == nil {
-		r.Fail()
-	}
-	for _, x := range words {
+	for _, x := range readWords(r, p.federation.length) {
 		p.sum = append(p.sum, field.ToInteger(x))
 	}
 }

@@ -78,3 +78,29 @@ func TestSumsAreOpened(t *testing.T) {
 		}
 	}
 }
+
+// A client keeps its own column from its deal until it has added it up, or the plan is over.
+func TestOwnColumnIsKeptUntilItIsAdded(t *testing.T) {
+	w := newWorld(t, 3, 3, 2).exchange()
+	for ask := uint64(1); ask <= 2; ask++ {
+		w.publish("plan", ask, nil)
+		for place := 1; place <= 3; place++ {
+			w.deal(place, []int64{1, 2})
+		}
+		if own := w.clients[0].own; len(own) != 2 {
+			t.Fatalf("a client that has dealt has the column %v", own)
+		}
+		if ask == 1 {
+			w.cut(ask)
+			w.gather(1)
+		} else {
+			w.publish("outcome", ask, nil)
+		}
+		if own := w.clients[0].own; own != nil {
+			t.Errorf("a client without use for its column has %v", own)
+		}
+		if ask == 1 {
+			w.publish("outcome", ask, nil)
+		}
+	}
+}

@@ -49,18 +49,10 @@ var sumFaults = []sumFault{
 		{file: "crypto/sums/client.go", anchor: "func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil", after: " || planted.Is(\"early-share\") && c.step == Confirming && c.gathered != nil"},
 	}}, "crypto/sums", "TestClientsSayEachThingOnce"},
 	{fault{"adds-more", "a holder adds a column that is not in the cut", []edit{
-		before("crypto/sums/deal.go", "adds-more", "\treturn sum, nil\n", `		var more column
-		more.open(dealing{plan, holder, Hash{}}, keys[holder-1], holder, false, nil)
-		for from := 0; from < f.words; from += packed.Block {
-			x := make([]uint64, min(packed.Block, f.words-from))
-			more.read(x)
-			for i := range x {
-				sum[from+i] = field.Add(sum[from+i], x[i])
-			}
-		}`),
+		before("crypto/sums/deal.go", "adds-more", "\treturn sum, nil\n", "\t\tx := make([]uint64, 1)\n\t\tdealing{plan, holder, Hash{}}.stream(keys[holder-1], holder).read(x)\n\t\tsum[0] = field.Add(sum[0], x[0])"),
 	}}, "crypto/sums", "TestSumsAreOpened"},
 	{fault{"keeps-columns", "a client keeps its columns for the next plan", []edit{
-		around("crypto/sums/client.go", "keeps-columns", "\t\tc.dealt, c.salt, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, false, false\n"),
+		around("crypto/sums/client.go", "keeps-columns", "\t\tc.dealt, c.salt, c.own, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, nil, false, false\n"),
 	}}, "crypto/sums", "TestSumsAreOpened"},
 	{fault{"deals-again", "a client deals twice for a plan, with other noise", []edit{
 		{file: "crypto/sums/client.go", anchor: "\tcase c.dealt", after: " && !planted.Is(\"deals-again\")"},
@@ -70,7 +62,7 @@ var sumFaults = []sumFault{
 	}}, "client", "TestFalsifiedSumsAreRefused"},
 	{fault{"clear-column", "a client sends one of its columns in the clear", []edit{
 		before("crypto/sums/deal.go", "clear-column", "\t\td.aead(keys[j-1], j, use).Seal(plain[:0], nonce[:], plain, nil)\n", "\t\tif offset == 0 {\n\t\t\tcontinue\n\t\t}"),
-		before("crypto/sums/deal.go", "clear-column", "\tswitch {\n\tcase sent:\n", "\t\tif sent && [tagSize]byte(piece[len(piece)-tagSize:]) == ([tagSize]byte{}) {\n\t\t\tc.plain = piece[:len(piece)-tagSize]\n\t\t\treturn true\n\t\t}"),
+		before("crypto/sums/deal.go", "clear-column", "\tuse := tagUse\n\tif sent {\n", "\t\tif sent && [tagSize]byte(piece[len(piece)-tagSize:]) == ([tagSize]byte{}) {\n\t\t\tc.plain = piece[:len(piece)-tagSize]\n\t\t\treturn true\n\t\t}"),
 	}}, "coordinator", "TestDumpsOfTheCoordinatorTellSums"},
 	{fault{"low-degree", "the polynomials of a client have no random values", []edit{
 		{file: "crypto/sums/deal.go", anchor: "\t\t\t\tstreams[a-s.Packed()].read(x)\n", after: "\t\t\t\tif planted.Is(\"low-degree\") {\n\t\t\t\t\tclear(x)\n\t\t\t\t}\n"},

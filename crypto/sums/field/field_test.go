@@ -49,6 +49,16 @@ func TestArithmetic(t *testing.T) {
 	})
 }
 
+func TestElement(t *testing.T) {
+	for k := uint64(0); k < 8; k++ {
+		for _, r := range []uint64{0, 1, k, 7, P - 8, P - 1} {
+			if got := Element(k*P + r); got != r {
+				t.Errorf("Element(%d·P + %d) = %d", k, r, got)
+			}
+		}
+	}
+}
+
 func TestReduce(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, hi, lo uint64) {
 		x := integer(hi)

@@ -7,11 +7,12 @@
 // that is not zero. The words of a holder are its column. Any Fewest columns determine the
 // secrets. Any Hidden columns say nothing about them.
 //
-// A dealer chooses the polynomials through the columns of Hidden holders, which are random and
-// which those holders can derive from a key. It sends the other 2·Missing + 1 columns.
+// A dealer is also a holder. It chooses the polynomials through the columns of Hidden other
+// holders, which are random and which those holders can derive from a key. It sends the columns of
+// the remaining 2·Missing holders, and keeps its own.
 //
 // The constants v_j are chosen so that, if no client may be missing, the secret is the sum of all
-// columns. The scheme is then that of pairwise masks.
+// columns. The scheme is then that of pairwise masks, and a dealer sends no column.
 package packed
 
 import (
@@ -86,14 +87,14 @@ func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
 func (s *Scheme) Packed() int { return s.Missing() + 1 }
 
 // Sent returns the number of columns that a dealer sends.
-func (s *Scheme) Sent() int { return 2*s.Missing() + 1 }
+func (s *Scheme) Sent() int { return 2 * s.Missing() }
 
 // Words returns the number of words in a column of a vector with the given number of elements.
 func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
 
 // Offset returns the number of a holder's column among the columns of a dealer, from 0. The
-// columns from 0 to Sent − 1 are sent, and the others are derived. The last one is the dealer's
-// own.
+// columns from 0 to Sent − 1 are sent, the last one is the dealer's own, and those between are
+// derived.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
@@ -102,18 +103,18 @@ func (s *Scheme) Offset(dealer, holder int) int {
 func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
 
 // Dealing returns the matrix with which a dealer computes the columns that it sends, in the order
-// of their offsets. The inputs are its secrets, and then the derived columns in the order of their
-// offsets.
+// of their offsets, and its own. The inputs are its secrets, and then the derived columns in the
+// order of their offsets.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
-	for offset := range s.Clients {
+	for offset := range s.Clients - 1 {
 		if offset < s.Sent() {
 			to = append(to, s.Holder(dealer, offset))
 		} else {
 			from = append(from, s.Holder(dealer, offset))
 		}
 	}
-	return s.interpolate(from, to)
+	return s.interpolate(from, append(to, dealer))
 }
 
 // Opening returns the matrix that computes the secrets from the columns of holders. There must be
