@@ -96,7 +96,11 @@ func TestClientScoresOfARound(t *testing.T) {
 	unit := h.protocol.messages.Lattice.Step()
 	for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
 		clip := m.Mechanism(plan.Number).Clip()
-		if want := math.Pow(1.3, float64(plan.Number-h.protocol.Plans())/2); math.Abs(clip-want) > 1e-12 {
+		want := math.Pow(1.3, float64(plan.Number-h.protocol.Plans())/2)
+		if plan.Number == 1 {
+			want = votesClip(h.protocol.Plans())
+		}
+		if math.Abs(clip-want) > 1e-12 {
 			t.Errorf("the clip of round %d is %g, want %g", plan.Number, clip, want)
 		}
 		var outcome *Outcome
@@ -119,14 +123,20 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
+// votesClip returns the clip of the first round of n rounds, which costs .08 of the budget.
+func votesClip(n int) float64 {
+	var squares float64
+	for round := 2; round <= n; round++ {
+		squares += math.Pow(1.3, float64(round-n))
+	}
+	return math.Sqrt(.08 / .92 * squares)
+}
+
 // A client's charges compose to the cost of Gaussian releases with μ_t = w_t/σ in round t, where
 // w_t is the round's cost share.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
-	var squares float64
-	for round := range p.Plans() {
-		squares += math.Pow(1.3, float64(round+1-p.Plans()))
-	}
+	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .08
 	for _, view := range p.Views() {
 		for adjacency, sensitivity := range map[accountant.Adjacency]float64{accountant.ZeroOut: 1, accountant.ReplaceOne: 2} {
 			cost, err := p.Cost(view, adjacency, p.Releases())

@@ -151,9 +151,10 @@ func TestWithoutNoise(t *testing.T) {
 	f := linear(federation{d: 3, clients: 50, pooled: true})
 	f.draw(5)
 	s, _ := New(f.setting(5))
+	s = f.advance(t, s, 1, 1)
 	s.rules.early, s.rules.late, s.rules.two = 100, 100, true
 	s.query = s.rules.first()
-	s = f.advance(t, s)
+	s = f.advance(t, s, 2, f.rounds)
 	q := s.Posterior()
 	mean, covariance := f.fit()
 	if kl := divergence(q.Mean(), q.Covariance(), mean, covariance); !(kl < 1e-3) {

@@ -9,44 +9,26 @@ import (
 // drawCurvature returns n draws of a client's mean curvature W from the posterior of W given the
 // rounds. The argument obs has the rounds' gradients, corrected by [rules.effective].
 //
-// The prior of W is aI plus a deviation. The factor a is normal around W₀·typical. The deviation
-// is isotropic in Frobenius norm, and its relative sd is one of curvatureSDs, weighted by the
-// evidence. The likelihood has the released curvatures and the gradients g_t = h − Wθ_t + noise.
-// The unknown h is integrated out under a flat prior, so only contrasts between rounds matter.
-// For a given relative sd, the posterior is Gaussian in vec W.
+// The prior of W is aE plus a deviation, where the diagonal matrix E is one of the scales. The
+// factor a is normal around W₀·typical. The deviation has independent elements in units of the
+// scale, and its relative sd is one of curvatureSDs. Scales and sds are weighted by the evidence.
+// The likelihood has the released curvatures and the gradients g_t = h − Wθ_t + noise. The unknown
+// h is integrated out under a flat prior, so only contrasts between rounds matter. For a given
+// scale and relative sd, the posterior is Gaussian in vec W.
 func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n int) ([]*mat.SymDense, bool) {
-	size, mean := packedSize(r.dim), typical*r.nominal
+	size := packedSize(r.dim)
 	precision, linear := r.curvatureLikelihood(rounds, obs)
-	unit := make([]float64, size)
-	pack(unit, scaledUnit(r.dim, 1))
-
-	logs := make([]float64, len(curvatureSDs))
-	centres, roots := make([]*mat.VecDense, len(logs)), make([]*mat.TriDense, len(logs))
-	for i, sd := range curvatureSDs {
-		variance, along := sd*sd*mean*mean, typicalSD*typicalSD*mean*mean
-		// The prior covariance of vec W is variance·I + along·vvᵀ, with v = vec I and |v|² = d.
-		cut := along / (variance * (variance + along*float64(r.dim)))
-		p := mat.NewSymDense(size, nil)
-		p.SymRankOne(precision, -cut, mat.NewVecDense(size, unit))
-		for k := range size {
-			p.SetSym(k, k, p.At(k, k)+1/variance)
+	var logs []float64
+	var centres []*mat.VecDense
+	var roots []*mat.TriDense
+	for _, scale := range r.scales {
+		for _, sd := range curvatureSDs {
+			centre, root, evidence, ok := r.givenScale(scale, sd, precision, linear)
+			if !ok {
+				return nil, false
+			}
+			centres, roots, logs = append(centres, centre), append(roots, root), append(logs, evidence)
 		}
-		// The prior mean is mean·v. The prior precision times the prior mean is pull·v.
-		pull := mean * (1/variance - cut*float64(r.dim))
-		right := mat.NewVecDense(size, nil)
-		right.AddScaledVec(linear, pull, mat.NewVecDense(size, unit))
-
-		var c mat.Cholesky
-		if !c.Factorize(p) {
-			return nil, false
-		}
-		centres[i], roots[i] = mat.NewVecDense(size, nil), new(mat.TriDense)
-		if c.SolveVecTo(centres[i], right) != nil {
-			return nil, false
-		}
-		c.UTo(roots[i])
-		prior := -float64(size)*math.Log(variance) - math.Log1p(along*float64(r.dim)/variance)
-		logs[i] = (prior - c.LogDet() + mat.Dot(right, centres[i]) - mean*pull*float64(r.dim)) / 2
 	}
 	weights := proportions(logs)
 
@@ -60,11 +42,53 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 		}
 		z.AddVec(z, centres[i])
 		var ok bool
-		if all[k], ok = raised(unpack(r.dim, z.RawVector().Data, 1), leastShare*mean); !ok {
+		if all[k], ok = raised(unpack(r.dim, z.RawVector().Data, 1), leastShare*typical*r.nominal); !ok {
 			return nil, false
 		}
 	}
 	return all, true
+}
+
+// givenScale returns the posterior of vec W for one scale and relative sd: its mean, the
+// Cholesky root of its precision, and the log evidence up to a constant.
+func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
+	size, mean := packedSize(r.dim), typical*r.nominal
+	// The prior covariance of vec W is D + along·vvᵀ, where v is vec of the scale and the diagonal
+	// matrix D has the variances of the deviation. weighted is D⁻¹v, and square is vᵀD⁻¹v.
+	along := typicalSD * typicalSD * mean * mean
+	inverse, weighted := make([]float64, size), mat.NewVecDense(size, nil)
+	var square, logDet float64
+	k := 0
+	for i, x := range s {
+		for j := range i + 1 {
+			sd := relative * mean * math.Sqrt(x*s[j])
+			inverse[k] = 1 / (sd * sd)
+			logDet += 2 * math.Log(sd)
+			if i == j {
+				weighted.SetVec(k, x*inverse[k])
+				square += x * x * inverse[k]
+			}
+			k++
+		}
+	}
+	cut := along / (1 + along*square)
+	p := mat.NewSymDense(size, nil)
+	p.SymRankOne(precision, -cut, weighted)
+	for k, x := range inverse {
+		p.SetSym(k, k, p.At(k, k)+x)
+	}
+	// The prior mean is mean·v. The prior precision times the prior mean is pull·D⁻¹v.
+	pull := mean * (1 - cut*square)
+	right, centre := mat.NewVecDense(size, nil), mat.NewVecDense(size, nil)
+	right.AddScaledVec(linear, pull, weighted)
+	var c mat.Cholesky
+	if !c.Factorize(p) || c.SolveVecTo(centre, right) != nil {
+		return nil, nil, 0, false
+	}
+	root := new(mat.TriDense)
+	c.UTo(root)
+	prior := -logDet - math.Log1p(along*square) - mean*pull*square
+	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 
 // curvatureLikelihood returns the precision of vec W in the likelihood of the rounds, and this

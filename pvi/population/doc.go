@@ -2,10 +2,26 @@
 // privacy unit is the client. It reads no records: a [Query] and a [State] are functions of the
 // study and of opened sums. So the server and every client compute the same posterior.
 //
-// All vectors and matrices are in public units ([Units]): coordinates in which a synthetic
-// record has information I. With n records a client has information about nI in these units.
+// Public units ([Units]) are coordinates in which a synthetic record has information I. Records
+// may have much less information than synthetic ones, above all if bounds are wide. The first
+// round corrects that: clients vote for the information that they have about each coordinate, and
+// from then on a coordinate is multiplied by the root of the information per record that the
+// votes tell. In these units a client of n records has information about nI. All vectors and
+// matrices below are in them.
 //
-// # The releases of a round
+// # The votes
+//
+// Let Λ be a client's information at the prior mean, in public units. For coordinate i the client
+// has eight numbers for the places 0 to 7, where place k stands for Λ_ii = n·4^-k. A vote is
+// divided linearly between the two places around its own, and the ends also count what is beyond
+// them. The d votes are multiplied by 1/√d, so that the client's vector has norm at most 1. All
+// its elements are positive or zero, so that two such vectors differ by at most √2.
+//
+// The places of all coordinates have a posterior. Its mean gives the units, and its draws are part
+// of the prior of the curvature: where noise hides the votes, the curvature may be much smaller
+// than the units say, and q is nearly the prior.
+//
+// # The releases of a later round
 //
 // A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a
 // typical client, and a clip K for curvatures. Let κ = n. A client with gradient ∇ℓ and
@@ -48,7 +64,7 @@
 //
 // # Errors that q does not include
 //
-// A clip below the norm of typical gradients moves the mode of a skewed model. The covariance
-// does not include this bias. The clip of the first round is computed as if the prior were
-// isotropic.
+// A clip moves the mode of a skewed model. q counts this bias as if every client that is clipped
+// lost one clip, all in one unknown direction. Clients with much longer gradients lose more. The
+// first clip is computed as if the prior were isotropic.
 package population

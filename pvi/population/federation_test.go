@@ -134,13 +134,8 @@ func (f *federation) setting(seed uint64) *Setting {
 		Mean: make([]float64, f.d), Precision: scaledUnit(f.d, 1/(f.priorSD*f.priorSD)), Records: float64(f.records),
 		Clients: f.clients, Pooled: f.pooled, Skewed: f.family != "linear", Digest: [32]byte{byte(seed), byte(seed >> 8)},
 	}
-	var squares float64
-	for t := range f.rounds {
-		w := math.Pow(1.3, float64(t+1-f.rounds)/2)
-		s.Weights = append(s.Weights, w)
-		squares += w * w
-	}
-	s.Noise = math.Sqrt(squares/float64(f.clients)) / f.mu()
+	s.Weights = Weights(f.rounds)
+	s.Noise = floats.Norm(s.Weights, 2) / math.Sqrt(float64(f.clients)) / f.mu()
 	return s
 }
 
@@ -171,13 +166,15 @@ func (f *federation) run(t testing.TB, seed uint64) *State {
 	if !ok {
 		t.Fatal("the prior is not proper")
 	}
-	return f.advance(t, s)
+	return f.advance(t, s, 1, f.rounds)
 }
 
-func (f *federation) advance(t testing.TB, s *State) *State {
+// advance plays rounds first to last.
+func (f *federation) advance(t testing.TB, s *State, first, last int) *State {
 	var ok bool
 	vector, sum := make([]float64, Size(f.d)), make([]float64, Size(f.d))
-	for number := 1; number <= f.rounds; number++ {
+	for number := first; number <= last; number++ {
+		query := s.Query(number)
 		clear(sum)
 		answers := 0
 		for m := range f.x {
@@ -185,8 +182,8 @@ func (f *federation) advance(t testing.TB, s *State) *State {
 				continue
 			}
 			answers++
-			g, information := f.score(m, s.Query().Point)
-			s.Query().Vector(vector, g, information)
+			g, information := f.score(m, query.Point)
+			query.Vector(vector, g, information)
 			floats.AddScaled(sum, s.rules.Weights[number-1], vector)
 		}
 		for i := range sum {

@@ -38,7 +38,7 @@ func TestHostileSums(t *testing.T) {
 			if number == rounds {
 				break
 			}
-			q := state.Query()
+			q := state.Query(number + 1)
 			if !finite(q.Point) || !finite(q.Curvature.RawSymmetric().Data) || !finite([]float64{q.Clip, q.CurvatureClip}) || !(q.Clip > 0) || !(q.CurvatureClip > 0) {
 				t.Errorf("seed %d, round %d: the query is %+v", seed, number, q)
 			}

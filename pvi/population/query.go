@@ -10,17 +10,25 @@ import (
 // shares has the shares a₁ to a₅ of the blocks of a client's vector in the budget of a round.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of a client's vector in a round, for d coordinates.
-func Size(d int) int { return d + 2*packedSize(d) + 2 }
+// Size returns the length of a client's vector in a round, for d coordinates. Vectors end with
+// zeros where the round needs fewer numbers.
+func Size(d int) int { return max(d+2*packedSize(d)+2, places*d) }
 
-// A Query has the public numbers from which a client computes its vector in a round. They are in
-// public units.
+// A Query has the public numbers from which a client computes its vector in a round.
 type Query struct {
-	Point         []float64     // point θ_t
+	Point         []float64     // point θ_t, in public units
 	Clip          float64       // clip C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
 	CurvatureClip float64       // clip K, the largest norm of W − Ā
 	Kappa         float64       // constant κ; infinite if F = I
+
+	// A coordinate in public units times its factor is one in the units of clips and curvatures.
+	// Factors are nil if all are 1.
+	Factors []float64
+
+	// Votes has the nominal number of records of a client if the vector has votes in the place
+	// of all these blocks; otherwise 0.
+	Votes float64
 }
 
 // blocks are the parts of a client's vector.
@@ -31,12 +39,17 @@ func split(v []float64, d int) blocks {
 	return blocks{v[:d], v[d : d+n], v[d+n : d+2*n], v[d+2*n : d+2*n+1], v[d+2*n+1:]}
 }
 
-// Vector writes the vector of a client with the given gradient and information at the query's
-// point to dst. Its norm is at most 1, up to rounding. The vector is zero if a number is not
-// finite.
+// Vector writes the vector of a client to dst, given the gradient and information at the query's
+// point in public units. Its norm is at most 1, up to rounding. The vector is zero if a number
+// is not finite.
 func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
-	q.write(dst, gradient, information)
-	if !finite(dst) {
+	clear(dst)
+	if q.Votes > 0 {
+		q.vote(dst, information)
+	} else {
+		q.write(dst, divided(gradient, q.Factors), dividedTwice(information, q.Factors))
+	}
+	if !finite(dst) || !finite(gradient) || !finite(information.RawSymmetric().Data) {
 		clear(dst)
 	}
 }

@@ -3,6 +3,7 @@ package population
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 
@@ -15,7 +16,7 @@ type Setting struct {
 	Precision *mat.SymDense // prior precision
 	Records   float64       // nominal number n of records of a client
 	Clients   int           // number of clients in the roster
-	Weights   []float64     // weight w_t of each round: vectors have norm at most w_t; the largest weight is 1
+	Weights   []float64     // of the rounds, as from [Weights]
 	Noise     float64       // sd of the noise that one client adds to each element of a sum
 
 	// Pooled makes q approximate the posterior of all clients' records in one place. The model
@@ -28,6 +29,22 @@ type Setting struct {
 	Skewed bool
 
 	Digest [32]byte // digest of the protocol, from which random numbers are computed
+}
+
+const (
+	growth = 1.3 // ratio of a round's cost to the cost of the round before it
+	voting = .08 // share of the budget that the votes of the first round cost
+)
+
+// Weights returns the weight w_t of each round: a client's vector times w_t has norm at most w_t.
+// The largest weight is 1. It needs two rounds or more.
+func Weights(rounds int) []float64 {
+	weights := make([]float64, rounds)
+	for t := 1; t < rounds; t++ {
+		weights[t] = math.Pow(growth, float64(t+1-rounds)/2)
+	}
+	weights[0] = math.Sqrt(voting/(1-voting)) * floats.Norm(weights, 2)
+	return weights
 }
 
 // These constants were chosen in simulations of federations with linear, logistic and Poisson
@@ -64,6 +81,7 @@ type rules struct {
 	signal  float64 // S = Mμ/√d
 
 	covariance *mat.SymDense // prior covariance
+	scales     []scale       // draws of the information of a typical client, over W₀
 
 	// early and late are the clips in units of the root mean square norm of gradients. If two is
 	// true, rounds from the middle on use late. Otherwise the clips are equal.
@@ -73,7 +91,8 @@ type rules struct {
 
 func newRules(s *Setting) (*rules, bool) {
 	d := len(s.Mean)
-	r := &rules{Setting: s, dim: d, kappa: s.Records, nominal: s.Records / 2}
+	r := &rules{Setting: s, dim: d, kappa: s.Records, nominal: s.Records / 2, scales: []scale{make(scale, d)}}
+	floats.AddConst(1, r.scales[0])
 	if s.Pooled {
 		r.kappa, r.nominal = math.Inf(1), s.Records
 	}
@@ -90,14 +109,10 @@ func newRules(s *Setting) (*rules, bool) {
 // chooseClips chooses the clips from the ratio of signal to noise. The noise is proportional to
 // the clip, but a clip below the root mean square norm clips most clients.
 func (r *rules) chooseClips() {
-	var squares float64
-	for _, w := range r.Weights {
-		squares += w * w
-	}
 	clients, d := float64(r.Clients), float64(r.dim)
-	// Parameter μ of one Gaussian release that is equivalent to a client's vectors in all
-	// rounds.
-	mu := math.Sqrt(squares/clients) / r.Noise
+	// Parameter μ of one Gaussian release that is equivalent to a client's vectors after the
+	// first round.
+	mu := floats.Norm(r.Weights[1:], 2) / math.Sqrt(clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
 	r.late = math.Min(.35*mu*math.Sqrt(clients/d), math.Sqrt(.15*mu*math.Sqrt(shares.outer)*clients/math.Sqrt(d)))

@@ -17,7 +17,11 @@ type State struct {
 	query  *Query
 	late   bool // whether the query has the late clip
 
-	posterior *Mixture // q in public units
+	// A coordinate in public units times its factor is one in the state's units, in which all
+	// other fields are. Factors are nil before the votes are counted.
+	factors []float64
+
+	posterior *Mixture // q
 	// Draws of the covariance of θ between clients, which may have negative eigenvalues.
 	between []*mat.SymDense
 	slope   Estimate
@@ -39,15 +43,22 @@ func New(s *Setting) (*State, bool) {
 	}, true
 }
 
-// Query returns the query of the next round. The query is not a copy.
-func (s *State) Query() *Query { return s.query }
+// Query returns the query of a round, from 1.
+func (s *State) Query(number int) *Query {
+	q := *s.query
+	if number == 1 {
+		q = Query{Point: s.rules.Mean, Votes: s.rules.Records}
+	}
+	q.Point, q.Factors = divided(q.Point, s.factors), s.factors
+	return &q
+}
 
 // Posterior returns q in public units.
-func (s *State) Posterior() *Mixture { return s.posterior }
+func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
 
 // Signal returns S = Mμ/√d for M clients and d coordinates, where μ is the parameter of one
-// Gaussian release, with the noise of M clients, that is equivalent to a client's vectors in all
-// rounds. If S is above 30, intervals are nearly as narrow as the records allow. Between 5 and
+// Gaussian release, with the noise of M clients, that is equivalent to a client's vectors after
+// the first round. If S is above 30, intervals are nearly as narrow as the records allow. Between 5 and
 // 15 they are wide, and below 5 they are hardly narrower than the prior's.
 func (s *State) Signal() float64 { return s.rules.signal }
 
@@ -57,15 +68,16 @@ func (s *State) Signal() float64 { return s.rules.signal }
 func (s *State) Slope() Estimate { return s.slope }
 
 // Spread returns quantile p of the sd of θ between clients. The sd is the root mean square over
-// the coordinates of public units. Spread is 0 before the first round.
+// coordinates, in units in which a typical record has about unit information. Spread is 0 before
+// the second round.
 func (s *State) Spread(p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
 }
 
-// SpreadAlong returns quantile p of the sd of xᵀθ between clients, for a vector x. It is 0
-// before the first round.
+// SpreadAlong returns quantile p of the sd of xᵀθ between clients, for a vector x in public
+// units. It is 0 before the second round.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
-	v := mat.NewVecDense(len(x), x)
+	v := mat.NewVecDense(len(x), divided(x, s.factors))
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
@@ -87,9 +99,12 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 // round. Next returns false if the result is not finite. Rounds must come in order, and some may
 // be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
+	if number == 1 {
+		return s.count(answers, sum)
+	}
 	r := s.rules
 	now := s.open(number, answers, sum)
-	next := &State{rules: r, rounds: append(slices.Clip(s.rounds), now)}
+	next := &State{rules: r, factors: s.factors, rounds: append(slices.Clip(s.rounds), now)}
 	n := draws
 	if number == len(r.Weights) {
 		n = lastDraws
@@ -111,7 +126,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if now.late {
 		obs = slices.DeleteFunc(obs, func(o effective) bool { return !o.like })
 	}
-	if next.posterior, ok = r.mix(obs, curvatures, j, slopes, next.slope.Mean, fewest(like)); !ok {
+	if next.posterior, ok = r.mix(obs, curvatures, j, slopes, next.slope.Mean, now.query.Clip, fewest(like)); !ok {
 		return nil, false
 	}
 	if next.between, ok = between(curvatures, j.excess); !ok {
@@ -119,6 +134,23 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	}
 	next.ask(number, curvatures, j)
 	return next, finite(next.query.Point)
+}
+
+// count returns the state with the units that the opened sum of votes gives.
+func (s *State) count(answers int, sum []float64) (*State, bool) {
+	setting := *s.rules.Setting
+	scales, factors := s.rules.drawScales(answers, sum)
+	for i, x := range factors {
+		factors[i] = math.Sqrt(x)
+	}
+	setting.Mean = slices.Clone(setting.Mean)
+	floats.Mul(setting.Mean, factors)
+	setting.Precision = dividedTwice(setting.Precision, factors)
+	next, ok := New(&setting)
+	if ok {
+		next.factors, next.rules.scales = factors, scales
+	}
+	return next, ok
 }
 
 // A round has the estimates that an opened sum gives: means over clients, and the sds of the
@@ -284,7 +316,7 @@ func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []floa
 // S is J/U plus noise, where J/U is the covariance of the mean over the U clients that answered.
 // If the target is the pooled posterior of all M clients in the roster, S is W/M + (1/U − 1/M)J
 // plus noise, where the second term is due to the clients that did not answer.
-func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope float64, answers int) (*Mixture, bool) {
+func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope, clip float64, answers int) (*Mixture, bool) {
 	gradient, point, sd := average(obs)
 	fromPrior := mat.NewVecDense(r.dim, nil)
 	fromPrior.SubVec(mat.NewVecDense(r.dim, r.Mean), mat.NewVecDense(r.dim, point))
@@ -292,10 +324,11 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 	m := new(Mixture)
 	for k, w := range curvatures {
 		stretch := slope / slopes[k]
-		s := plus(scaledUnit(r.dim, sd*sd*stretch*stretch), 1/float64(answers), j.draws[k])
+		variance := sd*sd*stretch*stretch + r.clipped(clip, slopes[k])
+		s := plus(scaledUnit(r.dim, variance), 1/float64(answers), j.draws[k])
 		if r.Pooled {
 			all := 1 / float64(r.Clients)
-			s = plus(plus(scaledUnit(r.dim, sd*sd*stretch*stretch), all, w), 1/float64(answers)-all, j.draws[k])
+			s = plus(plus(scaledUnit(r.dim, variance), all, w), 1/float64(answers)-all, j.draws[k])
 		}
 		mean, covariance, ok := r.solve(w, s, gradient, stretch, fromPrior)
 		if !ok {
@@ -305,6 +338,17 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 		m.means, m.covariances = append(m.means, mean), append(m.covariances, covariance)
 	}
 	return m, true
+}
+
+// clipped returns the variance, in each coordinate, of what a clip of the given slope takes away
+// from the mean gradient of a model with skewed gradients. The slope tells the share of clients
+// that are clipped. They are taken to lose one clip each, in the same unknown direction.
+func (r *rules) clipped(clip, slope float64) float64 {
+	if !r.Skewed {
+		return 0
+	}
+	lost := (1 - slope) * clip / slope
+	return lost * lost / float64(r.dim)
 }
 
 // solve returns the mean of θ − θ̄ and its covariance B⁻¹. With P and θ₀ the prior's precision
@@ -364,7 +408,10 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	}
 	first := r.nominal * math.Sqrt(float64(r.dim))
 	curvatureClip := math.Max(deviations*math.Sqrt(math.Max(last.size, 0)+last.sizeSD/2+uncertainty), leastClip*first)
-	s.query = &Query{point, clip, mean, math.Min(curvatureClip, last.query.CurvatureClip), r.kappa}
+	s.query = &Query{
+		Point: point, Clip: clip, Curvature: mean,
+		CurvatureClip: math.Min(curvatureClip, last.query.CurvatureClip), Kappa: r.kappa,
+	}
 }
 
 // distance returns the median over draws of the expected ‖W(θ − point)‖².

@@ -185,8 +185,8 @@ func Statement(w io.Writer, r *sim.Result) error {
 		return err
 	case study.Client:
 		if p.Scores {
-			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released its gradient and its curvature %s, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more are to be opened; their noise has sd %s.",
-				everyOne(r.Clients), times(p.Releases), number(p.Clip), number(p.Clip*p.NoiseMultiplier))))
+			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released once how much its records say of each coefficient, and %s its gradient and its curvature, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more are to be opened; their noise has sd %s.",
+				everyOne(r.Clients), times(p.Releases-1), number(p.Clip), number(p.Clip*p.NoiseMultiplier))))
 			break
 		}
 		b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",

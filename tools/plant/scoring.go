@@ -103,6 +103,13 @@ var scoringFaults = []fault{
 	}
 `,
 	}}},
+	{"client-votes-unscaled", "a vote of norm 1 for every coordinate", []edit{{
+		file: "pvi/population/votes.go", anchor: "\t\tdivide(dst[i*places:(i+1)*places], at, 1/math.Sqrt(float64(d)))\n", after: `
+		if planted.Is("client-votes-unscaled") {
+			divide(dst[i*places:(i+1)*places], at, 1)
+		}
+`,
+	}}},
 	{"client-outer-unclipped", "a client's gradient unclipped in its square", []edit{{
 		file: "pvi/population/query.go", anchor: "\tpack(b.outer, outer)\n", before: `
 	if kept < 1 && planted.Is("client-outer-unclipped") {
@@ -111,7 +118,7 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"client-refused", "an error for a client that is not finite", []edit{{
-		file: "pvi/population/query.go", anchor: "\tif !finite(dst) {\n", before: `
+		file: "pvi/population/query.go", anchor: "\tif !finite(dst) || !finite(gradient) || !finite(information.RawSymmetric().Data) {\n", before: `
 	if planted.Is("client-refused") {
 		return
 	}

@@ -2,7 +2,6 @@ package clientscores
 
 import (
 	"fmt"
-	"math"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -21,9 +20,6 @@ import (
 // large as 2^66.
 const exponent = 60
 
-// growth is the ratio of a round's cost to the cost of the round before it.
-const growth = 1.3
-
 // A Method is the method whose clients release gradients and curvatures of their records.
 type Method struct {
 	*method.Sums
@@ -40,13 +36,9 @@ func New(s *method.Setting) (method.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds := s.Study.Inference.Rounds
-	weights := make([]float64, rounds)
-	for t := range weights {
-		weights[t] = math.Pow(growth, float64(t+1-rounds)/2)
-	}
+	weights := population.Weights(s.Study.Inference.Rounds)
 	return func(multiplier float64) (method.Method, error) {
-		configs := make([]dpmech.Config, rounds)
+		configs := make([]dpmech.Config, len(weights))
 		for t, w := range weights {
 			configs[t] = dpmech.Config{
 				Dim: population.Size(s.Model.Dim()), Clip: w, NoiseMultiplier: multiplier / w,
@@ -151,7 +143,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	mechanism := c.method.Mechanism(round)
 	c.spent.Statistics++
 	mechanism.Draw(&c.noise, src)
-	query := t.Walk.(*walk).state.Query()
+	query := t.Walk.(*walk).state.Query(round)
 	if fault := guard.Run(func() { err = c.compute(query, round) }); fault != nil {
 		clear(c.vector)
 	}

@@ -1,5 +1,6 @@
 // Package clientscores is the method of studies that protect a whole client with the solver
-// "scoring". In every round a client releases one vector: the gradient and the curvature of its
+// "scoring". In the first round a client votes for the information that its records have about each
+// coordinate. In every later round it releases one vector: the gradient and the curvature of its
 // records at a public point, the outer product of the gradient, and two scalars. The posterior
 // is computed from the opened sums of all rounds. Package [fedpvi/pvi/population] defines the
 // vector, proves its sensitivity and computes the posterior.
@@ -10,6 +11,7 @@
 // # The budget
 //
 // The vector of round t is multiplied by w_t ≤ 1, so that its norm is at most w_t. Every sum has
-// the same noise, and round t costs in proportion to w_t². The cost grows by a factor of 1.3
-// from round to round, because later rounds are closer to the mode.
+// the same noise, and round t costs in proportion to w_t². The votes cost .08 of the budget. After
+// them the cost grows by a factor of 1.3 from round to round, because later rounds are closer to
+// the mode.
 package clientscores

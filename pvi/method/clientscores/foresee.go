@@ -66,15 +66,16 @@ func (m *Method) playMadeUp(federation int) (*population.State, error) {
 	for round, w := range m.weights {
 		sum := m.normals(size, "noise of a made-up federation", federation*len(m.weights)+round)
 		floats.Scale(m.Noise().SD*math.Sqrt(float64(m.Clients)), sum)
+		query := state.Query(round + 1)
 		for _, c := range clients {
-			gradient, information, err := c.Score(m.units.From(state.Query().Point))
+			gradient, information, err := c.Score(m.units.From(query.Point))
 			if err != nil {
 				return nil, err
 			}
 			more := float64(m.Study.Federation.NominalRecords) / float64(len(c.Outcomes()))
 			floats.Scale(more, gradient)
 			information.ScaleSym(more, information)
-			state.Query().Vector(vector, m.units.Gradient(gradient), m.units.Information(information))
+			query.Vector(vector, m.units.Gradient(gradient), m.units.Information(information))
 			floats.AddScaled(sum, each*w, vector)
 		}
 		var ok bool

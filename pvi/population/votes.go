@@ -1,0 +1,120 @@
+package population
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	// A client votes for the information that it has about a coordinate, over that of made-up
+	// records. Place k stands for base^-k, for k < places.
+	places = 8
+	base   = 4.
+
+	// finer is the number of steps between two places in the posterior of a coordinate's place.
+	finer = 8
+	// unalike is the sd of the mean votes of clients that do not all have the same information.
+	unalike = .1
+)
+
+// expected are the possible prior means of places.
+var expected = []float64{.5, 1, 2, 4}
+
+// vote writes a client's votes to dst: for every coordinate places numbers, of which at most two
+// are not zero. A vote between two places is divided linearly. The norm of a coordinate's votes
+// is at most 1/√d, and that of all votes at most 1.
+func (q *Query) vote(dst []float64, information *mat.SymDense) {
+	d := information.SymmetricDim()
+	for i := range d {
+		// The place of no information is the last one.
+		at := within(-math.Log(information.At(i, i)/q.Votes)/math.Log(base), 0, places-1)
+		divide(dst[i*places:(i+1)*places], at, 1/math.Sqrt(float64(d)))
+	}
+}
+
+// divide divides a vote of the given size between the places around at. It writes NaN if at is
+// NaN.
+func divide(dst []float64, at, size float64) {
+	if math.IsNaN(at) {
+		dst[0] = at
+		return
+	}
+	low := min(int(at), places-2)
+	dst[low], dst[low+1] = size*(1-(at-float64(low))), size*(at-float64(low))
+}
+
+// A scale has the information of a typical client about each coordinate, over that of a client
+// with made-up records.
+type scale []float64
+
+// drawScales returns draws of the scale from its posterior given the opened sum of votes, and the
+// geometric mean of each coordinate.
+//
+// The prior of a place is exponential, since a bound that is little too wide is more likely than one
+// that is much too wide. Its mean is one of expected for all coordinates, with equal
+// probabilities. The mean votes of clients are those of a client at that place, with noise and with
+// an error because clients differ.
+func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
+	clients := r.Weights[0] * float64(answers)
+	size := math.Sqrt(float64(r.dim)) / clients
+	sd := math.Hypot(size*r.Noise*math.Sqrt(float64(answers)), unalike)
+	at := make([]float64, (places-1)*finer+1)
+	likelihood := make([][]float64, r.dim)
+	votes := make([]float64, places)
+	for i := range likelihood {
+		likelihood[i] = make([]float64, len(at))
+		for k := range at {
+			at[k] = float64(k) / finer
+			clear(votes)
+			divide(votes, at[k], 1)
+			for p, v := range votes {
+				gap := sum[i*places+p]*size - v
+				likelihood[i][k] -= gap * gap / (2 * sd * sd)
+			}
+		}
+	}
+	// given[e][i] is the posterior of the place of coordinate i, if its prior mean is expected[e].
+	given, evidence := make([][][]float64, len(expected)), make([]float64, len(expected))
+	for e, m := range expected {
+		given[e] = make([][]float64, r.dim)
+		for i, l := range likelihood {
+			logs := make([]float64, len(at))
+			for k := range logs {
+				logs[k] = l[k] - at[k]/m
+			}
+			evidence[e] += floats.LogSumExp(logs) - math.Log(m)
+			given[e][i] = proportions(logs)
+		}
+	}
+	weights := proportions(evidence)
+	mean = make(scale, r.dim)
+	for e, w := range weights {
+		for i := range mean {
+			for k, p := range given[e][i] {
+				mean[i] += w * p * at[k]
+			}
+		}
+	}
+	n := r.scaleDraws()
+	from := r.normals(1, n*(r.dim+1))
+	for range n {
+		e, s := from.choose(weights), make(scale, r.dim)
+		for i := range s {
+			s[i] = math.Pow(base, mean[i]-at[from.choose(given[e][i])])
+		}
+		draws = append(draws, s)
+	}
+	for i, x := range mean {
+		mean[i] = math.Pow(base, -x)
+	}
+	return draws, mean
+}
+
+// scaleDraws returns the number of draws of the scale. Each takes time in proportion to the sixth
+// power of the dimension.
+func (r *rules) scaleDraws() int {
+	size := float64(packedSize(r.dim))
+	return int(within(2e7/(size*size*size), 1, 60))
+}
