@@ -183,7 +183,10 @@ func (l line) Confirm(_ context.Context, envelope []byte) error {
 	return nil
 }
 
-func (l line) Complain(_ context.Context, _ uint64, dealer int) error {
+func (l line) Complain(_ context.Context, ask uint64, dealer int) error {
 	l.sums.complaints = append(l.sums.complaints, dealer)
+	if l.sums.Ask() != ask || l.sums.Step() != sums.Confirming {
+		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}
+	}
 	return nil
 }

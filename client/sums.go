@@ -178,15 +178,16 @@ func (a *participant) gather(ctx context.Context, link Link) error {
 		err = a.columns(ctx, link)
 	}
 	unopened, refused := new(sums.Unopened), new(sums.Refused)
-	switch late := new(transport.Refusal); {
+	switch {
 	case errors.As(err, &unopened):
 		a.client.log.Error("a cut is not confirmed", "question", a.sums.Ask(), "error", err)
-		return link.Complain(ctx, a.sums.Ask(), a.sums.PlaceOf(unopened.Dealer))
+		err = link.Complain(ctx, a.sums.Ask(), a.sums.PlaceOf(unopened.Dealer))
 	case errors.As(err, &refused):
 		a.client.log.Error("a cut is not confirmed", "question", a.sums.Ask(), "error", err)
 		return nil
-	case errors.As(err, &late) && late.Reason == transport.OutOfPlace:
-		a.client.log.Info("a plan was closed before its columns came", "question", a.sums.Ask())
+	}
+	if late := new(transport.Refusal); errors.As(err, &late) && late.Reason == transport.OutOfPlace {
+		a.client.log.Info("a plan is over, or has a certificate, without this client", "question", a.sums.Ask())
 		return nil
 	}
 	return err

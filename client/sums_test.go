@@ -168,7 +168,7 @@ func TestAnswerAfterTheCut(t *testing.T) {
 }
 
 // A client whose part of a deal was changed does not confirm the cut and complains. The others
-// open the sum.
+// open the sum. The client goes on although its complaint comes too late after the certificate.
 //
 //abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
 func TestSpoiledColumns(t *testing.T) {
