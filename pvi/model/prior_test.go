@@ -56,6 +56,11 @@ func TestPriorsIntegrate(t *testing.T) {
 		{positive, ir.InvGamma, []float64{2.5, 1.5}, 1},
 		{positive, ir.Exponential, []float64{1.5}, 1},
 		{interval, ir.Beta, []float64{2, 3.5}, 1},
+		{ir.Constraint{}, ir.Logistic, []float64{.3, 1.2}, 1},
+		{positive, ir.DoubleExponential, []float64{0, 1.5}, .5},
+		{positive, ir.LogNormal, []float64{.3, .8}, 1},
+		{positive, ir.Weibull, []float64{1.7, 2}, 1},
+		{ir.Constraint{Kind: ir.Both, Lower: -1, Upper: 2}, ir.Uniform, nil, 3},
 		{ir.Constraint{Kind: ir.Upper, Upper: 1}, ir.Normal, []float64{1, 3}, .5},
 		{ir.Constraint{Kind: ir.Both, Lower: -1, Upper: 1}, ir.Normal, []float64{0, 1}, math.Erf(1 / math.Sqrt2)},
 		{ir.Constraint{Kind: ir.Lower, Lower: 1}, ir.Cauchy, []float64{0, 1}, .25},
@@ -167,6 +172,7 @@ func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for d, n := range map[ir.Density]int{
 		ir.Normal: 2, ir.StudentT: 3, ir.Cauchy: 2, ir.Gamma: 2, ir.InvGamma: 2, ir.Exponential: 1, ir.Beta: 2, ir.Dirichlet: 1,
+		ir.LogNormal: 2, ir.Logistic: 2, ir.DoubleExponential: 2, ir.Weibull: 2,
 	} {
 		b := model.NewBuilder("hierarchy")
 		y := b.Real("y", -1, 1)

@@ -191,6 +191,7 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	v := s.eval(e.Args[0])
 	switch e.Text {
 	case "-":
+		v = counted(v)
 		if v.role == total {
 			return s.addTotals(constant(0), v, true, e.At)
 		}
@@ -230,6 +231,15 @@ func (s *stager) not(v value) value {
 	return out
 }
 
+// counted returns the number of records as the sum of 1 over them, and other values as they are.
+func counted(v value) value {
+	if v.role == count {
+		v = constant(1)
+		v.role = total
+	}
+	return v
+}
+
 // operator returns the value of a binary operator.
 func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	switch op {
@@ -240,10 +250,7 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 		if v.role == index {
 			s.fail("E201", at, "the number of a record is only a subscript: arithmetic with it reaches another record, and a record's density may use its own row only. If a lag belongs to the same person, make the person the record: array[%s, T] real y.", s.data.Records)
 		}
-		if v.role == count { // the number of records is the sum of 1 over them
-			*v = constant(1)
-			v.role = total
-		}
+		*v = counted(*v)
 	}
 	if a.role == total || b.role == total {
 		return s.totals(op, a, b, at)

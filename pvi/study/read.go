@@ -359,6 +359,9 @@ func readPrivacy(s *Study, t *document.Table) {
 	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.curvatureKnown() {
 		t.Errorf("clip", "is missing: no public number bounds the effect of a record of a %s model; write the L2 bound on a %s's change of natural parameters", s.Model.Family, who)
 	}
+	if s.Model.Family == ByProgram && s.Inference.Solver == DPSVI && !t.Has("clip") {
+		t.Errorf("clip", "is missing: no public number bounds the gradient of a record of a program; write the L2 norm to which gradients are clipped, in the units of the program, clip = 3.0")
+	}
 	p.Centred = s.hidesChanges() && s.Inference.Factors != Published
 	if v, ok := t.Choice("coordinates", "centred", "raw"); ok {
 		p.Centred = v == "centred"

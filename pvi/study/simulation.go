@@ -176,6 +176,9 @@ func readPartition(s *Study, t *document.Table) {
 func readSynthetic(s *Study, t *document.Table) {
 	syn := &Synthetic{Truth: map[string]float64{}, Columns: map[string]Distribution{}}
 	s.Simulation.Synthetic = syn
+	if s.Model.Family == ByProgram {
+		t.Errorf("records_per_client", "the outcomes of a program cannot be drawn: name files of records in simulation.data")
+	}
 	t.Require("records_per_client", "write how many records each client has")
 	readCount(t, "records_per_client", &syn.RecordsPerClient, s.Federation.MaxRecords)
 	if sd, ok := t.Float("client_sd"); ok {

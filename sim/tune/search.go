@@ -83,6 +83,9 @@ func New(o Options) (*Search, error) {
 	if st.Privacy.Unit == study.None {
 		return nil, fmt.Errorf("study %s: it has no privacy, and tuning applies to private inference only", st.Name)
 	}
+	if st.Model.Program != nil && len(o.Public) == 0 {
+		return nil, fmt.Errorf("study %s: the outcomes of a program cannot be drawn: tune on public records, --data FILE", st.Name)
+	}
 	if o.Budget < LeastBudget {
 		return nil, fmt.Errorf("a budget of %d runs: give at least %d", o.Budget, LeastBudget)
 	}

@@ -212,7 +212,7 @@ func TestDigest(t *testing.T) {
 		"entry": func(p *Program) { p.Columns[1].Entries = NamesOf("ab", "") }, "rows": func(p *Program) { p.Parameters[0].Rows = 3 },
 		"cols": func(p *Program) { p.Parameters[0].Cols = 3 }, "kind": func(p *Program) { p.Parameters[0].Constraint.Kind = Upper },
 		"low": func(p *Program) { p.Parameters[0].Constraint.Lower = 1 }, "high": func(p *Program) { p.Parameters[0].Constraint.Upper = 1 },
-		"element": func(p *Program) { p.Parameters[0].Entries = NamesOf("a", "b") }, "op": func(p *Program) { p.Nodes[9].Op = Sub },
+		"element": func(p *Program) { p.Parameters[0].Entries = NamesOf("a", "b") }, "op": func(p *Program) { p.Nodes[9].Op = Sub }, "factor": func(p *Program) { p.Factors = []int{5} },
 		"args": func(p *Program) { p.Nodes[9].Args = []int{8, 6} }, "ref": func(p *Program) { p.Nodes[0].Ref = 1 },
 		"value": func(p *Program) { p.Nodes[12].Values[0] = math.Copysign(0, -1) }, "shape": func(p *Program) { p.Nodes[12].Rows = 2 },
 		"width": func(p *Program) { p.Nodes[12].Cols = 2 }, "likelihood": func(p *Program) { p.Likelihood = 10 },

@@ -17,7 +17,7 @@ model {
   real penalty = 0;
   a ~ std_normal();
   b[1] ~ normal(0, 1);
-  b[2:K] ~ normal(1, a ^ 2 + 1);
+  b[2:K] ~ normal(1, exp(a));
   s ~ chi_square(3);
   sum(b) ~ normal(0, 0.5);
   target += -0.1 * dot_self(b) * s;

@@ -1,0 +1,67 @@
+package sim_test
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// Without privacy, three clients with a program in the Stan language end where a fit of the
+// pooled records ends. With a record as the privacy unit and a large budget they end near.
+func TestProgramOfThreeClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings []string
+		within   float64 // largest distance of a mean in sds of the pooled fit
+	}{
+		"none":   {sim.NonPrivate, .05},
+		"record": {[]string{"privacy.epsilon=500", "inference.rounds=10"}, 2.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := append([]string{
+				`model.program="data { int N; vector[N] age; array[N] int<lower=0> visits; } transformed data { vector[N] x = (age - 50) / 20; } parameters { real a; real b; } model { a ~ normal(0, 1); b ~ normal(0, 1); visits ~ poisson_log(a + b * x); }"`,
+				"model.data=",
+			}, c.settings...)
+			file := filepath.Join("..", "experiments", "programs", "visits.toml")
+			st, err := sim.LoadStudy(file, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			play, err := sim.NewPlay(st, sim.Options{StudyFile: file, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := play.Run(t.Context(), func(sim.Status) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			pooled, cov, err := play.Reference.Moments()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean, _, err := play.Federation.Protocol.Family().Moments(play.Posterior())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, m := range mean {
+				if d := math.Abs(m-pooled[i]) / math.Sqrt(cov.At(i, i)); !(d <= c.within) {
+					t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
+				}
+			}
+			if st.Inference.Intervals != study.NoIntervals {
+				t.Error("intervals of a program are reported")
+			}
+		})
+	}
+}
+
+// A program under every privacy unit needs intervals = "none", and a private one a clip.
+func TestProgramsHaveNoIntervals(t *testing.T) {
+	file := filepath.Join("..", "experiments", "programs", "visits.toml")
+	for _, setting := range []string{"inference.intervals=", "privacy.clip=", "study.version=1", "prior={sd = 1.0}", `inference.solver="scoring"`, `inference.solver="dp-sep"`} {
+		if _, err := sim.LoadStudy(file, []string{setting}); err == nil {
+			t.Errorf("%s is accepted", setting)
+		}
+	}
+}
