@@ -66,6 +66,14 @@ func (f *Failing) Error() string {
 // Unwrap returns the error of the last failed answer.
 func (f *Failing) Unwrap() error { return f.Last }
 
+// Stalled is the error of a client that stops because too many rounds in a row were rejected, each
+// of which was charged. A coordinator that follows the study ends it then.
+type Stalled struct{ Why string }
+
+func (s *Stalled) Error() string {
+	return s.Why + ". The client answers no further plan of this study: see docs/use/exit-codes.md, code 7"
+}
+
 // CodeOf returns the exit code for an error.
 func CodeOf(err error) int {
 	if err == nil {
@@ -89,7 +97,7 @@ var codes = []struct {
 		return as[*ledger.Damaged](err) || as[*ledger.Fault](err) || as[*RolledBack](err)
 	}},
 	{OverBudget, as[*accountant.BudgetError]},
-	{Fruitless, as[*Failing]},
+	{Fruitless, func(err error) bool { return as[*Failing](err) || as[*Stalled](err) }},
 	{Declined, func(err error) bool {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
 			as[*sums.Refused](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)

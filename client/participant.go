@@ -358,6 +358,9 @@ func (a *participant) answer() (transport.Item, error) {
 	if entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {
 		return transport.Item{}, &Refusal{fmt.Sprintf("plan %d was answered already (entry %d of the ledger): a plan is answered once", ask, entry)}
 	}
+	if why := a.site.Stalled(); why != "" {
+		return transport.Item{}, &Stalled{why}
+	}
 	quoted, err := a.site.Quote()
 	if err != nil {
 		return transport.Item{}, err

@@ -12,6 +12,7 @@ import (
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/gpu/device"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/shard"
 	"fedpvi/transport"
 )
@@ -242,16 +243,39 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	if err != nil {
 		return err
 	}
+	before := a.history()
 	e, err := a.followBrief(ctx, link, item)
 	if err != nil {
 		return fmt.Errorf("entry %d of the transcript: %w", a.next(), err)
 	}
+	a.logVerdict(before)
 	if e.Kind.Plan() {
 		a.asked = c.now()
 	}
 	r.gossip.meet(a)
 	c.log.Info("followed", "entry", e.Number, "kind", e.Kind, "question", e.Ask)
 	return nil
+}
+
+// history returns how the rounds ended that this client has followed.
+func (a *participant) history() session.History {
+	if a.site == nil {
+		return session.History{}
+	}
+	return a.site.History()
+}
+
+// logVerdict logs how a round ended, if one has ended since before.
+func (a *participant) logVerdict(before session.History) {
+	now := a.history()
+	switch {
+	case now.Accepted > before.Accepted:
+		a.client.log.Info("a round was accepted: the posterior moved", "accepted", now.Accepted)
+	case now.Rejected > before.Rejected:
+		a.client.log.Warn("a round was rejected: the posterior did not move, and the round was paid for", "in_a_row", now.InARow)
+	case now.Void > before.Void:
+		a.client.log.Warn("a round was void: too few clients answered, and the round was paid for", "void", now.Void)
+	}
 }
 
 // maxFailures is the number of consecutive failed answers after which the client stops. Each

@@ -77,10 +77,14 @@ func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size),
 // Events counts events for metrics. The arguments of its methods do not depend on the contents
 // of messages.
 type Events interface {
-	Began()                      // a study began
-	Ended()                      // a study ended with a posterior
-	Aborted()                    // a study was aborted
-	Opened()                     // a plan was published
+	Began()                 // a study began
+	Ended()                 // a study ended with a posterior
+	Aborted()               // a study was aborted
+	Opened()                // a plan was published
+	Verdict(verdict string) // a round of the posterior ended: accepted, rejected or void
+	// Influence tells the norm of a client's answer relative to the median norm of the others. It is
+	// called only where everybody may read messages.
+	Influence(client string, norm float64)
 	Closed(whole bool)           // a round was closed; whole means that all answers arrived
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
@@ -90,12 +94,14 @@ type Events interface {
 
 type nothing struct{}
 
-func (nothing) Began()                 {}
-func (nothing) Ended()                 {}
-func (nothing) Aborted()               {}
-func (nothing) Opened()                {}
-func (nothing) Closed(bool)            {}
-func (nothing) Took()                  {}
-func (nothing) Refused(string, string) {}
-func (nothing) Stored(int, bool)       {}
-func (nothing) Waiting(string, int)    {}
+func (nothing) Began()                    {}
+func (nothing) Ended()                    {}
+func (nothing) Aborted()                  {}
+func (nothing) Opened()                   {}
+func (nothing) Closed(bool)               {}
+func (nothing) Verdict(string)            {}
+func (nothing) Influence(string, float64) {}
+func (nothing) Took()                     {}
+func (nothing) Refused(string, string)    {}
+func (nothing) Stored(int, bool)          {}
+func (nothing) Waiting(string, int)       {}

@@ -88,6 +88,7 @@ func (b *batch) begin() error {
 		b.write(func(kept store.Study) error { return kept.Shares() })
 	}
 	st.server, st.since, b.moved = server, b.now, true
+	st.server.Watch()
 	b.then(func() {
 		s.events.Began()
 		s.log.Info("the study has begun", "clients", len(names))
@@ -133,6 +134,9 @@ func (b *batch) play() error {
 		}
 		if st.server.Done() {
 			return b.end()
+		}
+		if why := st.server.Stalled(); why != "" && len(st.open) == 0 {
+			return b.abort(b.study.name(), why)
 		}
 		if dealers := b.dealers(); dealers < least {
 			return b.abort(b.study.name(), fmt.Sprintf("the deals of only %d clients can be decrypted by the others, and the study opens no sum for fewer than %d", dealers, least))
@@ -196,9 +200,16 @@ func (b *batch) close(outcome *session.Entry) error {
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 	b.then(q.discard(s))
 	st.since, b.moved = b.now, true
+	round, ok := st.server.Last(outcome.Plan)
+	if ok {
+		st.last = &round
+	}
 	b.then(func() {
 		s.events.Closed(len(q.taken) == len(q.asked))
 		s.log.Info("round closed", "ask", ask, "answers", len(q.taken))
+		if ok {
+			s.logRound(ask, round)
+		}
 	})
 	return nil
 }

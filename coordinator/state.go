@@ -30,6 +30,7 @@ type state struct {
 	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
 	since   time.Time            // time of the last progress
 	blocked blocked
+	last    *session.Round // how the last round ended; nil before, and after a restart
 
 	secure *secure // secure aggregation of a study that has begun; nil without
 
@@ -255,6 +256,7 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	if err != nil || st.server == nil || st.over() {
 		return err
 	}
+	st.server.Watch()
 	if err := s.loadOpener(st.server); err != nil {
 		return err
 	}

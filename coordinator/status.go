@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/pvi"
+	"fedpvi/pvi/session"
 )
 
 // A Phase is a stage of a study, such as running.
@@ -32,10 +33,14 @@ type Status struct {
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
 	Open    []RoundStatus  `json:"open,omitempty"`
-	Waits   string         `json:"waits,omitempty"`     // the event for which the study waits, in words
-	For     []string       `json:"waits_for,omitempty"` // the clients for which the study waits
-	Since   time.Time      `json:"since"`
-	Reason  string         `json:"reason,omitempty"` // why the study was aborted or cannot begin
+	// Rounds counts how the rounds of the posterior ended; nil before the first. Last tells how the
+	// last one ended, since the coordinator was started.
+	Rounds *session.History `json:"rounds,omitempty"`
+	Last   *session.Round   `json:"last_round,omitempty"`
+	Waits  string           `json:"waits,omitempty"`     // the event for which the study waits, in words
+	For    []string         `json:"waits_for,omitempty"` // the clients for which the study waits
+	Since  time.Time        `json:"since"`
+	Reason string           `json:"reason,omitempty"` // why the study was aborted or cannot begin
 }
 
 // A ClientStatus describes one client in a Status.
@@ -79,6 +84,9 @@ func (b *batch) status() Status {
 	}
 	if st.begun() {
 		out.Asked, out.Of = st.server.Plans()
+		if h := st.server.History(); h != (session.History{}) {
+			out.Rounds, out.Last = &h, st.last
+		}
 	}
 	if st.aborted != nil {
 		out.Reason = fmt.Sprintf("by %s: %s", st.aborted.By, st.aborted.Reason)

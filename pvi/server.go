@@ -23,6 +23,9 @@ type Server struct {
 	issued   []int          // number of plans issued to each client; nil if a plan is for several clients
 	sequence int            // number of outcomes issued
 	open     map[int]*round // open rounds, by plan number
+
+	watching   bool // whether influences are computed
+	influences []Influence
 }
 
 type round struct {
@@ -159,6 +162,7 @@ func (s *Server) Close(number int) (*Outcome, error) {
 func (s *Server) finish(number int, r *round) *Outcome {
 	delete(s.open, number)
 	s.sequence++
+	s.influences = nil
 	outcome := &Outcome{
 		Protocol:     s.protocol.digest,
 		Sequence:     s.sequence,
@@ -176,6 +180,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		}
 		outcome.Sum, outcome.Releases = r.Sum, r.Releases
 		outcome.Verdict = Rejected
+		s.influences = s.influence(number, r)
 		if s.q.try(number, len(r.Answered), r.Sum, r.Centre) {
 			s.q.commit()
 			outcome.Verdict = Accepted

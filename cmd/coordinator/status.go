@@ -14,6 +14,7 @@ import (
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/session"
 )
 
 type statusCommand struct {
@@ -57,6 +58,12 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 	for _, q := range s.Open {
 		fmt.Fprintf(w, "  plan %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, span(q.Deadline.Sub(now)))
 	}
+	if h := s.Rounds; h != nil {
+		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected (%d in a row), %d void\n", h.Accepted, h.Rejected, h.InARow, h.Void)
+	}
+	if s.Last != nil {
+		printRound(w, s.Last)
+	}
 	if len(s.Clients) == 0 {
 		return nil
 	}
@@ -78,6 +85,21 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\n", c.Name, state, c.Answers, seen, c.Key)
 	}
 	return t.Flush()
+}
+
+// printRound writes how a round ended, and the influence of each answer where messages are opened.
+func printRound(w io.Writer, r *session.Round) {
+	fmt.Fprintf(w, "  plan %d was %s\n", r.Plan, r.Verdict)
+	for _, i := range r.Influences {
+		fmt.Fprintf(w, "    %s: %.3g times the median norm of the other answers", i.Client, i.Norm)
+		switch {
+		case i.Blocks:
+			fmt.Fprint(w, "; without it the round would have been accepted")
+		case i.Shift > 0:
+			fmt.Fprintf(w, "; without it a coefficient moves by %.3g sds", i.Shift)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 // headline returns one line with the progress of the study, the event that the study waits for,

@@ -13,7 +13,8 @@ import (
 )
 
 // metrics holds all numbers that a coordinator exports to a monitoring system. They do not
-// depend on the contents of messages and do not name clients. There are no durations, because
+// depend on the contents of messages and do not name clients, except verdicts, which the transcript
+// has, and the norms of answers that everybody may read. There are no durations, because
 // the duration of a round depends on the clients' computing times, which depend on their
 // records.
 type metrics struct {
@@ -22,6 +23,8 @@ type metrics struct {
 	studies *prometheus.CounterVec
 	rounds  prometheus.Counter
 	closed  *prometheus.CounterVec
+	verdict *prometheus.CounterVec
+	norms   *prometheus.GaugeVec
 	answers prometheus.Counter
 	refused *prometheus.CounterVec
 	stored  *prometheus.CounterVec
@@ -60,10 +63,14 @@ func newMetrics() *metrics {
 		studies:  counters("studies_total", "Studies that reached a state.", "state"),
 		rounds:   counter("rounds_opened_total", "Plans that were sent."),
 		closed:   counters("rounds_closed_total", "Plans that have an outcome, by whether all clients or only some answered.", "answers"),
-		answers:  counter("answers_total", "Answers that were accepted."),
-		refused:  counters("refused_total", "Calls that were refused.", "method", "reason"),
-		stored:   counters("transactions_total", "Transactions with the store.", "result"),
-		batch:    histogram("batch_commands", "Commands in one transaction.", 1, 9),
+		verdict:  counters("verdicts_total", "Rounds of the posterior that ended, by verdict.", "verdict"),
+		norms: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "fedpvi", Name: "answer_norm", Help: "Norm of a client's last answer over the median norm of the others. Only where everybody may read answers.",
+		}, []string{"client"}),
+		answers: counter("answers_total", "Answers that were accepted."),
+		refused: counters("refused_total", "Calls that were refused.", "method", "reason"),
+		stored:  counters("transactions_total", "Transactions with the store.", "result"),
+		batch:   histogram("batch_commands", "Commands in one transaction.", 1, 9),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study is waiting for.",
 		}, []string{"study"}),
@@ -74,7 +81,7 @@ func newMetrics() *metrics {
 		}),
 	}
 	m.registry.MustRegister(
-		m.studies, m.rounds, m.closed, m.answers, m.refused, m.stored, m.batch, m.waiting,
+		m.studies, m.rounds, m.closed, m.verdict, m.norms, m.answers, m.refused, m.stored, m.batch, m.waiting,
 		m.calls, m.moved, m.connections,
 		collectors.NewGoCollector(inUse), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -89,7 +96,10 @@ func (m *metrics) Took()                        { m.answers.Inc() }
 func (m *metrics) Refused(method, why string)   { m.refused.WithLabelValues(method, why).Inc() }
 func (m *metrics) Waiting(study string, n int)  { m.waiting.WithLabelValues(study).Set(float64(n)) }
 func (m *metrics) Called(method, result string) { m.calls.WithLabelValues(method, result).Inc() }
+func (m *metrics) Verdict(verdict string)       { m.verdict.WithLabelValues(verdict).Inc() }
 func (m *metrics) Connected(change int)         { m.connections.Add(float64(change)) }
+
+func (m *metrics) Influence(client string, norm float64) { m.norms.WithLabelValues(client).Set(norm) }
 
 func (m *metrics) Closed(whole bool) {
 	answers := "all"

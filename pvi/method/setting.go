@@ -24,6 +24,12 @@ const (
 	// large before the factors have converged.
 	headroomBits = 6
 
+	// statisticsRoom bounds a change of a factor that is a function of released statistics, relative
+	// to the sum of the largest statistics and their noise. The elements of the factor are at most
+	// twice those of the statistics, the repair of a factor that is not proper does not make it
+	// longer, and a change is the difference of two factors.
+	statisticsRoom = 8
+
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has
 	// 128.
 	wideBits = 126
@@ -202,7 +208,11 @@ func (s *Setting) FactorMessages(noise float64) (Messages, error) {
 	if err != nil {
 		return Messages{}, err
 	}
-	return s.changes(lattice, 1<<phase.MessageBits/int64(s.Clients), 1<<phase.MessageBits)
+	limit := int64(1) << phase.MessageBits / int64(s.Clients)
+	if noise > 0 && s.Study.Version > 1 {
+		limit = min(limit, int64(math.Ceil(statisticsRoom*largest/lattice.Step())))
+	}
+	return s.changes(lattice, limit, 1<<phase.MessageBits)
 }
 
 // changes describes messages that are changes of λ. The sum of such messages over clients is at

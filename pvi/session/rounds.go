@@ -64,7 +64,7 @@ func (p *roundsPhase) sumOf(body []byte) (Sum, error) {
 type roundsServer struct {
 	*roundsPhase
 	server   *Server // server whose field rounds is the machine of the rounds
-	verdicts tally
+	verdicts history
 }
 
 func (s *roundsServer) next() (number int, body []byte, ok bool) {
@@ -76,6 +76,7 @@ func (s *roundsServer) next() (number int, body []byte, ok bool) {
 }
 
 func (s *roundsServer) collect(client pvi.ClientID, number int, release []byte) ([]byte, error) {
+	s.watch()
 	r, err := wire.ReadRelease(release, s.limits)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,15 @@ func (s *roundsServer) collectSum(number int, sum Sum) ([]byte, error) {
 	return s.ended(s.server.rounds.Replay(&pvi.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
+// watch makes the server of the rounds compute influences, if the caller wants them.
+func (s *roundsServer) watch() {
+	if s.server.watching {
+		s.server.rounds.Watch()
+	}
+}
+
 func (s *roundsServer) close(number int) ([]byte, error) {
+	s.watch()
 	return s.ended(s.server.rounds.Close(number))
 }
 
@@ -99,6 +108,7 @@ func (s *roundsServer) ended(o *pvi.Outcome, err error) ([]byte, error) {
 		return nil, err
 	}
 	s.verdicts.count(o.Verdict)
+	s.server.last = &Round{Verdict: o.Verdict, Influences: s.server.rounds.Influences()}
 	return wire.AppendOutcome(nil, o), nil
 }
 
@@ -120,16 +130,17 @@ func (s *roundsServer) outcomes() int                     { return s.server.roun
 func (s *roundsServer) model() [32]byte                   { return modelOfLambda(s.digest, s.server.rounds.Lambda()) }
 
 func (s *roundsServer) report(r *Result) error {
-	r.count(s.verdicts)
+	r.count(s.verdicts.tally)
 	r.remark(s.server.rounds.Remarks())
 	return nil
 }
 
-func (s *roundsServer) keep(k *kept)                { k.Verdicts = s.verdicts }
+func (s *roundsServer) keep(k *kept)                { s.verdicts.keep(k) }
+func (s *roundsServer) history() *history           { return &s.verdicts }
 func (s *roundsServer) save() (pvi.Encoding, error) { return s.server.rounds.Encode() }
 
 func (s *roundsServer) restore(state []byte, k *kept) (err error) {
-	s.verdicts = k.Verdicts
+	s.verdicts.take(k)
 	s.server.rounds, err = pvi.RestoreServer(s.protocol, state)
 	return err
 }
@@ -137,7 +148,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 type roundsSite struct {
 	*roundsPhase
 	site     *Site // site whose field rounds is the machine of the rounds
-	verdicts tally
+	verdicts history
 }
 
 func (s *roundsSite) foretell(number int) ([]byte, bool) {
@@ -235,15 +246,16 @@ func (s *roundsSite) releases() int { return s.site.rounds.Releases() }
 func (s *roundsSite) outcomes() int { return s.site.rounds.Followed() }
 
 func (s *roundsSite) report(r *Result) error {
-	r.count(s.verdicts)
+	r.count(s.verdicts.tally)
 	r.remark(s.site.rounds.Remarks())
 	return nil
 }
 
-func (s *roundsSite) keep(k *kept)                { k.Verdicts = s.verdicts }
+func (s *roundsSite) keep(k *kept)                { s.verdicts.keep(k) }
+func (s *roundsSite) history() *history           { return &s.verdicts }
 func (s *roundsSite) save() (pvi.Encoding, error) { return saved(s.site.rounds) }
 
 func (s *roundsSite) restore(state []byte, k *kept) error {
-	s.verdicts = k.Verdicts
+	s.verdicts.take(k)
 	return s.site.rounds.Restore(state)
 }

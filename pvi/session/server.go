@@ -18,10 +18,12 @@ type Server struct {
 	phases []serverPhase // phases that have begun, in order
 	rounds *pvi.Server   // server of the rounds; nil before the rounds
 
-	planned int              // number of plans that were issued
-	closed  int              // number of plans with an outcome
-	model   [32]byte         // hash of the present state of the study, from which the next plan is made
-	models  map[int][32]byte // hashes of the states of open plans, by plan number
+	planned  int              // number of plans that were issued
+	closed   int              // number of plans with an outcome
+	model    [32]byte         // hash of the present state of the study, from which the next plan is made
+	watching bool             // whether influences are computed
+	last     *Round           // how the last round ended; nil before
+	models   map[int][32]byte // hashes of the states of open plans, by plan number
 }
 
 // NewServer returns the server of a study before its first plan. The roster must name each
@@ -144,6 +146,9 @@ func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	}
 	delete(s.models, plan)
 	s.closed++
+	if s.last != nil && s.last.Plan == 0 {
+		s.last.Plan = plan
+	}
 	if err := s.advance(); err != nil {
 		return nil, err
 	}

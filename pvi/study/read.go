@@ -310,6 +310,10 @@ func readFederation(s *Study, t *document.Table) {
 	readCount(t, "min_clients", &f.MinClients, maxClients)
 	readCount(t, "nominal_records", &f.NominalRecords, math.MaxInt32)
 	readCount(t, "max_records", &f.MaxRecords, math.MaxInt32)
+	if s.Version > 1 {
+		f.MaxRejected = maxRejected
+	}
+	readCount(t, "max_rejected", &f.MaxRejected, math.MaxInt32)
 	readPace(s, t)
 	if v, ok := t.Int("colluders"); ok {
 		f.Colluders = v
@@ -321,6 +325,11 @@ func readFederation(s *Study, t *document.Table) {
 		t.Errorf("colluders", "%d colluders among at least %d clients leave no noise unknown to them: colluders must be below min_clients", f.Colluders, f.MinClients)
 	}
 }
+
+// maxRejected is the default of federation.max_rejected. A rejected round costs as much privacy as
+// an accepted one. Where noise alone rejects a round in seven, the limit ends one study of twenty
+// rounds in twenty; where it rejects more, sim plan says that the noise is too large.
+const maxRejected = 3
 
 // minPace and maxPace are the shortest and the longest pace in seconds, a millisecond and a day.
 const minPace, maxPace = 1e-3, 24 * 60 * 60

@@ -249,6 +249,11 @@ type Federation struct {
 	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
 	MaxRecords     int         // largest number of records of one client; default 1,000,000
 
+	// MaxRejected is the number of rejected rounds in a row after which the coordinator ends the
+	// study, and clients answer no more. Default 3 since version 2; 0, the default of version 1,
+	// stands for no limit.
+	MaxRejected int
+
 	// Pace is the number of seconds between a plan and its answer. A client that needs longer
 	// answers after the next multiple of it. An answer leaves at once if Pace is 0, the default of
 	// version 1. Since version 2 the default is 1.

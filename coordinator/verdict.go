@@ -1,0 +1,29 @@
+package coordinator
+
+import (
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+)
+
+// strange is the norm of an answer, relative to the median norm of the other answers, above which a
+// log calls it strange. Among honest clients of one study the norm grows at most with the number of
+// records.
+const strange = 10
+
+// logRound logs the verdict on a round, and the influence of each answer where messages are opened.
+func (s *Study) logRound(ask uint64, r session.Round) {
+	if r.Verdict == pvi.Accepted {
+		s.log.Info("verdict", "ask", ask, "verdict", string(r.Verdict))
+	} else {
+		s.log.Warn("verdict: the posterior did not move, and the round was paid for", "ask", ask, "verdict", string(r.Verdict), "accepted_without", r.Blocking())
+	}
+	s.events.Verdict(string(r.Verdict))
+	for _, i := range r.Influences {
+		s.events.Influence(string(i.Client), i.Norm)
+		if i.Norm > strange || i.Blocks {
+			s.log.Warn("an answer is unlike the others", "ask", ask, "client", i.Client, "norm_to_median", i.Norm, "shift_in_sds", i.Shift, "blocks", i.Blocks)
+		} else {
+			s.log.Info("influence of an answer", "ask", ask, "client", i.Client, "norm_to_median", i.Norm, "shift_in_sds", i.Shift)
+		}
+	}
+}

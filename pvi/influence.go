@@ -1,0 +1,98 @@
+package pvi
+
+import (
+	"math"
+	"slices"
+)
+
+// An Influence tells what one client's answer did to a round of a study whose messages everybody
+// may read. It is a function of published releases.
+type Influence struct {
+	Client ClientID `json:"client"`
+	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
+	Norm float64 `json:"norm"`
+	// Shift is the largest change of a coordinate of the mean of q if the answer is left out, in
+	// sds of q. It is 0 if λ was rejected with or without the answer, or is not computed exactly.
+	Shift float64 `json:"shift"`
+	// Blocks is true if λ was rejected, and would have been accepted without this answer.
+	Blocks bool `json:"blocks,omitempty"`
+}
+
+// Watch makes the server compute the [Influence] of each answer when a round ends, if the study
+// publishes releases. This takes as long as one more round for each answer.
+func (s *Server) Watch() { s.watching = true }
+
+// Influences returns the influence of each answer in the last round that has ended, in the order of
+// clients. It is nil unless the study publishes releases and Watch was called.
+func (s *Server) Influences() []Influence { return s.influences }
+
+// mostShifts is the largest number of natural parameters for which shifts are computed.
+const mostShifts = 1 << 12
+
+// influence computes the influence of the answers of a round that is about to end. It leaves no
+// trace in s.q.
+func (s *Server) influence(number int, r *round) []Influence {
+	size, n := s.protocol.messages.Size, len(r.Answered)
+	if !s.watching || len(r.Releases) == 0 || n < 2 {
+		return nil
+	}
+	norms := make([]float64, n)
+	for m := range norms {
+		for _, e := range r.Releases[m*size:][:size] {
+			norms[m] = math.Hypot(norms[m], float64(e))
+		}
+	}
+	proper := s.q.try(number, n, r.Sum, r.Centre)
+	var mean, sds []float64
+	if shifts := s.protocol.method.Exact() && s.protocol.family.Size() <= mostShifts; proper && shifts {
+		mean, sds = s.triedMoments()
+	}
+	all, rest := make([]Influence, n), make([]int64, size)
+	for m, client := range r.Answered {
+		others := slices.Delete(slices.Clone(norms), m, m+1)
+		slices.Sort(others)
+		all[m] = Influence{Client: client, Norm: norms[m] / math.Max(others[len(others)/2], 1)}
+		if proper && mean == nil {
+			continue
+		}
+		for i, e := range r.Releases[m*size:][:size] {
+			rest[i] = r.Sum[i] - e
+		}
+		if s.q.try(number, n-1, rest, r.Centre) {
+			all[m].Blocks = !proper
+			all[m].Shift = s.shift(mean, sds)
+		}
+	}
+	s.q.tried = nil
+	return all
+}
+
+// triedMoments returns the mean and the sds of q after the move that was tried.
+func (s *Server) triedMoments() (mean, sds []float64) {
+	var m moments
+	s.q.there(func() { s.q.moments(&m) })
+	if !m.known {
+		return nil, nil
+	}
+	mean, variances, err := s.protocol.family.Marginals(m.natural)
+	if err != nil {
+		return nil, nil
+	}
+	for i, v := range variances {
+		variances[i] = math.Sqrt(v)
+	}
+	return mean, variances
+}
+
+// shift returns the largest distance of a coordinate of the mean that was tried from the given
+// mean, in the given sds.
+func (s *Server) shift(mean, sds []float64) (largest float64) {
+	if mean == nil {
+		return 0
+	}
+	other, _ := s.triedMoments()
+	for i, x := range other {
+		largest = math.Max(largest, math.Abs(x-mean[i])/sds[i])
+	}
+	return largest
+}

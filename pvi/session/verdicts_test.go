@@ -1,0 +1,152 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+)
+
+// evil changes the answers of a client before it sends them.
+type evil func(change []int64, limit int64)
+
+func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
+	t.Helper()
+	return planeStudy(t, "unit = \"record\"\nnoise_multiplier = 3.0\ndelta = 1e-5", "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 2\nsampling_rate = 1.0", "nominal_records = 40", append([]study.Override{
+		{Key: "study.version", Value: "2"}, {Key: "inference.rounds", Value: "10"}, {Key: "inference.intervals", Value: `"none"`},
+	}, overrides...)...)
+}
+
+// attacked plays rounds with three clients, of which the last is evil or has a file of many
+// invented lines, until the study is over or stalls. It returns how each round ended.
+func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, rounds []Round) {
+	t.Helper()
+	h = newHouse(t, st, 3)
+	if h.sites[2] = nil; e == nil {
+		h.records[2] = planeRecords(2, invented)
+		h.sites[2] = h.newSite(2)
+	}
+	h.server.Watch()
+	for !h.server.Done() && h.server.Stalled() == "" {
+		plan := h.next()
+		for m, site := range h.sites {
+			var release []byte
+			if site != nil {
+				release = h.answer(m).Release
+			} else {
+				messages := h.server.course.protocol.Method().Messages()
+				r := pvi.Release{Protocol: h.server.course.protocol.Digest(), Number: plan.Plan, Client: h.roster[m], Change: make([]int64, messages.Size)}
+				e(r.Change, messages.Limit)
+				release = wire.AppendRelease(nil, &r)
+			}
+			o, err := h.server.Collect(h.roster[m], plan.Plan, release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o != nil {
+				h.say(o)
+			}
+		}
+		r, ok := h.server.Last(plan.Plan)
+		if !ok {
+			t.Fatal("a round without a verdict")
+		}
+		rounds = append(rounds, r)
+	}
+	return h, rounds
+}
+
+// One client of three sends precisions far below zero in each of ten rounds. The study stops after
+// three, at the coordinator and at each client, so that honest clients have paid for three. The
+// client is named.
+//
+//abuse:case A20 a client that makes every round fail: the study stops after three, and the client is named
+func TestRejectedRoundsStopTheStudy(t *testing.T) {
+	lower := func(change []int64, limit int64) {
+		for i := len(change) / 2; i < len(change); i++ {
+			change[i] = -limit
+		}
+	}
+	h, rounds := attacked(t, attackedStudy(t), lower, 0)
+	if len(rounds) != 3 || h.server.History() != (History{Rejected: 3, InARow: 3}) {
+		t.Fatalf("%d rounds, %+v", len(rounds), h.server.History())
+	}
+	if why := h.server.Stalled(); !strings.Contains(why, "3 rounds in a row") || !strings.Contains(why, "accepted without the answer of c02") {
+		t.Errorf("the study stops because %s", why)
+	}
+	for _, r := range rounds {
+		if b := r.Blocking(); r.Verdict != pvi.Rejected || len(b) != 1 || b[0] != "c02" {
+			t.Errorf("%+v", r)
+		}
+	}
+	for m := range 2 {
+		restored, err := RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(t, h.sites[m]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.sites[m].Stalled() == "" || restored.Stalled() == "" || restored.rounds.Releases() != 6 {
+			t.Errorf("client %d goes on, or has paid for %d steps", m, restored.rounds.Releases())
+		}
+	}
+	restored, err := RestoreServer(h.study, h.roster, state(t, h.server))
+	if err != nil || restored.Stalled() == "" {
+		t.Errorf("a restarted server goes on: %v", err)
+	}
+	// Without a limit all rounds are played, as in version 1.
+	for _, unlimited := range []study.Override{{Key: "federation.max_rejected", Value: "11"}} {
+		if _, rounds := attacked(t, attackedStudy(t, unlimited), lower, 0); len(rounds) != 10 {
+			t.Errorf("%d rounds", len(rounds))
+		}
+	}
+}
+
+// One client of three pushes one element of its answers, or has a hundred times as many lines as
+// the others, all invented. No round is rejected. The influence of its answers tells who it is, and
+// that of the others is ordinary.
+//
+//abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
+func TestInfluenceOfAnEvilClient(t *testing.T) {
+	for name, c := range map[string]struct {
+		evil     evil
+		invented int
+	}{
+		"one element pushed": {func(change []int64, limit int64) { change[0] = limit }, 0},
+		"invented lines":     {nil, 4000},
+		"an honest client":   {nil, 42},
+	} {
+		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 3.0\ndelta = 1e-5", "solver = \"clipped-analytical\"", "nominal_records = 40",
+			study.Override{Key: "study.version", Value: "2"}, study.Override{Key: "inference.intervals", Value: `"none"`})
+		_, rounds := attacked(t, st, c.evil, c.invented)
+		honest := name == "an honest client"
+		for _, r := range rounds[:1] {
+			if len(r.Influences) != 3 {
+				t.Fatalf("%s: %+v", name, r)
+			}
+			if r.Influences[2].Norm > 10 == honest {
+				t.Errorf("%s: the norm is %.3g times the others'", name, r.Influences[2].Norm)
+			}
+			for _, i := range r.Influences[:2] {
+				if i.Norm > 10 || i.Blocks {
+					t.Errorf("%s: %+v", name, i)
+				}
+			}
+		}
+	}
+}
+
+// Influences are computed only where releases are published.
+func TestNoInfluenceOfHiddenMessages(t *testing.T) {
+	for _, st := range []*study.Study{
+		planeStudy(t, recordPrivacy, "", ""),
+		planeStudy(t, clientPrivacy, "solver = \"conjugate\"", "", study.Override{Key: "study.version", Value: "2"}, study.Override{Key: "inference.intervals", Value: `"none"`}),
+	} {
+		_, rounds := attacked(t, st, nil, 42)
+		for _, r := range rounds {
+			if r.Influences != nil {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
