@@ -71,10 +71,13 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 // reading tells the data holder how many records and values were changed when they were read.
 func (r *runCommand) reading(k *client.Client, m *client.Member) error {
 	_, read, _, err := k.Read(m, r.Data)
-	if err == nil && cli.Terminal(os.Stderr) {
-		err = words.Reading(os.Stderr, read)
+	if err != nil || !cli.Terminal(os.Stderr) {
+		return err
 	}
-	return err
+	if read.Records == 0 {
+		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
+	}
+	return words.Reading(os.Stderr, read)
 }
 
 func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy) (*client.Ending, error) {
@@ -178,8 +181,15 @@ func (statusCommand) Run(c *commands) error {
 	if err != nil {
 		return err
 	}
-	rows, policy := [][]string{{"study", "digest", "as", "stands"}}, (*client.Policy)(nil)
-	if policy, err = c.policy(); err != nil && client.CodeOf(err) != client.Declined {
+	type row struct {
+		Study  string `json:"study"`
+		Digest string `json:"digest"`
+		Name   string `json:"as"`
+		Stands string `json:"stands"`
+	}
+	rows, all := [][]string{{"study", "digest", "as", "stands"}}, []row{}
+	policy, err := c.policy()
+	if err != nil && client.CodeOf(err) != client.Declined {
 		return err
 	}
 	for _, m := range members {
@@ -187,10 +197,11 @@ func (statusCommand) Run(c *commands) error {
 		if err != nil {
 			return err
 		}
+		all = append(all, row{m.Study.Name, m.Hash.String(), string(m.Name), stands})
 		rows = append(rows, []string{m.Study.Name, m.Hash.String()[:12], string(m.Name), stands})
 	}
 	if c.JSON {
-		return cli.PrintJSON(rows[1:])
+		return cli.PrintJSON(all)
 	}
 	return words.Table(os.Stdout, "", 4, rows)
 }

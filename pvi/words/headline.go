@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"math"
 
 	"fedpvi/pvi/method"
 )
@@ -17,5 +18,21 @@ func Headline(costs []method.Cost) string {
 			text += fmt.Sprintf(" The study trusts %s not to do so; that would be ε = %s.", c.View.Who, Number(c.Epsilon))
 		}
 	}
-	return text
+	return text + large(strongest.Epsilon)
+}
+
+// largeEpsilon is the ε above which a promise is called empty. It lets the odds of a guess about
+// the unit grow by a factor of e^10, which is 22,000.
+const largeEpsilon = 10
+
+// large warns of an ε that promises next to nothing. It returns "" for other ε.
+func large(epsilon float64) string {
+	if !(epsilon > largeEpsilon) {
+		return ""
+	}
+	factor := "more than 1e+300"
+	if epsilon < 690 {
+		factor = fmt.Sprintf("%.2g", math.Exp(epsilon))
+	}
+	return fmt.Sprintf(" THIS PROMISES NEXT TO NOTHING: the odds of a guess can grow by a factor of e^ε, which is %s. An ε of 1 or less protects well, and one above %d hardly at all.", factor, largeEpsilon)
 }

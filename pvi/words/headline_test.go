@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
@@ -66,6 +67,16 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 		}
 		if c.not != "" && strings.Contains(got, c.not) {
 			t.Errorf("%s: %q names a %s", c.name, got, c.not)
+		}
+	}
+}
+
+// A promise of ε = 10⁶ is called empty; ε = 2 is not.
+func TestHeadlineOfALargeEpsilon(t *testing.T) {
+	for epsilon, want := range map[float64]string{2: "", 10: "", 20: "which is 4.9e+08", 1e6: "which is more than 1e+300"} {
+		got := words.Headline([]method.Cost{{Epsilon: epsilon, Delta: 1e-5}})
+		if warned := strings.Contains(got, "PROMISES NEXT TO NOTHING"); warned != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("ε = %g: %q", epsilon, got)
 		}
 	}
 }
