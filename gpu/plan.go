@@ -154,11 +154,25 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 		case n.Op == ir.Slice || n.Op == ir.Element:
 			out[i] = out[n.Args[0]]
 			out[i].base += n.Ref
+		case n.Op == ir.Stack:
+			out[i] = stacked(out, n.Args)
 		case n.Op.Elementwise():
 			out[i] = mapped(v, out, i)
 		}
 	}
 	return out
+}
+
+// stacked returns the coordinate of a vector of scalars, which has one if the scalars are
+// consecutive coordinates.
+func stacked(out []coordinate, args []int) coordinate {
+	first := out[args[0]]
+	for k, a := range args {
+		if c := out[a]; !c.ok || !c.same || c.base != first.base+k {
+			return coordinate{}
+		}
+	}
+	return first
 }
 
 // mapped returns the coordinate of the result of an element-by-element operation. If all

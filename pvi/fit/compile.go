@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 
+	"fedpvi/gpu"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/program"
@@ -35,7 +36,21 @@ func (m *Model) compile() (*model.Model, error) {
 		return nil, fmt.Errorf("study %s, model.program:\n%w", m.Study.Name, err)
 	}
 	m.notes = compiled.Notes
+	if err := runs(compiled.Model); err != nil {
+		return nil, fmt.Errorf("study %s, model.program: the engine cannot run the program: %w", m.Study.Name, err)
+	}
 	return compiled.Model, nil
+}
+
+// runs returns an error if the engine refuses a program, so that a study is refused when it is
+// read and not when a client runs it.
+func runs(m *model.Model) error {
+	table, err := m.Load(0, make([][]float64, len(m.Columns())))
+	if err != nil {
+		return err
+	}
+	_, err = gpu.CPU{}.Compile(m, table)
+	return err
 }
 
 // numbers returns the number of numbers that a program reads of a record.

@@ -106,6 +106,7 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	if s.phase(out) == ir.Data {
 		out.in = op.Of(a.in, b.in)
 	}
+	s.keepForm(op, out, a, b, at)
 	return out
 }
 

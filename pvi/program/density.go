@@ -196,11 +196,11 @@ func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value,
 		}
 	}
 	out := value{role: role, shape: of, known: true, in: real}
+	for k, a := range args {
+		args[k] = s.asProduct(a, at)
+	}
 	nodes := s.nodesOf(args)
 	out.node = s.b.LogDensity(d.fused, y.node, nodes...)
-	if p := s.phase(out); p != ir.Record { // a density of data alone is no term of interest
-		out.in = real
-	}
 	return s.sum(out, at), true
 }
 

@@ -17,6 +17,7 @@ type parameter struct {
 	shape      shape
 	node       model.Expr
 	elements   []*prior // prior of each element; nil for one without
+	coordinate int      // index in θ of the first coordinate, if no parameter is moved
 }
 
 // A prior is the prior of some elements of a parameter.

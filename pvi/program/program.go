@@ -38,7 +38,7 @@ type Compiled struct {
 func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 	s := &stager{
 		text: p.Text, data: data, b: model.NewBuilder(data.Name), variables: map[string]*variable{},
-		given: map[string]bool{},
+		given: map[string]bool{}, forms: map[model.Expr]form{},
 	}
 	for _, stage := range []func(*syntax.Program){s.readData, s.run, s.complete, s.cover} {
 		if stage(p); len(s.messages) > 0 {
@@ -115,7 +115,9 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
+	forms      map[model.Expr]form // numbers of the record that are sums of products
 	parameters []*parameter
+	dim        int   // number of coordinates of the parameters so far
 	likelihood value // sum of the terms of a record
 	loop       *loop // the loop over records that is run; nil outside
 	mask       value // condition on the record under which statements are run; not known if there is none

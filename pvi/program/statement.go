@@ -421,6 +421,7 @@ func (s *stager) declareParameter(d *syntax.Statement) {
 	node := s.b.Declare(ir.Parameter{Name: d.Name, Rows: rows, Cols: cols, Constraint: q.constraint})
 	positive := q.constraint.Kind == ir.Simplex || slices.Contains([]ir.ConstraintKind{ir.Lower, ir.Both}, q.constraint.Kind) && q.constraint.Lower >= 0
 	q.node, q.elements = node, make([]*prior, of.size())
+	q.coordinate, s.dim = s.dim, s.dim+ir.Parameter{Rows: rows, Cols: cols, Constraint: q.constraint}.Free()
 	s.spend(d.At, of.size())
 	v.shape = of
 	v.value = value{shape: of, node: node, known: true, from: q, above: positive, in: real}

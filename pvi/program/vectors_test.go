@@ -176,6 +176,9 @@ func (p *loaded) evaluate(t *testing.T, at []float64) (log float64, gradient []f
 
 func (p *loaded) compare(t *testing.T, v vector) {
 	const tolerance = 1e-10
+	if len(v.Points) == 0 {
+		t.Fatal("there are no points")
+	}
 	var constant float64
 	for n, point := range v.Points {
 		if len(point.At) != len(p.order) {

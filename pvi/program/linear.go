@@ -1,0 +1,138 @@
+package program
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program/syntax"
+)
+
+// A form is a number of the record that is a sum of products of data and coordinates of θ, plus
+// other values. The engine computes such a sum faster as one product of vectors.
+type form struct {
+	terms []product
+	rest  []value // other summands
+}
+
+// A product is a number x that depends on the row alone times an unconstrained number of a
+// parameter.
+type product struct {
+	x, of value
+}
+
+// coordinate returns the index in θ of the parameter in a product, if no parameter is moved.
+func (p product) coordinate() int { return p.of.from.coordinate + p.of.first }
+
+// formOf returns the form of a value.
+func (s *stager) formOf(v value) form {
+	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
+		return f
+	}
+	if v.from != nil && v.shape.single() && v.from.constraint.Kind == ir.Unconstrained {
+		return form{terms: []product{{constant(1), v}}}
+	}
+	return form{rest: []value{v}}
+}
+
+// keepForm remembers the form of the result of an operation on numbers.
+func (s *stager) keepForm(op ir.Op, out, a, b value, at syntax.Span) {
+	if !out.shape.single() || s.phase(out) != ir.Record {
+		return
+	}
+	f, g := s.formOf(a), s.formOf(b)
+	if n := len(f.terms) + len(g.terms); n == 0 || n+len(f.rest)+len(g.rest) > mostTerms {
+		return
+	}
+	switch op {
+	case ir.Add:
+		f = f.plus(g)
+	case ir.Sub:
+		f = f.plus(s.times(g, constant(-1), at))
+	case ir.Mul:
+		if p := s.phase(b); p == ir.Data || p == ir.Fixed {
+			a, f, g = b, g, f
+		}
+		if p := s.phase(a); p != ir.Data && p != ir.Fixed {
+			return
+		}
+		f = s.times(g, a, at)
+	default:
+		return
+	}
+	s.forms[out.node] = f
+}
+
+func (f form) plus(g form) form {
+	return form{slices.Concat(f.terms, g.terms), slices.Concat(f.rest, g.rest)}
+}
+
+// times returns a form multiplied by a number that depends on the row alone.
+func (s *stager) times(f form, x value, at syntax.Span) form {
+	x.role, x.from = plain, nil
+	var out form
+	for _, t := range f.terms {
+		t.x = s.binary(ir.Mul, x, t.x, at)
+		out.terms = append(out.terms, t)
+	}
+	for _, v := range f.rest {
+		v.role = plain
+		out.rest = append(out.rest, s.binary(ir.Mul, x, v, at))
+	}
+	return out
+}
+
+// mostTerms limits the length of a sum that is written as a product.
+const mostTerms = ir.MaxRecordVector
+
+// asProduct returns a number of the record, written as products of vectors of data and of
+// consecutive coordinates of θ if it is such a sum.
+func (s *stager) asProduct(v value, at syntax.Span) value {
+	f, ok := s.forms[v.node]
+	if !ok || v.fixed() || v.parts != nil || len(f.terms) < 2 || len(f.terms) > mostTerms {
+		return v
+	}
+	slices.SortStableFunc(f.terms, func(a, b product) int { return a.coordinate() - b.coordinate() })
+	var sum []value
+	for from := 0; from < len(f.terms); {
+		var xs, of []model.Expr
+		next := f.terms[from].coordinate()
+		to := from
+		for ; to < len(f.terms) && f.terms[to].coordinate() <= next; next++ {
+			x := f.terms[to].x
+			of = append(of, s.nodeOf(f.terms[to].of))
+			for to++; to < len(f.terms) && f.terms[to].coordinate() == next; to++ {
+				x = s.binary(ir.Add, x, f.terms[to].x, at)
+			}
+			xs = append(xs, s.nodeOf(x))
+		}
+		sum = append(sum, s.vectorProduct(xs, of))
+		from = to
+	}
+	for _, r := range f.rest {
+		r.role = plain
+		sum = append(sum, r)
+	}
+	out := sum[0]
+	for _, r := range sum[1:] {
+		out = s.binary(ir.Add, out, r, at)
+	}
+	out.role = v.role
+	return out
+}
+
+// vectorProduct returns the product of data and parameters, given their numbers. If there is one
+// number, or if no data are among them, it is a plain product.
+func (s *stager) vectorProduct(xs, of []model.Expr) value {
+	out := value{known: true, in: real}
+	x := s.b.Apply(ir.Stack, xs...)
+	if len(xs) > 1 && s.b.Phase(x) == ir.Data {
+		out.node = s.b.Linear(x, s.b.Apply(ir.Stack, of...))
+		return out
+	}
+	out.node = s.b.Mul(xs[0], of[0])
+	for k := range xs[1:] {
+		out.node = s.b.Add(out.node, s.b.Mul(xs[k+1], of[k+1]))
+	}
+	return out
+}
