@@ -354,7 +354,8 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
-// The test checks that ε is 0 for few steps at a small sampling rate, where δ is above δ(0).
+// The test checks that ε is 0 if the given δ is above δ(0), which is the case for a few steps at
+// a small sampling rate.
 func TestRareSamples(t *testing.T) {
 	for _, c := range []struct {
 		e     Event

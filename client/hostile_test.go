@@ -223,8 +223,8 @@ func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil changes the messages that the hub receives from the victim. It replaces their last four
-// numbers by minus half of them, so that the cavity of the victim's factor is improper.
+// spoil changes the messages that the hub receives from the victim. It replaces each of
+// their last four numbers n by −n/2, so that the cavity of the victim's factor is improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {

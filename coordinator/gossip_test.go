@@ -146,8 +146,8 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	}
 }
 
-// Only gossip shows that a client is running, because it does not call the coordinator. The
-// status must show the client, but a round must not begin because of it.
+// The clients have not called the coordinator for some minutes, and only gossip shows that they
+// are running. The status must show them, but no round may begin.
 func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})

@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem returns an entry in the form for clients. A long body is read from the disk only when
+// newItem returns an entry as a transport.Item, which can be sent to clients. A long body is read from the disk only when
 // it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}

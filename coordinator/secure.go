@@ -132,7 +132,8 @@ func (b *batch) awaited() (names []identity.Name) {
 	return names
 }
 
-// cut signs the cut and drops the deals that have not arrived completely.
+// cut signs the cut of the open plan, which lists the deals that are added up. It drops the deals
+// that have not arrived completely.
 func (b *batch) cut(ask uint64, body []byte) error {
 	q := b.state.open[ask]
 	for _, o := range q.offers {

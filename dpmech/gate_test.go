@@ -119,8 +119,8 @@ func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
 	return sum
 }
 
-// The test checks that a vector exactly as long as the bound is added unchanged, and that a
-// vector that is longer by one step in one element is clipped.
+// The test checks that a vector whose norm equals the bound is added unchanged. It also checks
+// that the vector is clipped if one of its elements is one lattice step larger.
 func TestGateAtTheBound(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()

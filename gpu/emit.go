@@ -272,8 +272,8 @@ func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	}
 }
 
-// hand passes the contributions of the block to the sink. If the query has the vector
-// Query.Inside, hand first adds this vector times the clip factor of the record.
+// hand passes the contributions of the block to the sink. If q.Inside is not nil, hand first adds
+// q.Inside, times the clip factor of the record, to the contribution of each record.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	if q.Inside != nil {
 		for l := range n.rows {

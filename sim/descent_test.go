@@ -11,7 +11,7 @@ import (
 )
 
 // The test checks that ten clients at ε = 1 predict nearly as well as a fit of all records
-// without privacy, after few rounds. The bounds are about twice the gaps seen over several
+// without privacy, after a few rounds. The bounds are about twice the gaps seen over several
 // seeds.
 func TestPrivateAdult(t *testing.T) {
 	if testing.Short() {

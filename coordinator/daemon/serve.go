@@ -24,7 +24,7 @@ import (
 // Config configures [Serve].
 type Config struct {
 	Dir string // state directory
-	// Listen is the address for clients, host:port. If it is empty, the coordinator listens at the
+	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on the
 	// port that invitations name, on all addresses of this machine.
 	Listen        string
 	Metrics       string // host:port for metrics and health check; empty for none

@@ -192,7 +192,8 @@ func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField,
 	return releases
 }
 
-// visit returns a visit with the scene's problem for a device.
+// visit returns a Visit that takes the scene's steps with the records of table. The index selects
+// the plan.
 func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
 	o := s.options(t)
 	return &Visit{

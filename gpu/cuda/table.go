@@ -36,7 +36,8 @@ type Regression struct {
 	Precision float64   // precision of a [Linear] outcome, which must be positive
 }
 
-// MaxDim is the maximum number of coordinates of θ. More do not fit in a block's memory.
+// MaxDim is the maximum number of coordinates of θ. It bounds the shared memory that a block
+// needs.
 const MaxDim = 1024
 
 func (r *Regression) check() error {

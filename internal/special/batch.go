@@ -47,7 +47,7 @@ var exp2Table = func() (t [64]float64) {
 	return t
 }()
 
-// A centred contains a number c, 1/c and log c.
+// A centred is a row of logTable or log1pTable: a number c, its inverse and its logarithm.
 type centred struct{ centre, inverse, log float64 }
 
 // logTable contains c = .75 + j/128 up to 1.5, and log1pTable contains c = 1 + j/128 up to 2.

@@ -53,8 +53,8 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// A record has the same predictor in both units: computed from raw columns with coefficients in
-// natural units, and from scaled columns with θ.
+// The linear predictor of a record is the same whether it is computed from raw columns with
+// coefficients in natural units, or from scaled columns with θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")

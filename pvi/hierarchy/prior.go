@@ -20,8 +20,8 @@ type Effect struct {
 	Scale         float64 // scale of the half-normal prior of the spread
 }
 
-// spread returns the quantile of the spread's prior at the probability that a standard normal
-// number is below z.
+// spread returns the Φ(z)-quantile of the prior of the effect's spread. Φ is the standard normal
+// distribution function.
 func (e *Effect) spread(z float64) float64 {
 	return e.Scale * math.Sqrt2 * math.Erfcinv(math.Erfc(z/math.Sqrt2)/2)
 }

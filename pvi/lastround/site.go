@@ -87,10 +87,9 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// knows reports whether point equals the point that the site computed from the outcomes. If the
-// point is computed in floating-point arithmetic, knows allows differences of rounding. Privacy
-// does not depend on the point, because a record changes the sums by at most the clips at any
-// point.
+// knows reports whether point equals the point that the site computed from the outcomes. If
+// machines may round that point differently, knows allows for rounding errors. Privacy does not
+// depend on the point: at every point, a record changes each sum by at most the clip of that sum.
 func (s *Site) knows(point []float64) bool {
 	if s.exact {
 		return slices.Equal(point, s.point)

@@ -29,7 +29,7 @@ func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors,
 // Phase returns the phase of an expression of the program.
 func (b *Builder) Phase(e Expr) ir.Phase { return b.phases[e.node] }
 
-// Err returns the first mistake, or nil.
+// Err returns the first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
 // arrange orders the parameters, so that the prior of each depends on earlier ones alone. It

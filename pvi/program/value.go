@@ -96,8 +96,8 @@ type value struct {
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// from is the parameter of which the value is the elements first to first + size; nil for
-	// other values.
+	// from, if not nil, is the parameter to which the elements of this value belong. They are its
+	// elements from index first up to, but not including, first + size.
 	from  *parameter
 	first int
 	mixed bool // whether the elements are in another order than those of the parameter

@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// TestClippedResidual compares the mean of clipped squared residuals with that of draws. With
-// 20,000 draws of numbers between 0 and the clip of 8 the standard error is below .03.
+// TestClippedResidual compares the expected clipped squared residual with the mean over 20,000
+// simulated counts. Clipped values are between 0 and 8, so the standard error of their mean is
+// below .03.
 func TestClippedResidual(t *testing.T) {
 	const draws = 20_000
 	r := rand.New(rand.NewPCG(4, 1))

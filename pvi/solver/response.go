@@ -151,8 +151,8 @@ func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliProbit, y, eta)
 }
 
-// Typical implements [Response]. The slope is twice the slope φ(0)/Φ(0), at which both outcomes
-// are equally likely.
+// Typical implements [Response]. The slope is twice φ(0)/Φ(0), the slope at η = 0, where both
+// outcomes are equally likely.
 func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
 
 func (p probit) Draw(eta []float64, _ float64, r Source) float64 {

@@ -34,8 +34,8 @@ const (
 	Pooled Target = "pooled"
 )
 
-// scores reports whether the solver Scoring can fit the model. What it releases of a client
-// has no room for effects of groups.
+// scores reports whether the solver Scoring can fit the model with the given privacy unit. A
+// model with effects of groups needs the unit record.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	return ok && !m.general() && (len(m.Groups) == 0 || unit == Record)

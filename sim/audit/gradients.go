@@ -13,8 +13,8 @@ import (
 )
 
 // gradientStudy has one client that takes private gradient steps of constant size without
-// momentum. The client's message is then the sum of its releases, up to a pull towards the
-// prior.
+// momentum. The change of the mean of q is then proportional to the sum of the client's releases,
+// except for the contribution of the gradient of the prior.
 const gradientStudy = binaryColumns + `family = "logistic"` + binaryModel + `[inference]
 rounds = 2
 damping = 1.0

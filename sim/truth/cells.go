@@ -162,7 +162,7 @@ func (r row) cell(factors []factor) Cell {
 	}
 }
 
-// These limits exclude cells that cannot be or that take too long.
+// These limits exclude cells that are not valid studies, or whose simulation takes too long.
 const (
 	mostWork     = 2.5e9 // records × (coefficients of all predictors)², of which a fit of the pooled records takes some multiple
 	leastMany    = 10    // clients in a study that protects a whole client
@@ -170,7 +170,7 @@ const (
 	mostEffects  = 60    // effects of groups, of all kinds
 )
 
-// possible reports whether a cell can be played.
+// possible reports whether a cell is a valid study that is small enough to simulate.
 func (c *Cell) possible() bool {
 	effects := c.Groups
 	if c.Varies == "slopes" {

@@ -102,7 +102,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, x) to dst. Elements of dst may be above P before. A k that is nil is 0.
+// addCrossed adds F(k, src) to dst. On entry, elements of dst may be above P. A nil k stands for
+// zeros.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64

@@ -95,8 +95,8 @@ func TestPTXIsPlain(t *testing.T) {
 			t.Errorf("the PTX has %q", bad)
 		}
 	}
-	// Sums of float32 numbers may be fused only in products of matrices, where the source asks
-	// for fused operations.
+	// A float32 multiplication and addition may be fused only in the kernels that multiply
+	// matrices, where the source asks for it.
 	for name, body := range entries() {
 		if strings.Contains(body, "fma.rn.f32") != fuses[name] {
 			t.Errorf("%s fuses products and sums: %t", name, !fuses[name])

@@ -13,9 +13,9 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A tree simulates the files that a process keeps beside its database: long bodies, and the
-// anchor of a ledger. It tracks which names and bytes would survive a power failure. Paths are relative to the state
-// directory of the process.
+// A tree simulates the files that a process keeps next to its database: message bodies that are
+// too long for the database, and the anchor of a ledger. It tracks which names and bytes would
+// survive a power failure. Paths are relative to the state directory of the process.
 type tree struct {
 	names   map[string]*node // files by name, as the operating system shows them
 	durable map[string]*node // files by name at the last sync of their directory

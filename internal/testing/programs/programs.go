@@ -35,7 +35,7 @@ type Regression struct {
 }
 
 // Groups describes effects that vary between the groups in the column g. An effect of group k is
-// τ·z_k with z_k ~ N(0, 1). The zero value stands for no such effects.
+// τ·z_k with z_k ~ N(0, 1). The zero value means that there are no such effects.
 type Groups struct {
 	Names  []string
 	Slopes []string // features whose coefficients vary between groups; the intercept always varies

@@ -18,8 +18,8 @@ const maxWhole = 1 << 53
 
 var anything = Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// Of returns the interval of the values of an operation on numbers in the given intervals. The
-// operation is elementwise, or selects or combines elements.
+// Of returns an interval that contains every result of o for arguments in the given intervals. The
+// interval is unbounded if Of knows no narrower one.
 func (o Op) Of(args ...Interval) Interval {
 	switch o {
 	case Less, Equal:
