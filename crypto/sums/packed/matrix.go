@@ -78,8 +78,8 @@ func pad(src [][]uint64, words int) (x [8][]uint64) {
 
 var zeros [Block]uint64
 
-// addFour adds the first four columns at once, because loads and stores take most of the time. It subtracts
-// a column if its flip is P.
+// addFour adds the first four columns at once, because loads and stores take most of the time. It
+// subtracts a column if its flip is P.
 func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]

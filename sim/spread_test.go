@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// Every client adds the noise share that is right if only U_min clients answer. So if nobody is
+// missing, the spread of the opened sums is √((M − t)/(U_min − t)) times that of the least noise
+// that protects against t colluders. The standard error of a ratio is at most .005, and it is
+// compared with 4 standard errors.
+func TestSpreadOfOpenedSums(t *testing.T) {
+	cases := []struct{ clients, fewest, colluders, rounds int }{{10, 8, 2, 20}}
+	if os.Getenv("FEDPVI_LONG") != "" {
+		cases = []struct{ clients, fewest, colluders, rounds int }{{4, 3, 1, 200}, {10, 8, 2, 200}, {100, 80, 20, 200}}
+	}
+	for _, c := range cases {
+		got := spreadOfSums(t, c.clients, c.fewest, c.colluders, c.rounds)
+		want := math.Sqrt(float64(c.clients-c.colluders) / float64(c.fewest-c.colluders))
+		t.Logf("%d of %d clients, %d colluders: the spread of %d sums is %.4f times the least one, expected %.4f", c.fewest, c.clients, c.colluders, c.rounds, got, want)
+		if !(math.Abs(got/want-1) < 4*math.Sqrt(0.5/float64(1000*c.rounds))) {
+			t.Errorf("%d of %d clients, %d colluders: the spread of the sums is %g times the least one, want %g", c.fewest, c.clients, c.colluders, got, want)
+		}
+	}
+}
+
+// spreadOfSums returns the spread of 1,000 elements of sums in which all clients have added noise
+// shares to nothing, divided by the least spread.
+func spreadOfSums(t *testing.T, clients, fewest, colluders, rounds int) float64 {
+	t.Helper()
+	const d, sigma = 1000, 5.0
+	mechanism, err := dpmech.NewGaussianSum(dpmech.Config{
+		Dim: d, Clip: 1, NoiseMultiplier: sigma, Shares: fewest - colluders, Terms: 1, Releases: clients, Adjacency: accountant.ZeroOut,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewAdder(clients, fewest, d, func() float64 { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	squares := 0.0
+	for round := range rounds {
+		vectors := make([][]int64, clients)
+		for m := range vectors {
+			vectors[m] = make([]int64, d)
+			src := seeded.Stream(1, "spread of sums", uint64(round), uint64(m))
+			err := mechanism.Release(vectors[m], make([]int64, d), src, func(func([]float64) error) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum, err := s.Add(vectors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range sum {
+			x := mechanism.Lattice().Float(n)
+			squares += x * x
+		}
+	}
+	least := sigma * math.Sqrt(float64(clients)/float64(clients-colluders))
+	return math.Sqrt(squares/float64(rounds*d)) / least
+}
