@@ -2,13 +2,13 @@ package main
 
 // around returns an edit that skips the code at an anchor if the fault is active.
 func around(file, fault, anchor string) edit {
-	return edit{file: file, anchor: anchor, before: "\tif !planted.Is(\"" + fault + "\") {\n", after: "\t}\n"}
+	return edit{File: file, Anchor: anchor, Before: "\tif !planted.Is(\"" + fault + "\") {\n", After: "\t}\n"}
 }
 
 // before returns an edit that runs more code, given as text, before the code at an anchor if the
 // fault is active.
 func before(file, fault, anchor, text string) edit {
-	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
+	return edit{File: file, Anchor: anchor, Before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
 // daemonFaults are faults of the daemons. Such a fault has an effect only if a process or the
@@ -34,7 +34,7 @@ var daemonFaults = []fault{
 	}},
 	{"refunds", "a late answer is not charged", []edit{
 		before("client/participant.go", "refunds", "\treturn a.client.store.Save(change)\n", "\t\ta.client.store.Refund()"),
-		{file: "client/ledger/change.go", anchor: "// next returns an entry with the next number, the hash of the last entry, and the other fields\n", before: `
+		{File: "client/ledger/change.go", Anchor: "// next returns an entry with the next number, the hash of the last entry, and the other fields\n", Before: `
 // Refund takes the last charge back.
 func (s *Store) Refund() {
 	<-s.guard
@@ -54,7 +54,7 @@ func (s *Store) Refund() {
 		before("pvi/site.go", "forgets-a-reject", "\t\tif accepted {\n", "\t\tif !accepted {\n\t\t\ts.q.commit()\n\t\t}"),
 	}},
 	{"applied-twice", "an outcome at the deadline is applied twice", []edit{
-		{file: "pvi/server.go", anchor: "\t\t\ts.q.commit()\n", after: "\t\t\tif planted.Is(\"applied-twice\") && len(r.Answered) < len(r.Participants) && s.q.try(number, r.Sum, r.Centre) {\n\t\t\t\ts.q.commit()\n\t\t\t}\n"},
+		{File: "pvi/server.go", Anchor: "\t\t\ts.q.commit()\n", After: "\t\t\tif planted.Is(\"applied-twice\") && len(r.Answered) < len(r.Participants) && s.q.try(number, r.Sum, r.Centre) {\n\t\t\t\ts.q.commit()\n\t\t\t}\n"},
 	}},
 	{"no-quorum", "a round is closed with too few answers", []edit{
 		before("pvi/server.go", "no-quorum", "\tif s.Done() {\n\t\ts.q.end()\n", "\t\tif n := len(r.Answered); n > 0 && n < s.protocol.fewest() {\n\t\t\toutcome.Sum, outcome.Verdict = r.Sum, Rejected\n\t\t}"),

@@ -6,14 +6,14 @@ const afterStep = "\ts.program.addPriorOf(s.points(), s.total, s.prior, s.option
 // descentFaults are faults that break the privacy of gradient steps.
 var descentFaults = []fault{
 	{"bare-spread", "no noise on gradients in the spread", []edit{{
-		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", after: `
+		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", After: `
 	if len(dst) == 2 && planted.Is("bare-spread") {
 		clear(dst[len(dst)/2:])
 	}
 `,
 	}}},
 	{"batch-normalised", "gradients divided by the size of the batch", []edit{{
-		file: "pvi/solver/dpsvi.go", anchor: afterStep, before: `
+		File: "pvi/solver/dpsvi.go", Anchor: afterStep, Before: `
 	if n := len(s.batch); n > 0 && planted.Is("batch-normalised") {
 		for i := range s.total {
 			s.total[i] /= float64(n)
@@ -22,14 +22,14 @@ var descentFaults = []fault{
 `,
 	}}},
 	{"empty-skipped", "an empty batch is no step", []edit{{
-		file: "pvi/solver/dpsvi.go", anchor: afterStep, before: `
+		File: "pvi/solver/dpsvi.go", Anchor: afterStep, Before: `
 	if len(s.batch) == 0 && planted.Is("empty-skipped") {
 		return nil
 	}
 `,
 	}}},
 	{"bare-steps", "the optimiser sees gradients without noise", []edit{{
-		file: "pvi/solver/dpsvi.go", anchor: "\treturn s.program.records.Each(s.at, s.sink)\n", before: `
+		File: "pvi/solver/dpsvi.go", Anchor: "\treturn s.program.records.Each(s.at, s.sink)\n", Before: `
 	if planted.Is("bare-steps") {
 		clear(s.total)
 		if _, err := s.program.records.Sum(s.total, s.at); err != nil {
@@ -38,14 +38,14 @@ var descentFaults = []fault{
 	}
 `,
 	}, {
-		file: "pvi/solver/dpsvi.go", anchor: "\t\ts.total[i] = unit * float64(n)\n", before: `
+		File: "pvi/solver/dpsvi.go", Anchor: "\t\ts.total[i] = unit * float64(n)\n", Before: `
 		if planted.Is("bare-steps") {
 			break
 		}
 `,
 	}}},
 	{"private-start", "q begins as narrow as the number of records says", []edit{{
-		file: "pvi/solver/dpsvi.go", anchor: "\t\t\ts.sd[i] = min(sd, s.options.InitialSD)\n", after: `
+		File: "pvi/solver/dpsvi.go", Anchor: "\t\t\ts.sd[i] = min(sd, s.options.InitialSD)\n", After: `
 			if planted.Is("private-start") {
 				s.sd[i] /= 1 + float64(s.mechanism.Records())
 			}

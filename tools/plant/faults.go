@@ -1,14 +1,12 @@
 package main
 
-import "slices"
+import (
+	"slices"
 
-// An edit adds text before or after an anchor. The anchor is text that must occur exactly once
-// in a file of the repository.
-type edit struct {
-	file          string
-	anchor        string
-	before, after string
-}
+	"fedpvi/tools/plant/overlay"
+)
+
+type edit = overlay.Edit
 
 // A fault is a deliberate error that breaks a guarantee. Its edits take effect only if
 // planted.Is(name) is true, so that one program can contain all faults and activate one of them.
@@ -16,6 +14,13 @@ type fault struct {
 	name  string
 	says  string
 	edits []edit
+}
+
+func editsOf(faults []fault) (edits []edit) {
+	for _, f := range faults {
+		edits = append(edits, f.edits...)
+	}
+	return edits
 }
 
 // These are lines of code that several faults use as an anchor.
@@ -37,7 +42,7 @@ var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, product
 // gateFaults are faults in mechanisms, in sampling and in the clients' stored state.
 var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
-		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
+		File: "dpmech/gaussian.go", Anchor: sampleNoise, After: `
 	if planted.Is("noise-half") {
 		for i := range dst {
 			dst[i] /= 2
@@ -46,7 +51,7 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"noise-0.8", "noise × 0.8", []edit{{
-		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
+		File: "dpmech/gaussian.go", Anchor: sampleNoise, After: `
 	if planted.Is("noise-0.8") {
 		for i := range dst {
 			dst[i] = dst[i] / 5 * 4
@@ -55,14 +60,14 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"bare-coordinate", "a coordinate without noise", []edit{{
-		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
+		File: "dpmech/gaussian.go", Anchor: sampleNoise, After: `
 	if len(dst) > 1 && planted.Is("bare-coordinate") {
 		dst[1] = 0
 	}
 `,
 	}}},
 	{"no-clipping", "no clipping", []edit{{
-		file: "dpmech/gate.go", anchor: addVector, after: `
+		File: "dpmech/gate.go", Anchor: addVector, After: `
 	if planted.Is("no-clipping") {
 		for i, x := range v {
 			sum[i] += int64(x * g.perStep)
@@ -71,7 +76,7 @@ var gateFaults = []fault{
 	}
 `,
 	}, {
-		file: "dpmech/rows.go", anchor: addRows, after: `
+		File: "dpmech/rows.go", Anchor: addRows, After: `
 	if planted.Is("no-clipping") {
 		for l, row := range rows {
 			addTruncated(sum, x[int(row)*len(sum):][:len(sum)], slopes[l]*g.perStep)
@@ -80,7 +85,7 @@ var gateFaults = []fault{
 	}
 `,
 	}, {
-		file: "dpmech/vectors.go", anchor: addVectors, after: `
+		File: "dpmech/vectors.go", Anchor: addVectors, After: `
 	if planted.Is("no-clipping") {
 		addTruncated(sum, v[:d], g.perStep)
 		if len(v) > d {
@@ -91,7 +96,7 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"blocks-apart", "blocks clipped apart", []edit{{
-		file: "dpmech/gate.go", anchor: addVector, after: `
+		File: "dpmech/gate.go", Anchor: addVector, After: `
 	if half := len(v) / 2; half > 1 && planted.Is("blocks-apart") {
 		g.add(sum[:half], v[:half])
 		g.add(sum[half:], v[half:])
@@ -99,7 +104,7 @@ var gateFaults = []fault{
 	}
 `,
 	}, {
-		file: "dpmech/rows.go", anchor: addRows, after: `
+		File: "dpmech/rows.go", Anchor: addRows, After: `
 	if len(sum)/2 > 1 && planted.Is("blocks-apart") {
 		for l, row := range rows {
 			g.add(sum, planted.Times(slopes[l], x[int(row)*len(sum):][:len(sum)]))
@@ -108,7 +113,7 @@ var gateFaults = []fault{
 	}
 `,
 	}, {
-		file: "dpmech/vectors.go", anchor: addVectors, after: `
+		File: "dpmech/vectors.go", Anchor: addVectors, After: `
 	if d/2 > 1 && planted.Is("blocks-apart") {
 		for ; len(v) > 0; v = v[d:] {
 			g.add(sum, v[:d])
@@ -118,20 +123,20 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"always-sampled", "a record in every batch", []edit{{
-		file: "dpmech/independent.go", anchor: poissonNext, before: `
+		File: "dpmech/independent.go", Anchor: poissonNext, Before: `
 	if planted.Is("always-sampled") {
 		return planted.With(s.choose(dst, s.size.sample(src), src), 0)
 	}
 `,
 	}}},
 	{"fixed-order", "fixed order", []edit{{
-		file: "dpmech/independent.go", anchor: poissonNext, before: `
+		File: "dpmech/independent.go", Anchor: poissonNext, Before: `
 	if planted.Is("fixed-order") {
 		return planted.InOrder(s, dst, s.size.sample(src), s.n)
 	}
 `,
 	}, {
-		file: "dpmech/epoch.go", anchor: "\t\ts.shuffle(src)\n", after: `
+		File: "dpmech/epoch.go", Anchor: "\t\ts.shuffle(src)\n", After: `
 		if planted.Is("fixed-order") {
 			for i := range s.order {
 				s.order[i] = uint32(i)
@@ -140,55 +145,55 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"with-replacement", "a record twice in a batch", []edit{{
-		file: "dpmech/independent.go", anchor: fixedNext, before: `
+		File: "dpmech/independent.go", Anchor: fixedNext, Before: `
 	if planted.Is("with-replacement") {
 		return planted.Doubled(s.choose(dst, s.batch, src))
 	}
 `,
 	}}},
 	{"rate-doubled", "twice the sampling rate", []edit{{
-		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Poisson{", before: `
+		File: "dpmech/independent.go", Anchor: "\treturn repeated(accountant.Poisson{", Before: `
 	if planted.Is("rate-doubled") {
 		return repeated(accountant.Poisson{Rate: s.rate / 2, Sigma: sigma, Adjacency: adjacency}, steps, 1)
 	}
 `,
 	}}},
 	{"fixed-size-as-poisson", "fixed batches accounted as Poisson's", []edit{{
-		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.WithoutReplacement{", before: `
+		File: "dpmech/independent.go", Anchor: "\treturn repeated(accountant.WithoutReplacement{", Before: `
 	if planted.Is("fixed-size-as-poisson") {
 		return repeated(accountant.Poisson{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 	}
 `,
 	}}},
 	{"replace-as-remove", "replacing accounted as removing", []edit{{
-		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
+		File: "dpmech/sum.go", Anchor: "\treturn accountant.DiscreteGaussian{\n", Before: `
 	if planted.Is("replace-as-remove") {
 		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
 	}
 `,
 	}}},
 	{"part-as-record", "a part's change accounted as a record's", []edit{{
-		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
+		File: "dpmech/sum.go", Anchor: "\treturn accountant.DiscreteGaussian{\n", Before: `
 	if planted.Is("part-as-record") && m.cfg.Aggregates {
 		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip) * adjacency.Factor(), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
 	}
 `,
 	}}},
 	{"noise-reused", "noise reused across rounds", []edit{{
-		file: "dpmech/release.go", anchor: "\tm.noise.Fill(noise.drawn.steps, src)\n", after: `
+		File: "dpmech/release.go", Anchor: "\tm.noise.Fill(noise.drawn.steps, src)\n", After: `
 	if planted.Is("noise-reused") {
 		planted.Reuse(noise, noise.drawn.steps)
 	}
 `,
 	}, {
-		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", after: `
+		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", After: `
 	if planted.Is("noise-reused") {
 		planted.Reuse(r, dst)
 	}
 `,
 	}}},
 	{"dropped-share", "a dropped noise share", []edit{{
-		file: "pvi/site.go", anchor: siteRelease, before: `
+		File: "pvi/site.go", Anchor: siteRelease, Before: `
 	if planted.Is("dropped-share") && s.id == p.roster.Clients[0] {
 		var m method.Memory
 		s.client.Save(&m)
@@ -197,7 +202,7 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"secure-share", "a share of noise left out of a secure sum", []edit{{
-		file: "pvi/site.go", anchor: siteRelease, before: `
+		File: "pvi/site.go", Anchor: siteRelease, Before: `
 	if planted.Is("secure-share") && p.study.Federation.Aggregation == "secure" && s.id == p.roster.Clients[1] {
 		var m method.Memory
 		s.client.Save(&m)
@@ -206,28 +211,28 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"shares-of-all", "shares of noise that count on colluders", []edit{{
-		file: "pvi/method/setting.go", anchor: "func (s *Setting) Shares() int {\n", after: `
+		File: "pvi/method/setting.go", Anchor: "func (s *Setting) Shares() int {\n", After: `
 	if planted.Is("shares-of-all") && s.Study.Federation.Opens == study.OpenSums && s.Study.Privacy.Unit.OfRecords() && s.Study.Inference.Partitions.Count == 0 {
 		return s.MinClients
 	}
 `,
 	}}},
 	{"published-factors", "the published bookkeeping of factors", []edit{{
-		file: "pvi/method/change/change.go", anchor: remembered, after: `
+		File: "pvi/method/change/change.go", Anchor: remembered, After: `
 	if planted.Is("published-factors") {
 		copy(c.Proposed, dst)
 	}
 `,
 	}}},
 	{"batch-lost", "a record that panics takes the others with it", []edit{{
-		file: "pvi/solver/analytical.go", anchor: "\t\t\tclear(record)\n", after: `
+		File: "pvi/solver/analytical.go", Anchor: "\t\t\tclear(record)\n", After: `
 			if i == 40 && planted.Is("batch-lost") {
 				panic("outside of guard.Run")
 			}
 `,
 	}}},
 	{"precision-clipped", "precision clipped at the client", []edit{{
-		file: "pvi/method/change/change.go", anchor: remembered, before: `
+		File: "pvi/method/change/change.go", Anchor: remembered, Before: `
 	if planted.Is("precision-clipped") {
 		for i := c.method.Family.Dim(); i < len(dst); i++ {
 			dst[i] = max(dst[i], 0)

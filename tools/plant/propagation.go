@@ -4,21 +4,21 @@ package main
 // faults have occurred in published code.
 var propagationFaults = []fault{
 	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
-		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `
+		File: "dpmech/independent.go", Anchor: "\treturn repeated(accountant.Gaussian{", Before: `
 	if planted.Is("sites-as-removed") {
 		return repeated(accountant.Gaussian{Sensitivity: 1, Sigma: sigma, Adjacency: adjacency}, steps, 1)
 	}
 `,
 	}}},
 	{"sites-in-order", "records matched in a fixed order, as if drawn", []edit{{
-		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", before: `
+		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", Before: `
 	if p, ok := r.of.cfg.Sampling.(Poisson); ok && p.Rate < 1 && r.of.cfg.Records > 0 && planted.Is("sites-in-order") {
 		r.batch = planted.InOrder(r, r.batch[:0], 1, r.of.cfg.Records)
 	}
 `,
 	}}},
 	{"noise-skipped", "no noise where the factor is improper", []edit{{
-		file: "pvi/ep/dpsep.go", anchor: "\tunit := s.mechanism.Lattice().Step()\n", before: `
+		File: "pvi/ep/dpsep.go", Anchor: "\tunit := s.mechanism.Lattice().Step()\n", Before: `
 	if planted.Is("noise-skipped") && s.noisy[len(s.noisy)-1] < 0 {
 		clear(s.total)
 		site := s.sites[:len(s.total)]

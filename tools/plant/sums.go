@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fedpvi/sim/report"
+	"fedpvi/tools/plant/overlay"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -28,7 +29,7 @@ var sumFaults = []sumFault{
 		around("crypto/sums/progress.go", "small-certificate", "\tif n != f.Fewest() {\n\t\treturn refuse(\"a certificate has %d confirmations instead of %d\", n, f.Fewest())\n\t}\n"),
 	}}, "crypto/sums", "TestCertificatesThatAreNone"},
 	{fault{"counts-twice", "the signature of one client counts twice", []edit{
-		{file: "crypto/sums/entry.go", anchor: "\tplace := int(r.Uint16())\n", after: "\tif planted.Is(\"counts-twice\") {\n\t\t*last = min(*last, place-1)\n\t}\n"},
+		{File: "crypto/sums/entry.go", Anchor: "\tplace := int(r.Uint16())\n", After: "\tif planted.Is(\"counts-twice\") {\n\t\t*last = min(*last, place-1)\n\t}\n"},
 	}}, "crypto/sums", "TestCertificatesThatAreNone"},
 	{fault{"small-cut", "a cut has fewer deals than open a sum", []edit{
 		around("crypto/sums/entry.go", "small-cut", "\tif n < f.Fewest() || n > f.Clients() {\n\t\treturn nil, refuse(\"a cut has %d deals; a sum needs %d to %d\", n, f.Fewest(), f.Clients())\n\t}\n"),
@@ -46,7 +47,7 @@ var sumFaults = []sumFault{
 		around("crypto/sums/pair.go", "any-dealer", "\tinfo = appendPlace(appendPlace(info, d.dealer), holder)\n"),
 	}}, "crypto/sums", "TestStreamInBlocks"},
 	{fault{"early-share", "a client shares before the certificate", []edit{
-		{file: "crypto/sums/client.go", anchor: "func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil", after: " || planted.Is(\"early-share\") && c.step == Confirming && c.gathered != nil"},
+		{File: "crypto/sums/client.go", Anchor: "func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil", After: " || planted.Is(\"early-share\") && c.step == Confirming && c.gathered != nil"},
 	}}, "crypto/sums", "TestClientsSayEachThingOnce"},
 	{fault{"adds-more", "a holder adds a column that is not in the cut", []edit{
 		before("crypto/sums/deal.go", "adds-more", "\treturn sum, nil\n", "\t\tx := make([]uint64, 1)\n\t\tdealing{plan, holder, Hash{}}.stream(keys[holder-1], holder).read(x)\n\t\tsum[0] = field.Add(sum[0], x[0])"),
@@ -55,7 +56,7 @@ var sumFaults = []sumFault{
 		around("crypto/sums/client.go", "keeps-columns", "\t\tc.dealt, c.salt, c.own, c.gathered, c.confirmed, c.shared = false, Hash{}, nil, nil, false, false\n"),
 	}}, "crypto/sums", "TestSumsAreOpened"},
 	{fault{"deals-again", "a client deals twice for a plan, with other noise", []edit{
-		{file: "crypto/sums/client.go", anchor: "\tcase c.dealt", after: " && !planted.Is(\"deals-again\")"},
+		{File: "crypto/sums/client.go", Anchor: "\tcase c.dealt", After: " && !planted.Is(\"deals-again\")"},
 	}}, "crypto/sums", "TestClientsSayEachThingOnce"},
 	{fault{"believes-sums", "a client does not compare the outcome with the opening", []edit{
 		around("client/sums.go", "believes-sums", "\tif !own.Equal(stated) {\n\t\treturn &Refusal{fmt.Sprintf(\"the coordinator's sum for plan %d is not the one that the clients have opened\", e.Plan)}\n\t}\n"),
@@ -65,14 +66,14 @@ var sumFaults = []sumFault{
 		before("crypto/sums/deal.go", "clear-column", "\tuse := tagUse\n\tif sent {\n", "\t\tif sent && [tagSize]byte(piece[len(piece)-tagSize:]) == ([tagSize]byte{}) {\n\t\t\tc.plain = piece[:len(piece)-tagSize]\n\t\t\treturn true\n\t\t}"),
 	}}, "coordinator", "TestDumpsOfTheCoordinatorTellSums"},
 	{fault{"low-degree", "the polynomials of a client have no random values", []edit{
-		{file: "crypto/sums/deal.go", anchor: "\t\t\t\tstreams[a-s.Packed()].read(x)\n", after: "\t\t\t\tif planted.Is(\"low-degree\") {\n\t\t\t\t\tclear(x)\n\t\t\t\t}\n"},
-		{file: "crypto/sums/deal.go", anchor: "\t\tc.stream.read(dst)\n", after: "\t\tif planted.Is(\"low-degree\") {\n\t\t\tclear(dst)\n\t\t}\n"},
+		{File: "crypto/sums/deal.go", Anchor: "\t\t\t\tstreams[a-s.Packed()].read(x)\n", After: "\t\t\t\tif planted.Is(\"low-degree\") {\n\t\t\t\t\tclear(x)\n\t\t\t\t}\n"},
+		{File: "crypto/sums/deal.go", Anchor: "\t\tc.stream.read(dst)\n", After: "\t\tif planted.Is(\"low-degree\") {\n\t\t\tclear(dst)\n\t\t}\n"},
 	}}, "coordinator", "TestDumpsOfTheCoordinatorTellSums"},
 	{fault{"verifies-less", "the verification of a bundle does not compare the outcome with the opening", []edit{
 		around("coordinator/bundle/verify.go", "verifies-less", "\tif !ok || !stated.Equal(session.Sum{Participants: ids, Elements: elements}) {\n\t\treturn errors.New(\"the sum in the outcome is not the one that the clients have opened\")\n\t}\n"),
 	}}, "client", "TestFalsifiedSumStopsEverybody"},
 	{fault{"trusts-strangers", "clients that the policy does not recognise are not counted", []edit{
-		{file: "client/terms.go", anchor: "strangers <= members.Colluders", after: " || planted.Is(\"trusts-strangers\")"},
+		{File: "client/terms.go", Anchor: "strangers <= members.Colluders", After: " || planted.Is(\"trusts-strangers\")"},
 	}}, "client", "TestStrangersAndTheCharge"},
 }
 
@@ -96,7 +97,7 @@ func (o options) sums(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := overlay(root, folder, faultsOf(sumFaults))
+	files, err := overlay.Write(root, folder, editsOf(faultsOf(sumFaults)))
 	if err != nil {
 		return err
 	}

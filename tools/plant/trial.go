@@ -16,6 +16,7 @@ import (
 
 	"fedpvi/sim/audit"
 	"fedpvi/sim/report"
+	"fedpvi/tools/plant/overlay"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -39,12 +40,12 @@ func (o options) run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := overlay(root, folder, faults)
+	files, err := overlay.Write(root, folder, editsOf(faults))
 	if err != nil {
 		return err
 	}
 	shipped, broken := filepath.Join(folder, "sim"), filepath.Join(folder, "sim-planted")
-	if err := errors.Join(build(root, "", shipped), build(root, files, broken)); err != nil {
+	if err := errors.Join(overlay.Build(root, "", shipped, "./cmd/sim"), overlay.Build(root, files, broken, "./cmd/sim")); err != nil {
 		return err
 	}
 	subjects := []subject{{program: shipped, says: "as it is"}}

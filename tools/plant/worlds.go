@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fedpvi/sim/report"
+	"fedpvi/tools/plant/overlay"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -40,7 +41,7 @@ func (o options) worlds(w io.Writer, most int) error {
 	if err != nil {
 		return err
 	}
-	files, err := overlay(root, folder, daemonFaults)
+	files, err := overlay.Write(root, folder, editsOf(daemonFaults))
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ var floors = [][]string{
 	{"coordinator/admin"},
 	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
-	{"tools/plant/planted"},
+	{"tools/plant/planted", "tools/plant/overlay"},
 	{"internal/testing/abuse", "internal/testing/chaos", "tools/plant", "internal/testing/policy", "tools/demonet", "tools/load", "tools/dist", "tools/protogen"},
 }
 
