@@ -91,16 +91,16 @@ func (c combination) source() string {
 	}
 	add("[model]\nfamily = \"" + string(c.family) + "\"\n" + c.model())
 	add("[inference]\nq = \"" + c.q + "\"\nschedule = \"" + string(c.schedule) + "\"\n" + c.mode.inference)
-	if !strings.Contains(c.mode.others, "opens") {
+	if c.mode.hasFactors() {
 		add("[inference]\nfactors = \"" + string(c.factors) + "\"")
 	}
 	rounds := 2
-	if strings.Contains(c.mode.inference, "scoring") {
+	if c.mode.scores() {
 		rounds = 4
 	}
 	add(fmt.Sprintf("[inference]\nrounds = %d", rounds))
 	add("[privacy]\nunit = \"" + string(c.mode.unit) + "\"\nnoise_multiplier = 2.0\ndelta = 1e-4\nadjacency = \"" + string(c.adjacency) + "\"")
-	if !strings.Contains(c.mode.inference, "scoring") {
+	if !c.mode.scores() {
 		add("[privacy]\nclip = 1.0")
 	}
 	add("[federation]\nnominal_records = 8\nmax_records = 100")
@@ -213,6 +213,13 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
+// hasFactors reports whether clients have factors, so that a study says of which kind they are.
+func (m mode) hasFactors() bool {
+	return !strings.Contains(m.others, "opens") && !m.scores()
+}
+
+func (m mode) scores() bool { return strings.Contains(m.inference, "scoring") }
+
 func (m mode) adjacencies() []accountant.Adjacency {
 	switch {
 	case m.unit == study.Client:
@@ -232,6 +239,9 @@ var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
 		most := mostFamilies
+		if m.scores() {
+			most = 1 // the numbers of their plans take long to compute
+		}
 		from := at * mostFamilies % len(outcomeFamilies)
 		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {
 			if c, ok := m.with(family, turn); ok && most > 0 {

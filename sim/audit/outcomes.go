@@ -211,7 +211,7 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 	release, first := p.observe(p.sites[m], m, plan)
 	if m == 0 {
 		if p.found = second.differs(first); p.found == "" && first.answered {
-			p.found = p.far(release, other)
+			p.found = far(release, other, len(p.roster), p.sensitivity)
 		}
 		if p.found != "" {
 			return nil, nil
@@ -224,14 +224,14 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 }
 
 // far describes two answers whose numbers are further apart than the sensitivity, or returns "".
-func (p *play) far(release, other []byte) string {
-	limits := wire.Limits{Elements: 1 << 20, Clients: len(p.roster), Name: 64}
+func far(release, other []byte, clients int, sensitivity func(round int) float64) string {
+	limits := wire.Limits{Elements: 1 << 20, Clients: clients, Name: 64}
 	a, err := wire.ReadRelease(release, limits)
 	b, again := wire.ReadRelease(other, limits)
 	if err != nil || again != nil {
 		return "" // The scale phase and the last round have messages of their own.
 	}
-	most := p.sensitivity(a.Number)
+	most := sensitivity(a.Number)
 	if gap := floats.Distance(asFloats(a.Change), asFloats(b.Change), 2); most > 0 && gap > most*(1+1e-12) {
 		return fmt.Sprintf("the numbers of an answer differ by %.4g times the accounted sensitivity", gap/most)
 	}

@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// A Pair is a study of two clients with two neighbouring files of the first one, for a comparison
+// of outcomes by processes.
+type Pair struct {
+	Name   string
+	Study  string    // study document
+	Files  [2]string // files of the first client, without and with the records
+	Others string    // file of the second client
+
+	of combination
+}
+
+// Pairs returns pairs that differ by records at all corners of the domain. There is a pair for each
+// mode of release, with the likelihood and the other options of which most have not occurred. If all
+// is set, there is a pair for each combination that an audit plays.
+func Pairs(all bool) (pairs []Pair) {
+	modes := map[string][]combination{}
+	for _, c := range sample() {
+		modes[c.mode.name] = append(modes[c.mode.name], c)
+	}
+	seen := map[string]bool{}
+	for _, m := range outcomeModes {
+		of := modes[m.name]
+		if !all {
+			of = []combination{newest(of, seen)}
+		}
+		for _, c := range of {
+			pairs = append(pairs, Pair{c.String(), c.source(), c.neighbours(c.corners()...), c.shared(), c})
+		}
+	}
+	return pairs
+}
+
+// newest returns the combination of which most options are not in seen, and adds them.
+func newest(of []combination, seen map[string]bool) (best combination) {
+	most := -1
+	for _, c := range of {
+		n := 0
+		for _, o := range c.options() {
+			if !seen[o] {
+				n++
+			}
+		}
+		if n > most {
+			best, most = c, n
+		}
+	}
+	for _, o := range best.options() {
+		seen[o] = true
+	}
+	return best
+}
+
+// options names the options of a combination.
+func (c combination) options() []string {
+	return []string{
+		string(c.family), c.mode.name, c.q + " q", string(c.mode.unit), fmt.Sprint(c.mode.unit, c.adjacency),
+		string(c.factors) + " factors", string(c.schedule),
+	}
+}
+
+// Far describes two first answers of the first client, one for each file, whose numbers are
+// further apart than the sensitivity. Otherwise it returns "".
+func (p Pair) Far(release, other []byte) (string, error) {
+	st, err := study.Parse("outcomes.toml", []byte(p.Study))
+	if err != nil {
+		return "", err
+	}
+	roster := []pvi.ClientID{clientID(0), clientID(1)}
+	most, err := p.of.sensitivityOf(st, roster, len(p.of.corners()))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return far(release, other, len(roster), most), nil
+}
