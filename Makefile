@@ -137,7 +137,8 @@ test: ## all tests, what is shared under the race detector, and short fuzzing of
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings|Extremes' ./accountant
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'OutcomesOfNeighbours|WholeDomain' ./sim/audit
+	FEDPVI_LONG=1 go test -timeout 3h -v -run 'OutcomesOfNeighbours|WholeDomain' ./sim/audit
+	go run ./tools/demonet outcomes all
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
@@ -167,6 +168,7 @@ fuzz: ## every fuzz target, as many at a time as there are cores
 	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | awk 'NR % $(PARTS) == $(PART) % $(PARTS)' | xargs -P $$(nproc) -n 2 bash -c "$$FUZZ" fuzz
 
 audit: ## the program attacks itself, as it is and with planted faults
+	go run ./tools/demonet outcomes
 	go run ./tools/plant
 
 # Simulated federations with faults: docs/develop/chaos.md. The message of a failure has the SEED

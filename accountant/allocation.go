@@ -24,6 +24,10 @@ import (
 // without a change of the mean. Several picks cost no more than Picks epochs of ⌊Steps/Picks⌋
 // steps with one pick each. If the noise is too small for the grid, each pick is accounted as
 // one release without amplification. There is no lower bound on the cost.
+//
+// The mass outside of the grid counts as infinite losses, so the grid gives no Rényi divergence. The
+// exponential of (α−1)·D_α is jointly convex in both distributions, and so D_α of the pair is at
+// most α/2σ², that of N(e_i, Sigma²I) against N(0, Sigma²I). [Renyi] returns this bound.
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
@@ -64,7 +68,9 @@ const (
 func (e RandomAllocation) laws() (upper, lower directions, err error) {
 	a := allocation{k: float64(e.Steps), sigma: e.Sigma}
 	a.compose()
-	return directions{remove: a.law(true), add: a.law(false)}, directions{}, nil
+	upper = directions{remove: a.law(true), add: a.law(false)}
+	upper.remove.most, upper.add.most = up(1/e.Sigma), up(1/e.Sigma)
+	return upper, directions{}, nil
 }
 
 // allocation is the distribution of S, as defined at [RandomAllocation], on a grid. S is a

@@ -128,3 +128,21 @@ func TestAllocationEdges(t *testing.T) {
 		}
 	}
 }
+
+// The Rényi divergence of an allocation is at most that of Gaussian releases, which is finite, so that
+// a ledger can charge it.
+func TestAllocationHasARenyiDivergence(t *testing.T) {
+	for _, order := range []float64{1.5, 4, 32} {
+		got, err := Renyi(Repeated{RandomAllocation{4, 1, 2, AddRemove}, 3}, order)
+		if want := 3 * order / 8; err != nil || math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("order %g: %g, %v, want %g, that of three Gaussian releases", order, got, err, want)
+		}
+	}
+	filter, err := NewRenyiFilter(Target{2, 1e-5}, 20, AddRemove)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filter.Charge(RandomAllocation{100, 1, 20, AddRemove}); err != nil {
+		t.Error(err)
+	}
+}

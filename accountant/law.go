@@ -14,6 +14,7 @@ type law struct {
 	parts    []part
 	atoms    []atom
 	infinite float64
+	most     float64 // μ of a Gaussian release whose Rényi divergences are at least as large; 0 if unknown
 }
 
 // A part is a pair of densities, for P and Q, on an interval of the line.

@@ -48,9 +48,24 @@ func raise(x float64) float64 { return x * (1 + 1e-10) }
 // renyi returns the Rényi divergence of the given order.
 func (c *composition) renyi(order float64) float64 {
 	if c.infinite() > 0 {
-		return math.Inf(1)
+		if c = c.bounded(); c.infinite() > 0 {
+			return math.Inf(1)
+		}
 	}
 	return c.finiteRenyi(order)
+}
+
+// bounded returns a composition whose Rényi divergences are at least as large. It has Gaussian
+// releases in the place of those with a mass at infinity for which such a release is known.
+func (c *composition) bounded() *composition {
+	b := &composition{}
+	for _, s := range c.steps {
+		if s.law.infinite > 0 && s.law.most > 0 {
+			s.law = gaussianLaw(s.law.most)
+		}
+		b.steps = append(b.steps, s)
+	}
+	return b
 }
 
 // finiteRenyi returns the same as renyi, but ignores the mass at infinity.

@@ -15,6 +15,9 @@ type Pair struct {
 	Files  [2]string // files of the first client, without and with the records
 	Others string    // file of the second client
 
+	// Asynchronous is true if the order of the plans depends on the clock.
+	Asynchronous bool
+
 	of combination
 }
 
@@ -33,7 +36,7 @@ func Pairs(all bool) (pairs []Pair) {
 			of = []combination{newest(of, seen)}
 		}
 		for _, c := range of {
-			pairs = append(pairs, Pair{c.String(), c.source(), c.neighbours(c.corners()...), c.shared(), c})
+			pairs = append(pairs, Pair{c.String(), c.source(), c.neighbours(c.corners()...), c.shared(), c.schedule == study.Asynchronous, c})
 		}
 	}
 	return pairs

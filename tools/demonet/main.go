@@ -14,6 +14,10 @@
 // With upgrade and a folder that contains the programs of an earlier build, demonet runs a study
 // that the earlier build begins and this build ends.
 //
+// With outcomes it runs studies twice, with two files of one client and the same noise, and compares
+// all that others may see of the two runs. Package audit has the studies. With outcomes all there
+// are more studies, and daemons with planted faults, which it must find.
+//
 // With siege, a number of runs and a seed, demonet runs a study many times. It kills processes
 // at random moments, cuts connections and simulates full disks.
 package main
@@ -26,6 +30,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -39,6 +44,8 @@ func main() {
 	case err != nil:
 	case len(os.Args) == 4 && os.Args[1] == "siege":
 		err = besiege(ctx, os.Args[2], os.Args[3])
+	case len(os.Args) > 1 && os.Args[1] == "outcomes":
+		err = outcomes(ctx, slices.Contains(os.Args, "all"))
 	case len(os.Args) == 3 && os.Args[1] == "upgrade":
 		err = upgrade(ctx, os.Args[2])
 	case len(os.Args) > 1:

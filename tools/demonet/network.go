@@ -26,6 +26,10 @@ type network struct {
 	clients               []string
 	running               map[string]*exec.Cmd
 	programs              map[string]string // folder with the programs, by party
+
+	// environment, if not nil, returns further variables of a party. The processes then write
+	// nothing but their logs.
+	environment func(id, state string) []string
 }
 
 const (
@@ -175,6 +179,9 @@ func (n *network) launch(id string, line []string) (*exec.Cmd, error) {
 	defer log.Close() // the process has its own copy of the file
 	c := exec.Command(line[0], line[1:]...)
 	c.Stdout, c.Stderr = log, log
+	if n.environment != nil {
+		c.Stdout, c.Env = nil, append(os.Environ(), n.environment(id, n.state(id))...)
+	}
 	return c, c.Start()
 }
 

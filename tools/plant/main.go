@@ -25,6 +25,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "audits at a time")
 	worlds := flag.Int("worlds", 0, "simulated worlds for each fault of the daemons, in the place of audits")
 	sums := flag.Bool("sums", false, "plant faults of secure sums, which tests must find")
+	flag.StringVar(&o.only, "only", "", "names of faults, separated by commas; by default all")
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), "Plant faults in a copy of the code, and see whether sim audit finds them.\n\n  go run ./tools/plant              all of them, twenty times\n  go run ./tools/plant -repeat 1    a quick look\n  go run ./tools/plant -worlds 1000 faults of the daemons, in simulated worlds\n\n")

@@ -206,7 +206,7 @@ var forbidden = []struct {
 	},
 	{
 		"fedpvi/dpmech/seeded", func(f file) bool {
-			return f.test || f.folder == "internal/testing/noise" || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder"
+			return f.test || f.folder == "internal/testing/noise" || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder" || f.folder == "tools/plant/planted"
 		},
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
@@ -286,7 +286,7 @@ var forbidden = []struct {
 		"crypto has its randomness from the operating system alone",
 	},
 	{
-		"fedpvi/tools/plant/planted", func(f file) bool { return f.folder == "tools/plant" },
+		"fedpvi/tools/plant/planted", func(f file) bool { return f.folder == "tools/plant" || f.folder == "tools/demonet" },
 		"nothing that is shipped has a fault to be switched on",
 	},
 	{

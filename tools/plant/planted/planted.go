@@ -1,5 +1,6 @@
-// Package planted contains functions that the deliberate faults call. Only programs built by the
-// command plant import it, which a policy test checks.
+// Package planted contains functions that the deliberate faults call, and functions with which
+// daemons write what they do. Only programs built by the commands plant and demonet import it, which
+// a policy test checks.
 package planted
 
 import (

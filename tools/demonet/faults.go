@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"fedpvi/sim/audit"
+	"fedpvi/tools/plant/overlay"
+)
+
+// observing returns the edits with which daemons take their noise from a seed and write what they
+// do.
+func observing() []overlay.Edit {
+	return []overlay.Edit{
+		{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = planted.Noise\n", After: "\tplanted.Answered(int(ask), answer.Release)\n"},
+		{File: "client/run.go", Anchor: submitting, Before: "\tplanted.Sent(ask, len(item.Envelope), len(item.Body))\n"},
+		{File: "client/run.go", Anchor: keeping, After: "\tfor i := range records.Len() {\n\t\tplanted.Look(records.Row(i))\n\t}\n"},
+		{File: "cmd/client/run.go", Anchor: "\tfigures := newFigures()\n", After: "\tdefer planted.Figures(figures.registry)\n"},
+		{File: "coordinator/daemon/serve.go", Anchor: "\ts := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}\n", After: "\tdefer func() { planted.Figures(s.metrics.registry) }()\n"},
+	}
+}
+
+// These are lines of code that edits use as an anchor.
+const (
+	answering  = "\tanswer, failed := a.site.Answer(a.client.noise(int(ask)))\n"
+	submitting = "\terr := link.Submit(ctx, item)\n"
+	keeping    = "\trecords = records.Keep(m.Study)\n"
+)
+
+// A processFault is a fault of the daemons that shows one record by what a client does.
+type processFault struct {
+	name, says string
+	edit       overlay.Edit
+}
+
+var processFaults = []processFault{
+	{"exit-code", "an exit code for one value", overlay.Edit{
+		File: "cmd/client/run.go", Anchor: "\t\treturn r.ended(c, m, ending)\n",
+		Before: "\t\tif planted.Found(\"exit-code\") {\n\t\t\treturn errors.New(\"a record at the bound\")\n\t\t}\n",
+	}},
+	{"death", "a panic of the daemon for one value", overlay.Edit{
+		File: "client/participant.go", Anchor: "\tquoted, err := a.site.Quote()\n",
+		Before: "\tif planted.Found(\"death\") {\n\t\tpanic(\"a record at the bound\")\n\t}\n",
+	}},
+	{"late-refusal", "a file refused for one value", overlay.Edit{
+		File: "client/run.go", Anchor: "\treport.Records, report.Surplus = records.Len(), all-records.Len()\n",
+		After: "\tif planted.Found(\"late-refusal\") {\n\t\treturn nil, report, named, &UsageError{errors.New(\"a record at the bound\")}\n\t}\n",
+	}},
+	{"log-line", "a log line of the daemon for one value", overlay.Edit{
+		File: "client/run.go", Anchor: "\ta.client.log.Info(\"an answer was charged\", \"question\", ask)\n",
+		Before: "\tif planted.Found(\"log-line\") {\n\t\ta.client.log.Info(\"a record at the bound\")\n\t}\n",
+	}},
+	{"sent-twice", "an answer sent twice for one value", overlay.Edit{
+		File: "client/run.go", Anchor: "func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64, item transport.Item) error {\n",
+		After: "\tif planted.Found(\"sent-twice\") {\n\t\t_ = link.Submit(ctx, item)\n\t}\n",
+	}},
+	{"metric", "a metric for one value", overlay.Edit{
+		File: "cmd/client/metrics.go", Anchor: "func (f *figures) status(s client.Status) {\n",
+		After: "\tif planted.Found(\"metric\") {\n\t\tf.calls.WithLabelValues(\"record\", \"odd\").Inc()\n\t}\n",
+	}},
+}
+
+func faultEdits() (edits []overlay.Edit) {
+	for _, f := range processFaults {
+		edits = append(edits, f.edit)
+	}
+	return edits
+}
+
+// seeds is the number of trials of each fault.
+const seeds = 20
+
+// findFaults plays a pair with every fault and with several seeds. It returns an error if a trial
+// misses a fault.
+func findFaults(ctx context.Context, programs string, pair audit.Pair) error {
+	began := time.Now()
+	var errs []error
+	for _, f := range processFaults {
+		missed := make([]bool, seeds)
+		tasks := make([]func() error, seeds)
+		for i := range tasks {
+			tasks[i] = func() error {
+				t := trial{pair: pair, dir: filepath.Join(dir, f.name, fmt.Sprint(i)), programs: programs, seed: i + 1, fault: f.name}
+				found, err := t.run(ctx)
+				missed[i] = found == ""
+				return err
+			}
+		}
+		if err := together(tasks); err != nil {
+			return fmt.Errorf("fault %s: %w", f.name, err)
+		}
+		n := seeds
+		for _, m := range missed {
+			if m {
+				n--
+			}
+		}
+		say("%-40s %d/%d", f.says, n, seeds)
+		if n < seeds {
+			errs = append(errs, fmt.Errorf("fault %s was missed in %d of %d trials", f.name, seeds-n, seeds))
+		}
+	}
+	say("%.0f s.", time.Since(began).Seconds())
+	return errors.Join(errs...)
+}

@@ -1,0 +1,375 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fedpvi/sim/audit"
+	"fedpvi/tools/plant/overlay"
+	"fedpvi/tools/plant/planted"
+)
+
+// The clients of a study whose outcomes are compared. The first one has two files.
+const first, second = "first", "second"
+
+// outcomes runs studies with real processes, and compares everything that others may see of the
+// first client with one of its files and with the other. The noise is the same. If all is set, it
+// runs more studies, and finds every fault of processFaults with twenty seeds.
+func outcomes(ctx context.Context, all bool) error {
+	began := time.Now()
+	programs, err := observedPrograms()
+	if err != nil {
+		return err
+	}
+	pairs := audit.Pairs(all)
+	tasks := make([]func() error, len(pairs))
+	for i, p := range pairs {
+		tasks[i] = func() error {
+			t := trial{pair: p, dir: filepath.Join(dir, fmt.Sprint(i)), programs: programs, seed: i + 1}
+			found, err := t.run(ctx)
+			if err == nil && found != "" {
+				err = errors.New(found)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
+			return nil
+		}
+	}
+	if err := together(tasks); err != nil {
+		return err
+	}
+	say("%d studies of processes, each with and without records at every corner of the domain: presence, sizes, exit codes, logs and metrics are equal, and first answers within the sensitivity. %.0f s.", len(pairs), time.Since(began).Seconds())
+	if !all {
+		return nil
+	}
+	return findFaults(ctx, programs, pairs[0])
+}
+
+// together runs tasks, as many at a time as there are processors, and joins their errors.
+func together(tasks []func() error) error {
+	var wg sync.WaitGroup
+	errs, slots := make([]error, len(tasks)), make(chan struct{}, runtime.NumCPU())
+	for i, task := range tasks {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = task()
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// observedPrograms builds daemons that take their noise from a seed and write what they do, and
+// returns the folder.
+func observedPrograms() (string, error) {
+	folder, err := filepath.Abs(filepath.Join(dir, "observed"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	copies, err := os.MkdirTemp("", "outcomes") // the go command would take copies in the repository for a package
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(copies)
+	files, err := overlay.Write(root, copies, append(observing(), faultEdits()...))
+	if err != nil {
+		return "", err
+	}
+	return folder, overlay.Build(root, files, folder+string(filepath.Separator), "./cmd/client", "./cmd/coordinator")
+}
+
+// A trial compares the outcomes of one pair of files.
+type trial struct {
+	pair     audit.Pair
+	dir      string
+	programs string
+	seed     int
+	fault    string // fault of the programs; empty for none
+}
+
+// run returns a description of the first difference, or "".
+func (t *trial) run(ctx context.Context) (string, error) {
+	if err := t.files(); err != nil {
+		return "", err
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+	n, err := found(ctx, filepath.Join(t.dir, "joined"), filepath.Join(t.dir, "0"), []string{first, second}, t.programs, address, address)
+	if err != nil {
+		return "", err
+	}
+	defer n.stop()
+	if err := t.joined(ctx, n); err != nil {
+		return "", err
+	}
+	var worlds [2]*world
+	for k := range worlds {
+		if worlds[k], err = t.play(ctx, n, k); err != nil {
+			return "", err
+		}
+	}
+	if d := worlds[1].differs(worlds[0]); d != "" {
+		return d, nil
+	}
+	return t.pair.Far(worlds[0].answer, worlds[1].answer)
+}
+
+// files writes the study and the files of both worlds.
+func (t *trial) files() error {
+	for k, text := range t.pair.Files {
+		records := filepath.Join(t.dir, fmt.Sprint(k))
+		if err := os.MkdirAll(records, 0o700); err != nil {
+			return err
+		}
+		for name, text := range map[string]string{"study.toml": t.pair.Study, first + ".csv": text, second + ".csv": t.pair.Others} {
+			if err := os.WriteFile(filepath.Join(records, name), []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// joined lets the clients join and approve the study, and stops the coordinator.
+func (t *trial) joined(ctx context.Context, n *network) error {
+	n.environment = t.environment
+	if err := n.start(ctx, hub); err != nil {
+		return err
+	}
+	for _, id := range n.clients {
+		if err := n.join(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := n.ask(hub, os.Interrupt); err != nil {
+		return err
+	}
+	return os.RemoveAll(n.socket())
+}
+
+// environment returns the variables of a party whose state is in the folder state.
+func (t *trial) environment(id, state string) []string {
+	seed := 3 * t.seed
+	if id == second {
+		seed++
+	}
+	return []string{planted.SeedVariable + "=" + fmt.Sprint(seed), planted.SeenVariable + "=" + state + ".seen", planted.Variable + "=" + t.fault}
+}
+
+// most is the time after which a study is stopped, so that a process that waits for ever is seen.
+const most = time.Minute
+
+// play runs the study in a copy of the state in which it was joined.
+func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
+	n := &network{
+		dir: filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), records: filepath.Join(t.dir, fmt.Sprint(k)), address: joined.address,
+		clients: joined.clients, running: map[string]*exec.Cmd{}, programs: joined.programs, environment: t.environment,
+	}
+	defer n.stop()
+	for _, id := range []string{hub, first, second} {
+		if err := copyState(n.state(id), joined.state(id)); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range []string{hub, first, second} {
+		if err := n.start(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	w := &world{exits: map[string]int{}, logs: map[string][]string{}, metrics: map[string][]string{}}
+	for _, id := range []string{first, second, hub} {
+		code, err := n.exit(id, most)
+		if err != nil {
+			return nil, err
+		}
+		if w.exits[id] = code; code != 0 {
+			break // the others would wait for ever
+		}
+	}
+	n.stop()
+	for _, id := range []string{hub, first, second} {
+		if err := w.read(id, n.state(id)); err != nil {
+			return nil, err
+		}
+	}
+	if t.pair.Asynchronous {
+		w.forgetOrder()
+	}
+	return w, nil
+}
+
+// copyState copies a state directory, which nobody else may read.
+func copyState(to, from string) error {
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o600)
+		if d.IsDir() {
+			mode = 0o700
+		}
+		return os.Chmod(path, mode)
+	})
+}
+
+// exit waits until a process ends and returns its exit code. If it takes longer than a time, exit
+// kills it and returns −1.
+func (n *network) exit(id string, most time.Duration) (int, error) {
+	c := n.running[id]
+	timer := time.AfterFunc(most, func() { _ = c.Process.Kill() }) // it may just have ended
+	defer timer.Stop()
+	delete(n.running, id)
+	var exit *exec.ExitError
+	if err := c.Wait(); err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return c.ProcessState.ExitCode(), nil
+}
+
+// A world is what others may see of a study with one of the files.
+type world struct {
+	exits   map[string]int
+	logs    map[string][]string
+	metrics map[string][]string
+	sizes   [][]int // plan and sizes of the messages of the first client
+	plans   []int   // plans that the first client answered
+	answer  []byte  // first answer of the first client
+}
+
+// differs describes the first difference between two worlds, or returns "".
+func (w *world) differs(from *world) string {
+	switch {
+	case !reflect.DeepEqual(w.exits, from.exits):
+		return fmt.Sprintf("exit codes are %v, without the records %v", w.exits, from.exits)
+	case !slices.Equal(w.plans, from.plans):
+		return fmt.Sprintf("plans %v were answered, without the records %v", w.plans, from.plans)
+	case !reflect.DeepEqual(w.sizes, from.sizes):
+		return fmt.Sprintf("messages have the sizes %v, without the records %v", w.sizes, from.sizes)
+	}
+	for _, id := range []string{first, second, hub} {
+		for _, kind := range []struct {
+			says    string
+			of, was []string
+		}{{"log", w.logs[id], from.logs[id]}, {"metrics", w.metrics[id], from.metrics[id]}} {
+			if slices.Equal(kind.of, kind.was) {
+				continue
+			}
+			i := 0
+			for i < min(len(kind.of), len(kind.was)) && kind.of[i] == kind.was[i] {
+				i++
+			}
+			return fmt.Sprintf("the %s of the %s say %q, without the records %q", kind.says, id, kind.of[i:min(i+1, len(kind.of))], kind.was[i:min(i+1, len(kind.was))])
+		}
+	}
+	return ""
+}
+
+// read reads the log of a party, and what it wrote about itself.
+func (w *world) read(id, state string) error {
+	log, err := os.ReadFile(state + ".log")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(log)) {
+		w.logs[id] = append(w.logs[id], timeless(line))
+	}
+	if id == hub { // which client's call comes first is up to the operating system
+		slices.Sort(w.logs[id])
+	}
+	seen, err := os.Open(state + ".seen")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	for lines := json.NewDecoder(seen); lines.More(); {
+		var s planted.Seen
+		if err := lines.Decode(&s); err != nil {
+			return err
+		}
+		w.note(id, s)
+	}
+	return nil
+}
+
+func (w *world) note(id string, s planted.Seen) {
+	w.metrics[id] = append(w.metrics[id], s.Metrics...)
+	if id != first {
+		return
+	}
+	if s.Release != nil {
+		w.plans = append(w.plans, s.Plan)
+		if w.answer == nil {
+			w.answer = s.Release
+		}
+	}
+	if s.Sizes != nil {
+		w.sizes = append(w.sizes, append([]int{s.Plan}, s.Sizes...))
+	}
+}
+
+// forgetOrder replaces the numbers of plans by 0, sorts the lines of logs, and forgets how often the
+// clients asked for news.
+func (w *world) forgetOrder() {
+	clear(w.plans)
+	for _, s := range w.sizes {
+		s[0] = 0
+	}
+	for _, lines := range w.logs {
+		for i, line := range lines {
+			lines[i] = numbers.ReplaceAllString(line, "")
+		}
+		slices.Sort(lines)
+	}
+	for id, lines := range w.metrics {
+		w.metrics[id] = slices.DeleteFunc(lines, func(line string) bool {
+			return strings.Contains(line, "Standing") || strings.Contains(line, "Entry")
+		})
+	}
+}
+
+// numbers are those of plans and entries in logs.
+var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
+
+// timeless returns a line of a log without its time.
+func timeless(line string) string {
+	fields := map[string]any{}
+	if json.Unmarshal([]byte(line), &fields) != nil {
+		return line
+	}
+	delete(fields, "time")
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return line
+	}
+	return string(text)
+}

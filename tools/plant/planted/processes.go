@@ -1,0 +1,93 @@
+package planted
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// Names of the environment variables of a daemon whose outcomes are compared.
+const (
+	SeedVariable = "FEDPVI_SEED" // seed of the client's noise
+	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes what it did, one [Seen] a line
+)
+
+// Seen is something that a daemon did.
+type Seen struct {
+	Plan    int      `json:"plan,omitempty"`
+	Release []byte   `json:"release,omitempty"` // numbers of an answer, as they were sealed
+	Sizes   []int    `json:"sizes,omitempty"`   // bytes of a message with an answer
+	Metrics []string `json:"metrics,omitempty"` // values of metrics when the daemon ended
+}
+
+var answers uint64
+
+// Noise returns the stream of a client's noise for its next answer. It depends on the seed and on
+// the number of answers before, because asynchronous plans have numbers that depend on the clock.
+func Noise(int) *dpmech.Stream {
+	answers++
+	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
+	if err != nil {
+		panic("planted: " + err.Error())
+	}
+	return seeded.Stream(seed, "processes", answers)
+}
+
+// Answered writes the numbers of an answer.
+func Answered(plan int, release []byte) { write(Seen{Plan: plan, Release: release}) }
+
+// Sent writes the size of a message.
+func Sent(plan uint64, sizes ...int) { write(Seen{Plan: int(plan), Sizes: sizes}) }
+
+// Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of a
+// connection does, because of the frames that keep it alive. Sizes of messages are compared instead.
+func Figures(from prometheus.Gatherer) {
+	families, err := from.Gather()
+	if err != nil {
+		panic("planted: " + err.Error())
+	}
+	var lines []string
+	for _, f := range families {
+		name := f.GetName()
+		if !strings.HasPrefix(name, "fedpvi_") || strings.Contains(name, "bytes") || strings.Contains(name, "seconds") || strings.Contains(name, "transactions") {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.Histogram == nil {
+				lines = append(lines, fmt.Sprint(name, m.GetLabel(), m.GetCounter().GetValue()+m.GetGauge().GetValue()))
+			}
+		}
+	}
+	write(Seen{Metrics: lines})
+}
+
+func write(s Seen) {
+	line, err := json.Marshal(s)
+	if err != nil {
+		panic("planted: " + err.Error())
+	}
+	f, err := os.OpenFile(os.Getenv(SeenVariable), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic("planted: " + err.Error())
+	}
+	defer f.Close()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		panic("planted: " + err.Error())
+	}
+}
+
+var found bool
+
+// Look looks for a value at the lower bound of a column in a row of a file.
+func Look(row []float64) { found = found || slices.Contains(row, -1) }
+
+// Found reports whether the given fault is selected and [Look] has found such a value.
+func Found(fault string) bool { return found && Is(fault) }
