@@ -71,3 +71,20 @@ func aborted(body []byte) (*Ending, error) {
 	}
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
+
+// excluded follows an entry that leaves a client out of the rest of the study. If it is this client,
+// the client stops.
+func (a *participant) excluded(body []byte) error {
+	x, err := transcript.ParseAbortion(body)
+	switch {
+	case err != nil:
+		return err
+	case a.site == nil:
+		return transcript.ErrKind
+	case x.By == a.member.Name:
+		return &Refusal{"the coordinator has excluded this client from the rest of the study: " + x.Reason}
+	}
+	a.client.log.Warn("the coordinator has excluded a client from the rest of the study", "client", x.By, "reason", x.Reason)
+	a.site.Resume()
+	return nil
+}

@@ -201,6 +201,8 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 		next.Ended, err = a.end(item.Body)
 	case e.Kind == transcript.Abort:
 		next.Ended, err = aborted(item.Body)
+	case e.Kind == transcript.Exclude:
+		err = a.excluded(item.Body)
 	default:
 		err = a.step(e, item.Body, &next)
 		if e.Kind.Outcome() {

@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
 	"fedpvi/internal/testing/linestudy"
 	"fedpvi/pvi/wire"
 )
@@ -57,6 +58,24 @@ func TestClientsStopAfterRejectedRounds(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "a round was rejected"); n != 3 {
 		t.Errorf("%d verdicts in the log:\n%s", n, log.String())
+	}
+	// The coordinator excludes the client. The others read it and go on; the client stops.
+	h.say(transcript.Exclude, 0, h.server.Model(), transcript.Abortion{By: "west", Reason: "three rounds failed"}.Bytes())
+	for _, p := range all {
+		_, err := p.step()
+		if p.name == "west" {
+			if client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), "excluded this client from the rest of the study: three rounds failed") {
+				t.Errorf("the excluded client: %v", err)
+			}
+			continue
+		}
+		check(t, err)
+		if n := len(answersOf(h, p.name)); n != 4 {
+			t.Errorf("%s has given %d answers after the exclusion", p.name, n)
+		}
+	}
+	if !strings.Contains(log.String(), "three rounds failed") {
+		t.Errorf("the exclusion is not in the log:\n%s", log.String())
 	}
 }
 

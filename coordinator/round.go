@@ -135,8 +135,8 @@ func (b *batch) play() error {
 		if st.server.Done() {
 			return b.end()
 		}
-		if why := st.server.Stalled(); why != "" && len(st.open) == 0 {
-			return b.abort(b.study.name(), why)
+		if why := b.held(); why != "" {
+			return b.hold(why)
 		}
 		if dealers := b.dealers(); dealers < least {
 			return b.abort(b.study.name(), fmt.Sprintf("the deals of only %d clients can be decrypted by the others, and the study opens no sum for fewer than %d", dealers, least))
@@ -145,6 +145,20 @@ func (b *batch) play() error {
 		if err != nil || !opened {
 			return err
 		}
+	}
+	return nil
+}
+
+// hold stops a study in which too many rounds in a row were rejected. If the study can go on without
+// one of its clients, it waits for an order, and otherwise it is aborted.
+func (b *batch) hold(why string) error {
+	if b.study.excludable(b.state) != nil {
+		return b.abort(b.study.name(), why)
+	}
+	if b.moved {
+		b.then(func() {
+			b.study.log.Error("the study waits for an order: coordinator exclude CLIENT, or coordinator abort", "reason", why)
+		})
 	}
 	return nil
 }

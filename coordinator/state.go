@@ -35,7 +35,9 @@ type state struct {
 	secure *secure // secure aggregation of a study that has begun; nil without
 
 	roster []identity.Name // members of a study that has begun, sorted; nil before
-	gone   int             // number of clients that have left
+	gone   int             // number of clients that have left or were excluded
+
+	excluded map[identity.Name]string // reasons for which clients were excluded
 }
 
 // A client is the state of a client that has joined.
@@ -145,7 +147,7 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 		clients: map[identity.Name]*client{}, open: map[uint64]*question{},
 		keys: keyring{}, chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
 	}
-	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readSecure, s.readReleases, s.readOffers} {
+	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readExcluded, s.readChain, s.readStage, s.readSecure, s.readReleases, s.readOffers} {
 		if err := part(st, kept); err != nil {
 			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}

@@ -136,6 +136,8 @@ func (b *batch) waits(out *Status) {
 		}
 		slices.Sort(out.For)
 		out.For = slices.Compact(out.For)
+	case b.held() != "":
+		out.Waits, out.Reason = "an order: coordinator exclude CLIENT, or coordinator abort", b.held()
 	default:
 		out.Waits = st.secure.waits(fmt.Sprintf("%d clients to be connected", max(1, st.server.Fewest())))
 		for _, name := range st.staying() {

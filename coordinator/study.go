@@ -60,6 +60,8 @@ const (
 	// noteAborted is the key under which the store keeps the reason of an abort before the study
 	// began.
 	noteAborted = "aborted"
+	// noteExcluded is the key under which the store keeps why clients were excluded.
+	noteExcluded = "excluded"
 	// noteSince is the key under which the store keeps the time since which the study waits.
 	noteSince = "since"
 )

@@ -55,6 +55,7 @@ type commands struct {
 	Watch     watchCommand     `cmd:"" help:"Follow a study until its end."`
 	Start     startCommand     `cmd:"" help:"Begin a study with the clients that have consented."`
 	Posterior posteriorCommand `cmd:"" help:"Print the posterior of a study."`
+	Exclude   excludeCommand   `cmd:"" help:"Leave a client out of the rest of a study."`
 	Abort     abortCommand     `cmd:"" help:"End a study early, for all clients."`
 	Bundle    bundleCommand    `cmd:"" help:"Write the transcript and keys of a study to one file."`
 	Verify    verifyCommand    `cmd:"" help:"Check a bundle. Needs no network and no keys."`

@@ -49,6 +49,36 @@ func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 	return printStatuses(all, f.JSON)
 }
 
+type excludeCommand struct {
+	jsonFlag
+	Client string `arg:"" help:"Name of the client." placeholder:"NAME"`
+	Study  string `help:"Study, by name or first digits of its digest; not needed for a single one." placeholder:"STUDY"`
+	Why    string `help:"Reason for all clients, one line. It is signed into the transcript." required:"" placeholder:"TEXT"`
+}
+
+func (excludeCommand) Help() string {
+	return `Examples:
+
+  coordinator exclude west --why "its answers made three rounds fail"
+
+The client takes no part in later rounds, for good, and all clients read why. The study goes on if
+enough clients are left. coordinator status shows the influence of each client where messages are
+opened.`
+}
+
+func (c *excludeCommand) Run(e *environment) error {
+	names, err := parseNames([]string{c.Client})
+	if err != nil {
+		return err
+	}
+	return e.with(func(api admin.API) error {
+		if err := api.Exclude(e.ctx, c.Study, names[0], c.Why); err != nil {
+			return err
+		}
+		return c.report(e, api, c.Study)
+	})
+}
+
 type abortCommand struct {
 	studyArg
 	jsonFlag

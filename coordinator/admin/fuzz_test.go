@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fedpvi/coordinator"
+	"fedpvi/crypto/identity"
 	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/session"
 )
@@ -26,6 +27,7 @@ func (clerk) Invite(context.Context, Invitation) ([]coordinator.Invited, error) 
 func (clerk) Status(context.Context, string) ([]coordinator.Status, error) { return nil, errNo }
 func (clerk) Begin(context.Context, string) error                          { return errNo }
 func (clerk) Abort(context.Context, string, string) error                  { return errNo }
+func (clerk) Exclude(context.Context, string, identity.Name, string) error { return errNo }
 func (clerk) Posterior(context.Context, string) (*session.Posterior, error) {
 	return nil, errNo
 }
@@ -34,7 +36,7 @@ func (clerk) Bundle(context.Context, string, io.Writer) error { return errNo }
 // FuzzOrders sends arbitrary bytes to the handler of the socket. The handler must not panic or
 // allocate much memory.
 func FuzzOrders(f *testing.F) {
-	for _, path := range []string{pathFound, pathInvite, pathStatus, pathBegin, pathAbort, pathPosterior, pathBundle, "/v1/../v1/abort", "/"} {
+	for _, path := range []string{pathFound, pathInvite, pathStatus, pathBegin, pathExclude, pathAbort, pathPosterior, pathBundle, "/v1/../v1/abort", "/"} {
 		f.Add("POST", path, []byte(`{"study":"plane","clients":["north"],"valid":1,"document":"aGk=","reason":"why"}`))
 	}
 	f.Add("GET", pathStatus, []byte("{}"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fedpvi/coordinator"
+	"fedpvi/crypto/identity"
 	"fedpvi/pvi/session"
 )
 
@@ -25,6 +26,7 @@ const (
 	pathInvite    = "/v1/invite"
 	pathStatus    = "/v1/status"
 	pathBegin     = "/v1/begin"
+	pathExclude   = "/v1/exclude"
 	pathAbort     = "/v1/abort"
 	pathPosterior = "/v1/posterior"
 	pathBundle    = "/v1/bundle"
@@ -33,6 +35,12 @@ const (
 type selector struct {
 	Study  string `json:"study"`
 	Reason string `json:"reason,omitempty"`
+}
+
+type exclusion struct {
+	Study  string        `json:"study"`
+	Client identity.Name `json:"client"`
+	Reason string        `json:"reason"`
 }
 
 type none struct{}
@@ -45,6 +53,9 @@ func NewServer(api API) *http.Server {
 	answer(mux, pathInvite, api.Invite)
 	answer(mux, pathStatus, func(ctx context.Context, s selector) ([]coordinator.Status, error) { return api.Status(ctx, s.Study) })
 	answer(mux, pathBegin, func(ctx context.Context, s selector) (none, error) { return none{}, api.Begin(ctx, s.Study) })
+	answer(mux, pathExclude, func(ctx context.Context, x exclusion) (none, error) {
+		return none{}, api.Exclude(ctx, x.Study, x.Client, x.Reason)
+	})
 	answer(mux, pathAbort, func(ctx context.Context, s selector) (none, error) { return none{}, api.Abort(ctx, s.Study, s.Reason) })
 	answer(mux, pathPosterior, func(ctx context.Context, s selector) (*session.Posterior, error) {
 		return api.Posterior(ctx, s.Study)
@@ -176,6 +187,12 @@ func (r *Remote) Status(ctx context.Context, study string) ([]coordinator.Status
 // Begin implements [API].
 func (r *Remote) Begin(ctx context.Context, study string) error {
 	_, err := ask[none](ctx, r, pathBegin, selector{Study: study})
+	return err
+}
+
+// Exclude implements [API].
+func (r *Remote) Exclude(ctx context.Context, study string, client identity.Name, reason string) error {
+	_, err := ask[none](ctx, r, pathExclude, exclusion{study, client, reason})
 	return err
 }
 

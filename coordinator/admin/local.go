@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"fedpvi/coordinator"
+	"fedpvi/crypto/identity"
 	"fedpvi/pvi/session"
 )
 
@@ -63,6 +64,15 @@ func (l Local) Begin(ctx context.Context, study string) error {
 		return err
 	}
 	return s.Begin(ctx)
+}
+
+// Exclude implements [API].
+func (l Local) Exclude(ctx context.Context, study string, client identity.Name, reason string) error {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return err
+	}
+	return s.Exclude(ctx, client, reason)
 }
 
 // Abort implements [API].

@@ -48,9 +48,10 @@ type verifier struct {
 	document *study.Study
 	chain    transcript.Chain
 	server   *session.Server
-	sums     *sums.Progress         // progress of secure aggregation; nil without
-	models   map[uint64]signed.Hash // hashes of the models of the open plans, by number of the plan
-	receipts []transcript.Receipt   // receipts of the answers verified so far
+	sums     *sums.Progress           // progress of secure aggregation; nil without
+	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
+	excluded map[identity.Name]uint64 // last plan before each exclusion of a client
+	receipts []transcript.Receipt     // receipts of the answers verified so far
 	report   Report
 }
 
@@ -131,6 +132,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 		err = v.outcome(e, body)
 	case e.Kind == transcript.Cut:
 		err = v.cut(e)
+	case e.Kind == transcript.Exclude:
+		err = v.exclude(body)
 	case e.Kind == transcript.End:
 		err = v.end(body)
 	case e.Kind == transcript.Abort:
@@ -237,6 +240,25 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	return nil
 }
 
+// exclude follows an entry that leaves a client out. The client may be in the sums of the plans that
+// are open, and of no later one.
+func (v *verifier) exclude(body []byte) error {
+	x, err := transcript.ParseAbortion(body)
+	if err != nil {
+		return err
+	}
+	if e, ok := v.chain.Members().Named(x.By); !ok || e.Role != identity.Client {
+		return fmt.Errorf("%s is no client of the study", x.By)
+	}
+	asked, _ := v.server.Plans()
+	if v.excluded == nil {
+		v.excluded = map[identity.Name]uint64{}
+	}
+	v.excluded[x.By] = uint64(asked)
+	v.server.Resume()
+	return nil
+}
+
 func (v *verifier) plan(e transcript.Entry, body []byte) error {
 	plan, ok := v.server.Next()
 	if !ok || string(plan.Kind) != string(e.Kind) || uint64(plan.Plan) != e.Ask || !bytes.Equal(plan.Body, body) {
@@ -257,6 +279,9 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 		participants = nil // their deals were checked with the cut
 	}
 	for _, id := range participants {
+		if last, out := v.excluded[identity.Name(id)]; out && e.Ask > last {
+			return fmt.Errorf("the outcome counts %s, which was excluded before", id)
+		}
 		if err := v.answer(e.Ask, identity.Name(id)); err != nil {
 			return fmt.Errorf("the answer of %s: %w", id, err)
 		}

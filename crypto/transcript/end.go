@@ -100,9 +100,9 @@ func (r Receipt) Compare(s Receipt) int {
 	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
 
-// An Abortion is the body of the Abort entry.
+// An Abortion is the body of the Abort entry, and of an Exclude entry.
 type Abortion struct {
-	By     identity.Name // party that aborted the study
+	By     identity.Name // party that aborted the study, or client that takes no part any more
 	Reason string
 }
 

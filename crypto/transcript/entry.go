@@ -18,6 +18,8 @@ const (
 	Roster Kind = "roster" // first entry, which contains the roster
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
+
+	Exclude Kind = "exclude" // a client takes no part any more; its body is an Abortion by this client
 )
 
 // Kinds of the entries between a plan and its outcome in a study with secure sums. Package sums
@@ -58,6 +60,8 @@ func (k Kind) domain() identity.Domain {
 		return signed.Bundle
 	case k == Abort:
 		return signed.Abort
+	case k == Exclude:
+		return signed.Exclusion
 	case k == Cut:
 		return signed.Cut
 	case k == Certificate:

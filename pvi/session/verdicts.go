@@ -103,6 +103,20 @@ func (s *Site) Stalled() string {
 	return ""
 }
 
+// Resume begins to count rejected rounds in a row anew, after the study has changed.
+func (s *Server) Resume() { resume(s.phases) }
+
+// Resume is like [Server.Resume].
+func (s *Site) Resume() { resume(s.phases) }
+
+func resume[P any](phases []P) {
+	for _, p := range phases {
+		if rounds, ok := any(p).(historian); ok {
+			rounds.history().inARow = 0
+		}
+	}
+}
+
 func stalled(rounds int, last *Round) string {
 	why := fmt.Sprintf("%d rounds in a row left no proper distribution and were rejected (federation.max_rejected); each was paid for", rounds)
 	if last == nil {

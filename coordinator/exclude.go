@@ -1,0 +1,102 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/study"
+)
+
+// Exclude leaves a client out of the rest of a study, for a reason that all clients can read. It
+// signs an entry of the transcript, so that everybody sees it and nobody can take it back. The
+// answers that the client has given stay in their sums, and rejected rounds are counted from here on.
+//
+// With secure aggregation the coordinator cannot exclude a client, because the others hold its
+// columns: it can only end the study.
+func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) error {
+	return s.call(ctx, func(b *batch) error {
+		st := b.state
+		c := st.clients[name]
+		switch _, err := transcript.Reason(why); {
+		case err != nil:
+			return err
+		case st.over():
+			return fmt.Errorf("study %s is over already", s.Name())
+		case !st.begun():
+			return fmt.Errorf("study %s has not begun: begin it without this client", s.Name())
+		case !st.inRoster(name) || c == nil:
+			return fmt.Errorf("study %s has no client %s", s.Name(), name)
+		case c.left:
+			return fmt.Errorf("client %s takes no part any more: %s", name, c.reason)
+		}
+		if err := s.excludable(st); err != nil {
+			return err
+		}
+		if err := b.exclude(name, c, why); err != nil {
+			return b.undo(err)
+		}
+		return nil
+	})
+}
+
+// excludable returns an error if the study cannot go on with one client less.
+func (s *Study) excludable(st *state) error {
+	switch {
+	case s.document.Federation.Aggregation == study.Secure:
+		return errors.New("a client of a study with secure aggregation cannot be excluded, because the others hold its columns: coordinator abort")
+	case len(st.staying()) <= s.fewest(st):
+		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: coordinator abort", len(st.staying()), s.fewest(st))
+	}
+	return nil
+}
+
+func (b *batch) exclude(name identity.Name, c *client, why string) error {
+	s, st := b.study, b.state
+	body := transcript.Abortion{By: name, Reason: why}
+	if err := b.say(transcript.Exclude, 0, st.server.Model(), bytesOf(body.Bytes())); err != nil {
+		return err
+	}
+	st.server.Resume()
+	st.since, b.moved = b.now, true
+	c.left, c.reason = true, excluded(why)
+	st.gone++
+	st.excluded[name] = why
+	b.write(func(kept store.Study) error { return kept.PutNote(noteExcluded, st.excluded) })
+	b.then(func() { s.log.Warn("a client was excluded", "client", name, "reason", why) })
+	return nil
+}
+
+func excluded(why string) string { return "excluded: " + why }
+
+// readExcluded marks the clients that were excluded.
+func (s *Study) readExcluded(st *state, kept store.Study) error {
+	st.excluded = map[identity.Name]string{}
+	if err := kept.Note(noteExcluded, &st.excluded); err != nil {
+		return err
+	}
+	for name, why := range st.excluded {
+		c := st.clients[name]
+		if c == nil {
+			return fmt.Errorf("a client %s was excluded, and the study has none of this name", name)
+		}
+		if !c.left {
+			c.left, st.gone = true, st.gone+1
+		}
+		c.reason = excluded(why)
+	}
+	return nil
+}
+
+// held returns why a study waits for an order of its operator: too many rounds in a row were
+// rejected, and the study can go on without a client. It returns "" if the study can go on.
+func (b *batch) held() string {
+	st := b.state
+	if st.server == nil || len(st.open) > 0 {
+		return ""
+	}
+	return st.server.Stalled()
+}

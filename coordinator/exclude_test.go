@@ -1,0 +1,118 @@
+package coordinator
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/crypto/identity"
+	"fedpvi/pvi"
+	"fedpvi/pvi/wire"
+	"fedpvi/transport"
+)
+
+// round lets the parties follow, and answer if a plan is pending. The party named evil sends
+// precisions far below zero.
+func (h *house) round(evil identity.Name, parties ...*party) {
+	h.t.Helper()
+	for _, p := range parties {
+		check(h.t, p.follow(h.t.Context()))
+		ask, pending := p.site.Pending()
+		if !pending {
+			continue
+		}
+		_, err := p.answer()
+		check(h.t, err)
+		if p.peer.Name == evil {
+			change := make([]int64, 5)
+			for i := 2; i < len(change); i++ {
+				change[i] = -1 << 27
+			}
+			body := wire.AppendRelease(nil, &pvi.Release{Protocol: pvi.Digest(p.site.Digest()), Number: ask, Client: pvi.ClientID(evil), Change: change})
+			item, err := p.sealed(ask, p.models[ask], body, nil)
+			check(h.t, err)
+			p.outbox = &item
+		}
+		check(h.t, p.link.Submit(h.t.Context(), *p.outbox))
+		p.outbox = nil
+	}
+}
+
+func (h *house) restart() {
+	h.t.Helper()
+	check(h.t, h.hub.Close())
+	h.open()
+}
+
+// A client makes three rounds fail. The coordinator asks for no fourth answer and waits for an
+// order, also after a restart. When the client is excluded, which every client reads in the
+// transcript, the others finish the study. Whoever verifies the bundle sees the same.
+//
+//abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
+func TestExcludedClient(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 5", "min_clients = 2\nmax_rejected = 3"))
+	parties := h.invite("north", "south", "west")
+	admit(t, parties...)
+	exclude := func(name identity.Name, why string) error { return h.study.Exclude(t.Context(), name, why) }
+	for range 6 {
+		h.round("west", parties...)
+	}
+	for range 2 {
+		s := h.mustStatus()
+		if s.Asked != 3 || s.Rounds == nil || s.Rounds.InARow != 3 || !strings.Contains(s.Waits, "coordinator exclude") || !strings.Contains(s.Reason, "3 rounds in a row") {
+			t.Fatalf("after three rejected rounds: %+v", s)
+		}
+		h.restart()
+	}
+	for name, why := range map[identity.Name]string{"east": "unknown", "west": "two\nlines"} {
+		if err := exclude(name, why); err == nil {
+			t.Errorf("%s was excluded for %q", name, why)
+		}
+	}
+	check(t, exclude("west", "three rounds failed"))
+	if err := exclude("west", "again"); err == nil || !strings.Contains(err.Error(), "excluded: three rounds failed") {
+		t.Errorf("excluded twice: %v", err)
+	}
+	if err := exclude("south", "too few are left"); err == nil || !strings.Contains(err.Error(), "coordinator abort") {
+		t.Errorf("excluded below min_clients: %v", err)
+	}
+	h.restart()
+	late := parties[2]
+	check(t, late.follow(t.Context()))
+	if _, pending := late.site.Pending(); pending {
+		_, err := late.answer()
+		check(t, err)
+		if got := reasonOf(t, late.link.Submit(t.Context(), *late.outbox)); got != transport.Denied {
+			t.Errorf("the answer of an excluded client: %q", got)
+		}
+	}
+	for range 6 {
+		h.round("", parties[:2]...)
+	}
+	s := h.mustStatus()
+	if s.Phase != Ended || s.Rounds.Accepted != 2 {
+		t.Errorf("the study does not end: %+v, %+v", s, s.Rounds)
+	}
+	var b bytes.Buffer
+	check(t, h.study.WriteBundle(&b))
+	r, err := bundle.Verify(&b)
+	if err != nil || r.Ending != "end" || r.Answers != 9+4 {
+		t.Errorf("the bundle: %+v, %v", r, err)
+	}
+}
+
+// Without enough other clients a study with three rejected rounds in a row is aborted.
+func TestStalledStudyIsAborted(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 5", "max_rejected = 3"))
+	parties := h.invite("north", "south", "west")
+	admit(t, parties...)
+	for range 6 {
+		h.round("west", parties...)
+	}
+	if s := h.mustStatus(); s.Phase != Aborted || !strings.Contains(s.Reason, "3 rounds in a row") || s.Asked != 3 {
+		t.Errorf("%+v", s)
+	}
+}
