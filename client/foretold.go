@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/session"
 	"fedpvi/transport"
 )
 
@@ -17,15 +18,32 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 		return a.follow(item)
 	}
 	if a.site != nil {
-		item.Body = a.site.Foretell()
+		item.Body = a.foretell(item.Envelope)
 	}
 	e, err := a.follow(item)
 	if !errors.Is(err, transcript.ErrBody) {
 		return e, err
 	}
-	a.client.log.Info("requesting a plan that differs from the one computed here", "entry", a.next())
+	a.client.log.Info("requesting an entry that differs from the one computed here", "entry", a.next())
 	if item, err = link.Whole(ctx, a.next()); err != nil {
 		return e, err
 	}
 	return a.follow(item)
+}
+
+// foretell computes the body of the next entry: a plan, or the outcome of a plan whose sum the
+// clients have opened. It returns nil if it cannot.
+func (a *participant) foretell(envelope []byte) []byte {
+	e, err := transcript.Claims(envelope)
+	if err != nil || !e.Kind.Outcome() {
+		return a.site.Foretell()
+	}
+	if a.sums == nil {
+		return nil
+	}
+	names, elements, opened := a.sums.Sum()
+	if !opened {
+		return nil
+	}
+	return a.site.ForetellOutcome(session.Sum{Participants: clientIDs(names), Elements: elements})
 }

@@ -210,7 +210,7 @@ func (h *hub) append(envelope, body []byte) {
 	if h.sums != nil && e.Ask > 0 {
 		check(h.t, h.sums.Follow(e, body))
 	}
-	h.items = append(h.items, transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()})
+	h.items = append(h.items, transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan() || e.Kind.Outcome() && h.sums != nil})
 }
 
 func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []byte) {

@@ -9,7 +9,9 @@ import (
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/sums"
+	"fedpvi/pvi"
 	"fedpvi/pvi/session"
+	"fedpvi/pvi/wire"
 )
 
 const secureFederation = "aggregation = \"secure\"\n"
@@ -20,7 +22,8 @@ func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }
 
-// In a secure study all clients compute the posterior from sums that they have opened themselves.
+// In a secure study all clients compute the posterior from sums that they have opened themselves,
+// and the outcomes that accept these sums: the coordinator sends them without their bodies.
 func TestASecureStudyIsPlayed(t *testing.T) {
 	for fewest, names := range map[string][]identity.Name{
 		"3": {"north", "south", "west"},
@@ -35,8 +38,14 @@ func TestASecureStudyIsPlayed(t *testing.T) {
 			}
 			one(t, h, all[m])
 		}
-		if got := len(h.items); got != 1+3*5+1 {
-			t.Errorf("%d entries", got)
+		rejected := 0
+		for _, i := range h.items {
+			if o, err := wire.ReadOutcome(i.Body, wire.Limits{Elements: 100, Clients: 10, Name: 40}); err == nil && o.Verdict == pvi.Rejected {
+				rejected++
+			}
+		}
+		if got := len(h.items); got != 1+3*5+1 || h.asked != rejected*len(names) {
+			t.Errorf("%d entries, and %d requests for the body of one; %d sums were rejected", got, h.asked, rejected)
 		}
 	}
 }
@@ -90,8 +99,8 @@ func TestFalsifiedSumsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if len(stopped) != len(all) {
-		t.Errorf("stopped: %v", stopped)
+	if len(stopped) != len(all) || h.asked != len(all) {
+		t.Errorf("stopped: %v, after %d requests for the false body", stopped, h.asked)
 	}
 }
 

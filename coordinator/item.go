@@ -12,13 +12,19 @@ import (
 // newItem returns an entry as a transport.Item, which can be sent to clients. A long body is read from the disk only when
 // it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
-	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}
+	i := transport.Item{Envelope: envelope, Derived: s.derived(e)}
 	if body.Long() {
 		i.Stored = &storedBody{s, e.Number, e.Body}
 	} else {
 		i.Body = body.Bytes
 	}
 	return i
+}
+
+// derived reports whether clients can compute the body of an entry from those before it: a plan,
+// and an outcome whose sum they have opened.
+func (s *Study) derived(e transcript.Entry) bool {
+	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }
 
 // item returns an entry of the transcript, from the cache or the store.
@@ -33,7 +39,7 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 		if err != nil || e.Body.Size != uint64(size) {
 			return fmt.Errorf("%w: entry %d of the transcript", store.ErrDamaged, number)
 		}
-		if i.Derived = e.Kind.Plan(); s.hub.store.IsLong(size) {
+		if i.Derived = s.derived(e); s.hub.store.IsLong(size) {
 			i.Stored = &storedBody{s, number, e.Body}
 			return nil
 		}

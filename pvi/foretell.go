@@ -11,3 +11,13 @@ func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.participants(n)
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil
 }
+
+// ForetellOutcome returns the outcome that accepts an opened sum of the participants for the open
+// plan number n. The site must have applied all outcomes before it. The server may find that q
+// with the sum is not proper, and publish another outcome.
+func (s *Site) ForetellOutcome(n int, participants []ClientID, sum []int64) Outcome {
+	return Outcome{
+		Protocol: s.protocol.digest, Sequence: s.sequence + 1, Number: n, Verdict: Accepted,
+		Centre: s.q.centre(), Participants: participants, Sum: sum,
+	}
+}

@@ -127,6 +127,11 @@ const tolerance = 0x1p-24
 // the rounds.
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
+// ForetellOutcome returns the outcome with opened sums of the participants.
+func (s *Site) ForetellOutcome(participants []phase.ClientID, gradient, curvature []int64) Outcome {
+	return Outcome{Round: s.digest, Verdict: phase.Accepted, Point: s.point, Participants: participants, Gradient: gradient, Curvature: curvature}
+}
+
 // Settle checks the outcome of the last round. It does not change the site. If the outcome
 // contradicts the site's state, the error is [phase.Refused].
 func (s *Site) Settle(o *Outcome) error {

@@ -219,6 +219,11 @@ func (s *Site) Followed() int { return s.scale.passes }
 // Foretell returns the plan of the next pass, computed from the outcomes before it.
 func (s *Site) Foretell() Plan { return Plan{s.scaling.digest, s.scale.passes + 1, s.scale.bounds()} }
 
+// ForetellOutcome returns the outcome of the next pass with an opened sum of the participants.
+func (s *Site) ForetellOutcome(participants []phase.ClientID, sum []int64) Outcome {
+	return Outcome{Scaling: s.scaling.digest, Number: s.scale.passes + 1, Verdict: phase.Accepted, Participants: participants, Sum: sum}
+}
+
 func finite(v []float64) bool {
 	for _, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {

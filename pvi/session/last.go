@@ -182,6 +182,12 @@ func (s *lastSite) foretell(int) ([]byte, bool) {
 	return wire.AppendOneStepPlan(nil, &plan), true
 }
 
+func (s *lastSite) foretellOutcome(_ int, sum Sum) []byte {
+	at := s.sizes.Gradient.Dim()
+	o := s.ForetellOutcome(sum.Participants, sum.Elements[:at], sum.Elements[at:])
+	return wire.AppendOneStepOutcome(nil, &o)
+}
+
 func (s *lastSite) check(_ int, body []byte) (named bool, err error) {
 	plan, err := wire.ReadOneStepPlan(body, s.limits)
 	if err != nil {

@@ -159,6 +159,11 @@ func (s *roundsSite) foretell(number int) ([]byte, bool) {
 	return wire.AppendPlan(nil, &plan), true
 }
 
+func (s *roundsSite) foretellOutcome(number int, sum Sum) []byte {
+	o := s.site.rounds.ForetellOutcome(number, sum.Participants, sum.Elements)
+	return wire.AppendOutcome(nil, &o)
+}
+
 func (s *roundsSite) check(number int, body []byte) (named bool, err error) {
 	plan, err := wire.ReadPlan(body, s.limits)
 	if err != nil {

@@ -167,6 +167,11 @@ func (s *scaleSite) foretell(int) ([]byte, bool) {
 	return wire.AppendScalePlan(nil, &plan), true
 }
 
+func (s *scaleSite) foretellOutcome(_ int, sum Sum) []byte {
+	o := s.ForetellOutcome(sum.Participants, sum.Elements)
+	return wire.AppendScaleOutcome(nil, &o)
+}
+
 func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	plan, err := wire.ReadScalePlan(body, s.limits)
 	if err != nil {

@@ -169,5 +169,20 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
+// ForetellOutcome returns the body of the outcome of the open plan if the sum, which was opened, is
+// accepted. It returns nil unless one plan is open. Most outcomes are these. For another outcome the
+// coordinator publishes another body.
+func (s *Site) ForetellOutcome(sum Sum) []byte {
+	if len(s.open) != 1 {
+		return nil
+	}
+	place, number := s.course.at(s.open[0])
+	size := s.course.phases[place].numbers(number)
+	if place >= len(s.phases) || len(sum.Elements) < size {
+		return nil
+	}
+	return s.phases[place].foretellOutcome(number, Sum{sum.Participants, sum.Elements[:size]})
+}
+
 // Foretells reports whether sites can compute a study's plans from the entries before them.
 func Foretells(st *study.Study) bool { return st.Inference.Schedule != study.Asynchronous }
