@@ -16,7 +16,7 @@ import stan
 
 FOLDER = "pvi/program/testdata/accepted/"
 ROWS = 7
-DIMENSIONS = {"scalars": 5, "columns": 8, "mixture": 9, "counts": 4, "survival": 3, "visits": 15, "links": 5}
+DIMENSIONS = {"scalars": 5, "columns": 8, "mixture": 9, "counts": 4, "survival": 3, "visits": 15, "links": 5, "functions": 4}
 
 
 def made_up(name):
@@ -34,6 +34,8 @@ def made_up(name):
     def matrix(columns):
         return [[round(r.gauss(0, 1), 3) for _ in range(columns)] for _ in range(ROWS)]
 
+    if name == "functions":
+        return dict(N=ROWS, x=normal(), y=whole(0, 1), k=[0] + whole(0, 4)[1:])
     if name == "scalars":
         return dict(N=ROWS, x=normal(), t=positive(), k=whole(0, 4), y=whole(0, 1))
     if name == "columns":

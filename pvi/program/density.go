@@ -8,12 +8,15 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
+// suffixes has the ends of the names of functions that compute densities.
+var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
+
 // densityName returns the name of the density that a function such as normal_lpdf computes.
 func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false
 	}
-	for _, suffix := range []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"} {
+	for _, suffix := range suffixes {
 		if name, ok := strings.CutSuffix(e.Text, suffix); ok {
 			return name, true
 		}
@@ -72,6 +75,12 @@ func (s *stager) tilde(t *syntax.Statement) {
 	s.inModel(t.At)
 	if t.Truncated != nil {
 		s.truncated(t)
+	}
+	for _, suffix := range suffixes {
+		if f := s.functions[t.Name+suffix]; f != nil {
+			s.add(s.evaluate(f, append([]*syntax.Expr{t.Target}, t.Args...), t.At), t.At)
+			return
+		}
 	}
 	s.density(t.Name, t.Target, t.Args, t.At)
 }

@@ -56,6 +56,9 @@ func (s *stager) scaled(x value, by float64, at syntax.Span) value {
 
 // call returns the value of a function.
 func (s *stager) call(e *syntax.Expr) value {
+	if f := s.functions[e.Text]; f != nil {
+		return s.evaluate(f, e.Args, e.At)
+	}
 	if name, ok := densityName(e); ok {
 		return s.densityValue(name, e)
 	}

@@ -38,7 +38,7 @@ type Compiled struct {
 func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 	s := &stager{
 		text: p.Text, data: data, b: model.NewBuilder(data.Name), variables: map[string]*variable{},
-		given: map[string]bool{}, forms: map[model.Expr]form{},
+		given: map[string]bool{}, forms: map[model.Expr]form{}, functions: map[string]*syntax.Function{},
 	}
 	for _, stage := range []func(*syntax.Program){s.readData, s.run, s.complete, s.cover} {
 		if stage(p); len(s.messages) > 0 {
@@ -65,7 +65,7 @@ func (s *stager) errors() error {
 
 const (
 	mostMessages = 10
-	mostSteps    = 500_000 // largest number of steps of an evaluation
+	mostSteps    = 250_000 // largest number of steps of an evaluation
 	mostNumbers  = 1 << 20 // largest number of elements of all values that an evaluation makes
 	partCost     = 8       // number of elements as which one counts that is a value of its own
 )
@@ -121,8 +121,11 @@ type stager struct {
 	likelihood value // sum of the terms of a record
 	loop       *loop // the loop over records that is run; nil outside
 	mask       value // condition on the record under which statements are run; not known if there is none
-	masks      int   // number of conditions around the statement
-	level      int   // number of blocks around the statement
+	functions  map[string]*syntax.Function
+	returns    *[]returned // results of the function that is evaluated; nil outside
+	depth      int         // number of functions that are evaluated
+	masks      int         // number of conditions around the statement
+	level      int         // number of blocks around the statement
 	steps      int
 	numbers    int
 	exhausted  bool // whether steps or numbers have exceeded their limit
@@ -172,8 +175,11 @@ func (s *stager) spend(at syntax.Span, n int) {
 
 // readData gives the names of the data block their values.
 func (s *stager) readData(p *syntax.Program) {
-	if p.Functions != (syntax.Span{}) {
-		s.report("E401", p.Functions, "functions are not in the language yet: write their bodies where they are called.")
+	for _, f := range p.Functions {
+		if s.functions[f.Name] != nil {
+			s.report("E400", f.At, "%s is defined twice.", f.Name)
+		}
+		s.functions[f.Name] = f
 	}
 	for _, d := range p.Data {
 		s.attempt(func() { s.datum(d) })

@@ -25,7 +25,10 @@ func usual() program.Data {
 			"y": column("y", 0, 1, true), "k": column("k", 0, 50, true), "g": column("g", 1, 12, true),
 			"w": column("w", -9, 9, false, "a", "b", "c"),
 		},
-		Constants: map[string]program.Constant{"J": {Values: []float64{10}}, "K": {Values: []float64{2}}, "T": {Values: []float64{3}}},
+		Constants: map[string]program.Constant{
+			"J": {Values: []float64{10}}, "K": {Values: []float64{2}}, "T": {Values: []float64{3}},
+			"mean(age)": {Values: []float64{54}}, "sd(age)": {Values: []float64{15}}, "max(age)": {Values: []float64{100}},
+		},
 	}
 }
 
@@ -43,7 +46,7 @@ func used(tree *syntax.Program, data program.Data) program.Data {
 	return data
 }
 
-func compile(text string) error {
+func compileUsual(text string) error {
 	tree, err := syntax.Parse(text)
 	if err != nil {
 		return err
@@ -65,7 +68,7 @@ func TestRefusedPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = compile(string(text))
+			err = compileUsual(string(text))
 			var found *syntax.Errors
 			if !errors.As(err, &found) {
 				t.Fatalf("not refused: %v", err)
@@ -80,5 +83,26 @@ func TestRefusedPrograms(t *testing.T) {
 				t.Errorf("the message is malformed: %v", err)
 			}
 		})
+	}
+}
+
+// Every program in testdata/followed follows the advice of the message about the refused program
+// of the same name, and is accepted.
+func TestFollowedAdvice(t *testing.T) {
+	files, err := filepath.Glob("testdata/followed/*.stan")
+	if err != nil || len(files) < 35 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join("testdata/refused", filepath.Base(file))); err != nil {
+			t.Error(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compileUsual(string(text)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *stager) run(p *syntax.Program) {
 func (s *stager) statements(all []*syntax.Statement) {
 	for _, one := range all {
 		s.steps++
-		if len(s.messages) >= mostMessages {
+		if len(s.messages) >= mostMessages || s.ended() {
 			return
 		}
 		if !s.attempt(func() { s.statement(one) }) {
@@ -79,6 +79,8 @@ func (s *stager) statement(one *syntax.Statement) {
 		s.branch(one)
 	case syntax.Block:
 		s.within(one.Body)
+	case syntax.Return:
+		*s.returns = append(*s.returns, returned{s.mask, s.eval(one.Value)})
 	}
 }
 
@@ -121,6 +123,10 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 
 // set gives a variable a whole value.
 func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
+	if got.role == count && v.whole && v.shape.single() && v.role == plain {
+		v.value = got
+		return
+	}
 	if got.role == index || got.role == count {
 		s.fail("E206", at, "the number of a record and the number of records have no value of their own.")
 	}
@@ -276,7 +282,7 @@ func (s *stager) forLoop(f *syntax.Statement) {
 			s.fail("E209", b.e.At, "the bound of this loop is no public constant.")
 		}
 	}
-	for i := low.number(); i <= high.number() && len(s.messages) < mostMessages; i++ {
+	for i := low.number(); i <= high.number() && len(s.messages) < mostMessages && !s.ended(); i++ {
 		before := len(s.messages)
 		s.steps++
 		s.spend(f.At, 0)
@@ -349,7 +355,7 @@ func (s *stager) addTerm(e *syntax.Expr) {
 		s.addTerm(e.Args[1])
 		return
 	}
-	if name, ok := densityName(e); ok && len(e.Args) > 0 {
+	if name, ok := densityName(e); ok && len(e.Args) > 0 && s.functions[e.Text] == nil {
 		s.density(name, e.Args[0], e.Args[1:], e.At)
 		return
 	}

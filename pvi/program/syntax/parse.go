@@ -45,11 +45,12 @@ func ParseCall(text string) (*Expr, error) {
 // A parser keeps the first mistake. After a mistake, every token is the last one, so that all
 // loops end.
 type parser struct {
-	tokens  []token
-	at      int
-	depth   int
-	program *Program
-	mistake *Message
+	tokens     []token
+	at         int
+	depth      int
+	inFunction bool
+	program    *Program
+	mistake    *Message
 }
 
 func (p *parser) token() *token { return &p.tokens[p.at] }
@@ -134,7 +135,7 @@ func (p *parser) blocks() {
 		block, ok := into[name]
 		switch {
 		case name == "functions":
-			p.skip(from)
+			p.functions()
 			continue
 		case !ok:
 			p.fail("E400", from, "%s is no block of a program: data, transformed data, parameters, transformed parameters, model or generated quantities.", name)
@@ -149,18 +150,58 @@ func (p *parser) blocks() {
 	}
 }
 
-// skip leaves out a block of functions.
-func (p *parser) skip(from Span) {
-	p.program.Functions = from
+// functions reads the block of functions.
+func (p *parser) functions() {
 	p.need("{")
-	for open := 1; open > 0 && p.kind() != end; {
-		switch p.next().text {
-		case "{":
-			open++
-		case "}":
-			open--
+	p.inFunction = true
+	for p.kind() != end && !p.is("}") {
+		if f := p.function(); f.Body != nil {
+			p.program.Functions = append(p.program.Functions, f)
 		}
 	}
+	p.inFunction = false
+	p.need("}")
+}
+
+// function reads a function. Its types are read and left out, because a function is evaluated
+// with the values of its arguments.
+func (p *parser) function() *Function {
+	p.unsized()
+	f := &Function{At: p.token().at, Name: p.name()}
+	p.need("(")
+	for p.kind() != end && !p.is(")") {
+		p.take("data")
+		p.unsized()
+		f.Parameters = append(f.Parameters, p.name())
+		if !p.is(")") {
+			p.need(",")
+		}
+	}
+	p.need(")")
+	if !p.take(";") { // a function may be declared before it is defined
+		f.Body = p.body()
+	}
+	return f
+}
+
+// unsized reads a type without sizes, such as array[,] real.
+func (p *parser) unsized() {
+	if p.take("array") {
+		p.commas()
+	}
+	if t := p.token(); !slices.Contains(types, p.name()) {
+		p.fail("E400", t.at, "%q is no type of a function.", t.text)
+	}
+	if p.is("[") { // the old syntax of arrays
+		p.commas()
+	}
+}
+
+func (p *parser) commas() {
+	p.need("[")
+	for p.take(",") {
+	}
+	p.need("]")
 }
 
 // body reads the statements in braces.
@@ -194,7 +235,6 @@ var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",
 	"continue": "continue is not in the language: a loop runs for all values of its variable.",
-	"return":   "there is no function from which to return.",
 	"profile":  "profile is not in the language: leave it out.",
 }
 
@@ -215,6 +255,8 @@ func (p *parser) anyStatement() *Statement {
 		s := &Statement{Kind: Add, Value: p.expr(0)}
 		p.need(";")
 		return s
+	case t.text == "return":
+		return p.result()
 	case refused[t.text] != "":
 		p.fail("E401", t.at, "%s", refused[t.text])
 		return nil
@@ -224,6 +266,16 @@ func (p *parser) anyStatement() *Statement {
 		return p.silent()
 	}
 	return p.simple()
+}
+
+func (p *parser) result() *Statement {
+	t := p.next()
+	if !p.inFunction {
+		p.fail("E400", t.at, "there is no function from which to return.")
+	}
+	s := &Statement{Kind: Return, Value: p.expr(0)}
+	p.need(";")
+	return s
 }
 
 // silent leaves out a statement that prints or rejects.

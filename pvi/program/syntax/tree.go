@@ -3,12 +3,20 @@ package syntax
 // A Program is the tree of a program. A block that the text does not have has no statements.
 type Program struct {
 	Text                  string
-	Functions             Span // the block of functions; empty if there is none
+	Functions             []*Function
 	Data, TransformedData []*Statement
 	Parameters            []*Statement
 	TransformedParameters []*Statement
 	Model                 []*Statement
 	Generated             []*Statement
+}
+
+// A Function is a function that the program defines.
+type Function struct {
+	At         Span // place of its name
+	Name       string
+	Parameters []string
+	Body       []*Statement
 }
 
 // StatementKind is the kind of a statement.
@@ -24,6 +32,7 @@ const (
 	If                               // Body if Value, else Else
 	Block                            // Body
 	Call                             // a function is called for its effect; it has none
+	Return                           // the value of the function is Value
 )
 
 // A Statement is a statement of a program.

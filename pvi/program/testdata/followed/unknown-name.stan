@@ -1,7 +1,3 @@
-// E401 at 2:1
-functions {
-  real f(real x) { return x; }
-}
 data {
   int N;
   vector[N] x;
@@ -15,5 +11,5 @@ parameters {
 model {
   a ~ normal(0, 1);
   s ~ normal(0, 1);
-  x ~ normal(a, s);
+  x ~ normal(a * s, s);
 }

@@ -1,0 +1,17 @@
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  for (n in 1:N)
+    if (z[n] > 1)
+      x[n] ~ normal(a, s);
+}

@@ -1,0 +1,19 @@
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  vector[N] mu;
+  for (n in 1:N)
+    mu[n] = a;
+  for (n in 1:N)
+    x[n] ~ normal(mu[n], s);
+}

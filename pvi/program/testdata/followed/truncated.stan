@@ -1,0 +1,15 @@
+data {
+  int N;
+  vector[N] x;
+  vector[N] z;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1) T[0, ];
+  x ~ normal(a, s);
+}
