@@ -435,6 +435,12 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 		if r.IntN(3) == 0 {
 			q.Kappa = math.Inf(1)
 		}
+		if r.IntN(2) == 0 {
+			q.Factors = []float64{size(), size(), size()}
+		}
+		if r.IntN(3) == 0 {
+			q.Votes = size()
+		}
 		gradient := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}
 		q.Vector(vector, gradient, randomInformation(r, dim, size()))
 		length := floats.Norm(vector, 2)

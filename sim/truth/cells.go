@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -199,8 +200,31 @@ var nothing = Cell{
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
 }
 
+// named returns cells of studies like those on which the defaults of version 1 of the study
+// language were first seen to fail.
+func named() (cells []Cell) {
+	for _, one := range []struct {
+		Cell
+		epsilons []float64
+	}{
+		{Cell{Family: "logistic", Records: 6400, Coefficients: 9, Clients: 5, Columns: "independent"}, []float64{.3, 1, 3}},
+		{Cell{Family: "logistic", Records: 570, Coefficients: 31, Clients: 5, Columns: "correlated"}, []float64{.3, 1}},
+		{Cell{Family: "linear-learned", Records: 420, Coefficients: 11, Clients: 4, Columns: "independent"}, []float64{1, 3}},
+		{Cell{Family: "poisson-overdispersed", Records: 6000, Coefficients: 10, Clients: 4, Columns: "independent"}, []float64{1}},
+		{Cell{Family: "linear", Records: 3342, Coefficients: 9, Clients: 5, Columns: "correlated"}, []float64{.3, 1, 3}},
+		{Cell{Family: "linear", Records: 10_000, Coefficients: 2, Clients: 1000, Columns: "independent", Split: "heterogeneous", Unit: study.Client}, []float64{10}},
+	} {
+		one.Bounds, one.Scale = "tight", "scaled"
+		one.Split, one.Unit = cmp.Or(one.Split, "balanced"), cmp.Or(one.Unit, study.Record)
+		for _, one.Epsilon = range one.epsilons {
+			cells = append(cells, one.Cell)
+		}
+	}
+	return cells
+}
+
 // Cells returns the cells of the bank: the covering design, the public data sets, the covering
-// design of models with groups, and the cell of sites that are labels of nothing.
+// design of models with groups, the cell of sites that are labels of nothing, and named cells.
 func Cells() []Cell { return slices.Clone(bank()) }
 
 var bank = sync.OnceValue(func() []Cell {
@@ -210,7 +234,7 @@ var bank = sync.OnceValue(func() []Cell {
 			cells = append(cells, Cell{Set: set, Epsilon: epsilon, Unit: study.Record})
 		}
 	}
-	cells = append(append(cells, design(groupFactors, groupSize)...), nothing)
+	cells = append(append(append(cells, design(groupFactors, groupSize)...), nothing), named()...)
 	for i := range cells {
 		cells[i].Number = i + 1
 	}

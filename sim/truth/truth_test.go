@@ -85,7 +85,7 @@ func checkPairs(t *testing.T, selection string, factors []factor, size int) {
 
 func TestSelect(t *testing.T) {
 	cells := Cells()
-	for selection, want := range map[string]int{"": len(cells), "7": 1, "1-40": 40, "3,5-6": 3, "set!=": 2 * len(sets), "set=adult,epsilon>=3": 1, "records<=200000": size + groupSize + 1, "records<=200000,groups=": size} {
+	for selection, want := range map[string]int{"": len(cells), "7": 1, "1-40": 40, "3,5-6": 3, "set!=": 2 * len(sets), "set=adult,epsilon>=3": 1, "records<=200000": size + groupSize + 1 + len(named()), "records<=200000,groups=": size + len(named()), "1-400": size} {
 		got, err := Select(cells, selection)
 		if err != nil || len(got) != want {
 			t.Errorf("%q: %d cells, %v; want %d", selection, len(got), err, want)
