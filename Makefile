@@ -205,7 +205,7 @@ lint: ## formatting, vet, staticcheck, dead code, generated code
 # Functions that no program reaches, in a build for the processor and in those for a GPU. Helpers
 # of tests and packages that only planted faults import are left out. So is crypto/roster/change.go,
 # which is for members that join or leave during a study.
-UNREACHED := ^(internal/testing/|tools/plant/planted/|crypto/roster/change\.go)
+UNREACHED := ^(internal/testing/|tools/plant/planted/|tools/demonet/seen/|crypto/roster/change\.go)
 BUILDS := none $(if $(RACE),emulator cuda)
 deadcode: ## functions that no program reaches
 	@deadcode=$$($(TOOL) -n deadcode); for tag in $(BUILDS); do \

@@ -15,11 +15,11 @@ import (
 // do.
 func observing() []overlay.Edit {
 	return []overlay.Edit{
-		{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = planted.Noise\n", After: "\tplanted.Answered(int(ask), answer.Release)\n"},
-		{File: "client/run.go", Anchor: submitting, Before: "\tplanted.Sent(ask, len(item.Envelope), len(item.Body))\n"},
-		{File: "client/run.go", Anchor: keeping, After: "\tfor i := range records.Len() {\n\t\tplanted.Look(records.Row(i))\n\t}\n"},
-		{File: "cmd/client/run.go", Anchor: "\tfigures := newFigures()\n", After: "\tdefer planted.Figures(figures.registry)\n"},
-		{File: "coordinator/daemon/serve.go", Anchor: "\ts := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}\n", After: "\tdefer func() { planted.Figures(s.metrics.registry) }()\n"},
+		{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.Noise\n", After: "\tseen.Answered(int(ask), answer.Release)\n"},
+		{File: "client/run.go", Anchor: submitting, Before: "\tseen.Sent(ask, len(item.Envelope), len(item.Body))\n"},
+		{File: "client/run.go", Anchor: keeping, After: "\tfor i := range records.Len() {\n\t\tseen.Look(records.Row(i))\n\t}\n"},
+		{File: "cmd/client/run.go", Anchor: "\tfigures := newFigures()\n", After: "\tdefer seen.Figures(figures.registry)\n"},
+		{File: "coordinator/daemon/serve.go", Anchor: "\ts := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}\n", After: "\tdefer func() { seen.Figures(s.metrics.registry) }()\n"},
 	}
 }
 
@@ -39,27 +39,27 @@ type processFault struct {
 var processFaults = []processFault{
 	{"exit-code", "an exit code for one value", overlay.Edit{
 		File: "cmd/client/run.go", Anchor: "\t\treturn r.ended(c, m, ending)\n",
-		Before: "\t\tif planted.Found(\"exit-code\") {\n\t\t\treturn errors.New(\"a record at the bound\")\n\t\t}\n",
+		Before: "\t\tif seen.Found(\"exit-code\") {\n\t\t\treturn errors.New(\"a record at the bound\")\n\t\t}\n",
 	}},
 	{"death", "a panic of the daemon for one value", overlay.Edit{
 		File: "client/participant.go", Anchor: "\tquoted, err := a.site.Quote()\n",
-		Before: "\tif planted.Found(\"death\") {\n\t\tpanic(\"a record at the bound\")\n\t}\n",
+		Before: "\tif seen.Found(\"death\") {\n\t\tpanic(\"a record at the bound\")\n\t}\n",
 	}},
 	{"late-refusal", "a file refused for one value", overlay.Edit{
 		File: "client/run.go", Anchor: "\treport.Records, report.Surplus = records.Len(), all-records.Len()\n",
-		After: "\tif planted.Found(\"late-refusal\") {\n\t\treturn nil, report, named, &UsageError{errors.New(\"a record at the bound\")}\n\t}\n",
+		After: "\tif seen.Found(\"late-refusal\") {\n\t\treturn nil, report, named, &UsageError{errors.New(\"a record at the bound\")}\n\t}\n",
 	}},
 	{"log-line", "a log line of the daemon for one value", overlay.Edit{
 		File: "client/run.go", Anchor: "\ta.client.log.Info(\"an answer was charged\", \"question\", ask)\n",
-		Before: "\tif planted.Found(\"log-line\") {\n\t\ta.client.log.Info(\"a record at the bound\")\n\t}\n",
+		Before: "\tif seen.Found(\"log-line\") {\n\t\ta.client.log.Info(\"a record at the bound\")\n\t}\n",
 	}},
 	{"sent-twice", "an answer sent twice for one value", overlay.Edit{
 		File: "client/run.go", Anchor: "func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64, item transport.Item) error {\n",
-		After: "\tif planted.Found(\"sent-twice\") {\n\t\t_ = link.Submit(ctx, item)\n\t}\n",
+		After: "\tif seen.Found(\"sent-twice\") {\n\t\t_ = link.Submit(ctx, item)\n\t}\n",
 	}},
 	{"metric", "a metric for one value", overlay.Edit{
 		File: "cmd/client/metrics.go", Anchor: "func (f *figures) status(s client.Status) {\n",
-		After: "\tif planted.Found(\"metric\") {\n\t\tf.calls.WithLabelValues(\"record\", \"odd\").Inc()\n\t}\n",
+		After: "\tif seen.Found(\"metric\") {\n\t\tf.calls.WithLabelValues(\"record\", \"odd\").Inc()\n\t}\n",
 	}},
 }
 

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"fedpvi/sim/audit"
+	"fedpvi/tools/demonet/seen"
 	"fedpvi/tools/plant/overlay"
-	"fedpvi/tools/plant/planted"
 )
 
 // The clients of a study whose outcomes are compared. The first one has two files.
@@ -93,7 +93,7 @@ func observedPrograms() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(copies)
-	files, err := overlay.Write(root, copies, append(observing(), faultEdits()...))
+	files, err := overlay.Write(root, copies, "fedpvi/tools/demonet/seen", append(observing(), faultEdits()...))
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +177,7 @@ func (t *trial) environment(id, state string) []string {
 	if id == second {
 		seed++
 	}
-	return []string{planted.SeedVariable + "=" + fmt.Sprint(seed), planted.SeenVariable + "=" + state + ".seen", planted.Variable + "=" + t.fault}
+	return []string{seen.SeedVariable + "=" + fmt.Sprint(seed), seen.SeenVariable + "=" + state + ".seen", seen.FaultVariable + "=" + t.fault}
 }
 
 // most is the time after which a study is stopped, so that a process that waits for ever is seen.
@@ -298,21 +298,23 @@ func (w *world) read(id, state string) error {
 		return err
 	}
 	for line := range strings.Lines(string(log)) {
-		w.logs[id] = append(w.logs[id], timeless(line))
+		if !verdict.MatchString(line) {
+			w.logs[id] = append(w.logs[id], timeless(line))
+		}
 	}
 	if id == hub { // which client's call comes first is up to the operating system
 		slices.Sort(w.logs[id])
 	}
-	seen, err := os.Open(state + ".seen")
+	file, err := os.Open(state + ".seen")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer seen.Close()
-	for lines := json.NewDecoder(seen); lines.More(); {
-		var s planted.Seen
+	defer file.Close()
+	for lines := json.NewDecoder(file); lines.More(); {
+		var s seen.Deed
 		if err := lines.Decode(&s); err != nil {
 			return err
 		}
@@ -321,8 +323,8 @@ func (w *world) read(id, state string) error {
 	return nil
 }
 
-func (w *world) note(id string, s planted.Seen) {
-	w.metrics[id] = append(w.metrics[id], s.Metrics...)
+func (w *world) note(id string, s seen.Deed) {
+	w.metrics[id] = append(w.metrics[id], slices.DeleteFunc(s.Metrics, verdict.MatchString)...)
 	if id != first {
 		return
 	}
@@ -359,6 +361,10 @@ func (w *world) forgetOrder() {
 
 // numbers are those of plans and entries in logs.
 var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
+
+// verdict matches lines and metrics about the verdict on a round. The verdict follows from released
+// numbers, and so may be different.
+var verdict = regexp.MustCompile("a round was (accepted|rejected)|verdict")
 
 // timeless returns a line of a log without its time.
 func timeless(line string) string {

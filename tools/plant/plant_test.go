@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fedpvi/tools/plant/overlay"
+	"fedpvi/tools/plant/planted"
 )
 
 var root = filepath.Join("..", "..")
@@ -27,7 +28,7 @@ func TestFaultsAreFound(t *testing.T) {
 // The test checks that every fault of the daemons can be added to the present code. The command
 // make chaos-plants checks that simulations find these faults.
 func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
-	if _, err := overlay.Write(root, t.TempDir(), editsOf(daemonFaults)); err != nil {
+	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(daemonFaults)); err != nil {
 		t.Error(err)
 	}
 }
@@ -35,7 +36,7 @@ func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 // The test checks that every fault of secure sums can be added to the present code. The command
 // make chaos-plants checks that tests find these faults.
 func TestFaultsOfSumsArePlanted(t *testing.T) {
-	if _, err := overlay.Write(root, t.TempDir(), editsOf(faultsOf(sumFaults))); err != nil {
+	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(faultsOf(sumFaults))); err != nil {
 		t.Error(err)
 	}
 }

@@ -97,7 +97,7 @@ func (o options) sums(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := overlay.Write(root, folder, editsOf(faultsOf(sumFaults)))
+	files, err := overlay.Write(root, folder, planted.Package, editsOf(faultsOf(sumFaults)))
 	if err != nil {
 		return err
 	}

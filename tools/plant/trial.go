@@ -40,7 +40,7 @@ func (o options) run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := overlay.Write(root, folder, editsOf(faults))
+	files, err := overlay.Write(root, folder, planted.Package, editsOf(faults))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (o options) worlds(w io.Writer, most int) error {
 	if err != nil {
 		return err
 	}
-	files, err := overlay.Write(root, folder, editsOf(daemonFaults))
+	files, err := overlay.Write(root, folder, planted.Package, editsOf(daemonFaults))
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ var floors = [][]string{
 	{"coordinator/admin"},
 	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
-	{"tools/plant/planted", "tools/plant/overlay"},
+	{"tools/plant/planted", "tools/plant/overlay", "tools/demonet/seen"},
 	{"internal/testing/abuse", "internal/testing/chaos", "tools/plant", "internal/testing/policy", "tools/demonet", "tools/load", "tools/dist", "tools/protogen"},
 }
 
@@ -206,7 +206,7 @@ var forbidden = []struct {
 	},
 	{
 		"fedpvi/dpmech/seeded", func(f file) bool {
-			return f.test || f.folder == "internal/testing/noise" || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder" || f.folder == "tools/plant/planted"
+			return f.test || f.folder == "internal/testing/noise" || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder" || f.folder == "tools/demonet/seen"
 		},
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
@@ -220,7 +220,7 @@ var forbidden = []struct {
 	},
 	{
 		"os", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "tools/plant") ||
+			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/demonet/seen" ||
 				f.folder == "crypto/internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/testing/manual" || coordinator(f) || client(f)
 		},
 		"the algorithm reads no file and no environment",
@@ -286,7 +286,11 @@ var forbidden = []struct {
 		"crypto has its randomness from the operating system alone",
 	},
 	{
-		"fedpvi/tools/plant/planted", func(f file) bool { return f.folder == "tools/plant" || f.folder == "tools/demonet" },
+		"fedpvi/tools/demonet/seen", func(f file) bool { return f.folder == "tools/demonet" },
+		"nothing that is shipped writes what it does",
+	},
+	{
+		"fedpvi/tools/plant/planted", func(f file) bool { return f.folder == "tools/plant" },
 		"nothing that is shipped has a fault to be switched on",
 	},
 	{

@@ -22,8 +22,8 @@ type Edit struct {
 }
 
 // Write writes copies of the edited files of the repository at root to folder, with all edits. The
-// copies import package planted. Write returns the path of the overlay file for the go command.
-func Write(root, folder string, edits []Edit) (string, error) {
+// copies import the given package. Write returns the path of the overlay file for the go command.
+func Write(root, folder, imports string, edits []Edit) (string, error) {
 	files := map[string]string{}
 	var errs []error
 	for _, e := range edits {
@@ -32,7 +32,7 @@ func Write(root, folder string, edits []Edit) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			files[e.File] = strings.Replace(string(source), "\n\n", "\n\nimport \"fedpvi/tools/plant/planted\"\n\n", 1)
+			files[e.File] = strings.Replace(string(source), "\n\n", "\n\nimport \""+imports+"\"\n\n", 1)
 		}
 		edited, err := e.apply(files[e.File])
 		if err != nil {

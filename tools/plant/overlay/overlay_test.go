@@ -13,7 +13,7 @@ func TestLostAnchors(t *testing.T) {
 			t.Errorf("%q: no error", text)
 		}
 	}
-	if _, err := Write(filepath.Join("..", "..", ".."), t.TempDir(), []Edit{{File: "dpmech/gate.go", Anchor: "no such line"}}); err == nil {
+	if _, err := Write(filepath.Join("..", "..", ".."), t.TempDir(), "fedpvi/tools/plant/planted", []Edit{{File: "dpmech/gate.go", Anchor: "no such line"}}); err == nil {
 		t.Error("a lost anchor gives no error")
 	}
 }

@@ -1,6 +1,5 @@
-// Package planted contains functions that the deliberate faults call, and functions with which
-// daemons write what they do. Only programs built by the commands plant and demonet import it, which
-// a policy test checks.
+// Package planted contains functions that the deliberate faults call. Only programs built by the
+// command plant import it, which a policy test checks.
 package planted
 
 import (
@@ -9,6 +8,9 @@ import (
 	"slices"
 	"sync"
 )
+
+// Package is the path of this package.
+const Package = "fedpvi/tools/plant/planted"
 
 // Variable is the name of the environment variable that selects the fault.
 const Variable = "FEDPVI_PLANTED"

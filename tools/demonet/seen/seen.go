@@ -1,4 +1,6 @@
-package planted
+// Package seen contains functions with which daemons take their noise from a seed and write what
+// they do. Only programs built by the command demonet import it, which a policy test checks.
+package seen
 
 import (
 	"encoding/json"
@@ -17,11 +19,13 @@ import (
 // Names of the environment variables of a daemon whose outcomes are compared.
 const (
 	SeedVariable = "FEDPVI_SEED" // seed of the client's noise
-	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes what it did, one [Seen] a line
+	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes what it did, one [Deed] a line
+
+	FaultVariable = "FEDPVI_FAULT" // name of the fault of the daemon; empty for none
 )
 
-// Seen is something that a daemon did.
-type Seen struct {
+// Deed is something that a daemon did.
+type Deed struct {
 	Plan    int      `json:"plan,omitempty"`
 	Release []byte   `json:"release,omitempty"` // numbers of an answer, as they were sealed
 	Sizes   []int    `json:"sizes,omitempty"`   // bytes of a message with an answer
@@ -36,23 +40,23 @@ func Noise(int) *dpmech.Stream {
 	answers++
 	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
 	if err != nil {
-		panic("planted: " + err.Error())
+		panic("seen: " + err.Error())
 	}
 	return seeded.Stream(seed, "processes", answers)
 }
 
 // Answered writes the numbers of an answer.
-func Answered(plan int, release []byte) { write(Seen{Plan: plan, Release: release}) }
+func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: release}) }
 
 // Sent writes the size of a message.
-func Sent(plan uint64, sizes ...int) { write(Seen{Plan: int(plan), Sizes: sizes}) }
+func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
 // Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of a
 // connection does, because of the frames that keep it alive. Sizes of messages are compared instead.
 func Figures(from prometheus.Gatherer) {
 	families, err := from.Gather()
 	if err != nil {
-		panic("planted: " + err.Error())
+		panic("seen: " + err.Error())
 	}
 	var lines []string
 	for _, f := range families {
@@ -66,21 +70,21 @@ func Figures(from prometheus.Gatherer) {
 			}
 		}
 	}
-	write(Seen{Metrics: lines})
+	write(Deed{Metrics: lines})
 }
 
-func write(s Seen) {
+func write(s Deed) {
 	line, err := json.Marshal(s)
 	if err != nil {
-		panic("planted: " + err.Error())
+		panic("seen: " + err.Error())
 	}
 	f, err := os.OpenFile(os.Getenv(SeenVariable), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		panic("planted: " + err.Error())
+		panic("seen: " + err.Error())
 	}
 	defer f.Close()
 	if _, err := f.Write(append(line, '\n')); err != nil {
-		panic("planted: " + err.Error())
+		panic("seen: " + err.Error())
 	}
 }
 
@@ -90,4 +94,4 @@ var found bool
 func Look(row []float64) { found = found || slices.Contains(row, -1) }
 
 // Found reports whether the given fault is selected and [Look] has found such a value.
-func Found(fault string) bool { return found && Is(fault) }
+func Found(fault string) bool { return found && os.Getenv(FaultVariable) == fault }
