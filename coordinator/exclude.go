@@ -2,21 +2,19 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi/study"
 )
 
 // Exclude leaves a client out of the rest of a study, for a reason that all clients can read. It
 // signs an entry of the transcript, so that everybody sees it and nobody can take it back. The
 // answers that the client has given stay in their sums, and rejected rounds are counted from here on.
 //
-// With secure aggregation the coordinator cannot exclude a client, because the others hold its
-// columns: it can only end the study.
+// With secure aggregation an excluded client counts as missing in the sums from here on. The number
+// of clients and the number that opens a sum stay the same.
 func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -45,10 +43,7 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 
 // excludable returns an error if the study cannot go on with one client less.
 func (s *Study) excludable(st *state) error {
-	switch {
-	case s.document.Federation.Aggregation == study.Secure:
-		return errors.New("a client of a study with secure aggregation cannot be excluded, because the others hold its columns: coordinator abort")
-	case len(st.staying()) <= s.fewest(st):
+	if len(st.staying()) <= s.fewest(st) {
 		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: coordinator abort", len(st.staying()), s.fewest(st))
 	}
 	return nil

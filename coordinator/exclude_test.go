@@ -2,11 +2,14 @@ package coordinator
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
 	"fedpvi/coordinator/bundle"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
 	"fedpvi/pvi/wire"
 	"fedpvi/transport"
@@ -114,5 +117,47 @@ func TestStalledStudyIsAborted(t *testing.T) {
 	}
 	if s := h.mustStatus(); s.Phase != Aborted || !strings.Contains(s.Reason, "3 rounds in a row") || s.Asked != 3 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// In a study with secure aggregation a client is excluded while a plan waits for its deal. The
+// coordinator is restarted. The client counts as missing, and the sums of the others are opened.
+// Nobody else can be excluded, because all who are left open a sum. The roster stays as it was: no
+// other one can be signed during a round.
+//
+//abuse:case A20 with secure sums an excluded client counts as missing, and the sums of the others are opened
+func TestExcludedFromSecureSums(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(secureText(3))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	others, west := parties[:3], parties[3]
+	for _, p := range parties {
+		_, err := p.step(t.Context())
+		check(t, err)
+	}
+	west.secure.gone = func(_ sums.Step, ask uint64) bool { return ask == 2 }
+	play(t, parties...)
+	if s := h.mustStatus(); s.Asked != 2 || len(s.Open) != 1 || s.Open[0].Step != "deals" {
+		t.Fatalf("the study does not wait for west: %+v", s)
+	}
+	check(t, h.study.Exclude(t.Context(), "west", "it does not answer"))
+	if err := h.study.Exclude(t.Context(), "south", "too few are left"); err == nil || !strings.Contains(err.Error(), "coordinator abort") {
+		t.Errorf("excluded below min_clients: %v", err)
+	}
+	if _, err := west.chain.Sign(h.hub.keys.identity, transcript.Roster, 2, Hash{}, nil); !errors.Is(err, transcript.ErrKind) {
+		t.Errorf("another roster during a round: %v", err)
+	}
+	h.restart()
+	west.secure.gone = nil
+	if _, err := west.step(t.Context()); reasonOf(t, err) != transport.Denied {
+		t.Errorf("a message of an excluded client: %v", err)
+	}
+	play(t, others...)
+	var b bytes.Buffer
+	check(t, h.study.WriteBundle(&b))
+	r, err := bundle.Verify(&b)
+	if err != nil || r.Ending != "end" || r.Answers != 4+3+3 || h.study.st.secure.federation.Clients() != 4 {
+		t.Errorf("the bundle: %+v, %v", r, err)
 	}
 }

@@ -195,6 +195,9 @@ func (v *verifier) roster(e transcript.Entry) error {
 func (v *verifier) cut(e transcript.Entry) error {
 	for _, d := range v.sums.Cut() {
 		name := v.sums.Name(d.Place)
+		if err := v.mayAnswer(e.Ask, name); err != nil {
+			return err
+		}
 		r, err := v.deal(e.Ask, name)
 		if err == nil && r.Salt != d.Salt {
 			err = errors.New("its envelope is not the one that the cut names")
@@ -259,6 +262,14 @@ func (v *verifier) exclude(body []byte) error {
 	return nil
 }
 
+// mayAnswer returns an error if a client was excluded before a plan.
+func (v *verifier) mayAnswer(ask uint64, name identity.Name) error {
+	if last, out := v.excluded[name]; out && ask > last {
+		return fmt.Errorf("plan %d counts %s, which was excluded before", ask, name)
+	}
+	return nil
+}
+
 func (v *verifier) plan(e transcript.Entry, body []byte) error {
 	plan, ok := v.server.Next()
 	if !ok || string(plan.Kind) != string(e.Kind) || uint64(plan.Plan) != e.Ask || !bytes.Equal(plan.Body, body) {
@@ -279,8 +290,8 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 		participants = nil // their deals were checked with the cut
 	}
 	for _, id := range participants {
-		if last, out := v.excluded[identity.Name(id)]; out && e.Ask > last {
-			return fmt.Errorf("the outcome counts %s, which was excluded before", id)
+		if err := v.mayAnswer(e.Ask, identity.Name(id)); err != nil {
+			return err
 		}
 		if err := v.answer(e.Ask, identity.Name(id)); err != nil {
 			return fmt.Errorf("the answer of %s: %w", id, err)
