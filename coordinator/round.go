@@ -275,7 +275,7 @@ func (b *batch) quorum() bool {
 			present++
 		}
 	}
-	if x := b.state.secure; x != nil && x.machine.Keyed() < x.federation.Fewest() {
+	if x := b.state.secure; x != nil && !x.keyed() {
 		return false
 	}
 	return present >= max(1, b.state.server.Fewest())

@@ -309,6 +309,9 @@ func (x *secure) step() string {
 	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
 }
 
+// keyed reports whether as many clients have sent their keys as open a sum.
+func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
+
 // waits returns the event for which the study waits, in words. Without secure aggregation this is
 // other.
 func (x *secure) waits(other string) string {
@@ -318,7 +321,7 @@ func (x *secure) waits(other string) string {
 	f := x.federation
 	needed := f.Fewest() - (f.Clients() - len(x.machine.Missing()))
 	switch {
-	case x.machine.Step() == sums.Idle && x.machine.Keyed() < f.Fewest():
+	case x.machine.Step() == sums.Idle && !x.keyed():
 		return fmt.Sprintf("the keys of %d clients", f.Fewest()-x.machine.Keyed())
 	case x.machine.Step() == sums.Dealing:
 	case needed == 1:

@@ -307,6 +307,9 @@ func TestSecureStatus(t *testing.T) {
 	waits("the keys of 3 clients", "")
 	each(parties[0])
 	waits("the keys of 2 clients", "")
+	if s, err := h.study.Status(t.Context()); err != nil || !slices.Equal(s.For, []string{"north", "south", "west"}) {
+		t.Errorf("it waits for %v, %v", s.For, err)
+	}
 	each(parties[1:]...)
 	waits("answers", "deals")
 	each(parties...)

@@ -140,13 +140,26 @@ func (b *batch) waits(out *Status) {
 		out.Waits, out.Reason = "an order: coordinator exclude CLIENT, or coordinator abort", b.held()
 	default:
 		out.Waits = st.secure.waits(fmt.Sprintf("%d clients to be connected", max(1, st.server.Fewest())))
-		for _, name := range st.staying() {
-			if !b.study.presence.present(name) {
-				out.For = append(out.For, string(name))
-			}
-		}
+		out.For = b.unready()
 	}
 	b.study.events.Waiting(out.Study, len(out.For))
+}
+
+// unready returns the names of the clients for which the next plan waits: those that have not sent
+// their keys, if it needs more keys, and otherwise those that are not connected.
+func (b *batch) unready() (all []string) {
+	if x := b.state.secure; x != nil && !x.keyed() {
+		for _, name := range b.awaited() {
+			all = append(all, string(name))
+		}
+		return all
+	}
+	for _, name := range b.state.staying() {
+		if !b.study.presence.present(name) {
+			all = append(all, string(name))
+		}
+	}
+	return all
 }
 
 // States of a client, in words.
