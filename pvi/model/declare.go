@@ -1,10 +1,15 @@
 package model
 
 import (
+	"errors"
 	"slices"
 
 	"fedpvi/pvi/model/ir"
 )
+
+// ErrCircle is the error of [Builder.Build] if no order of the parameters exists in which the prior
+// of each depends on earlier ones alone.
+var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
 // Declare declares a parameter whose prior is given later, by [Builder.Prior].
 func (b *Builder) Declare(q ir.Parameter) Expr {
@@ -50,7 +55,7 @@ func (b *Builder) arrange() {
 			}
 		}
 		if len(order) == before {
-			b.fail("the priors of some parameters depend on each other in a circle")
+			b.err = ErrCircle
 			return
 		}
 	}

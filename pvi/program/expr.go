@@ -328,6 +328,9 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 		out = s.binary(ir.Max, s.truth(a), s.truth(b), at)
 	}
 	out.whole = true
+	if (a.fixed() || b.fixed()) && s.phase(out) == ir.Data && op != "&&" && op != "||" {
+		s.note("W505", at, "this comparison with a constant may single out few records. The guarantee covers them as all others.")
+	}
 	return out
 }
 

@@ -51,6 +51,10 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		return nil, s.errors()
 	}
 	m, err := s.b.Build(s.nodeOf(likelihood))
+	if errors.Is(err, model.ErrCircle) {
+		s.report("E302", syntax.Span{}, "%v: write one of them without the others.", err)
+		return nil, s.errors()
+	}
 	if err != nil {
 		s.report("E412", syntax.Span{}, "the program cannot run: %v", err)
 		return nil, s.errors()

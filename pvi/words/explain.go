@@ -140,9 +140,13 @@ func (e *Explained) ProgramText() string {
 	return b.String()
 }
 
-// visible replaces a character that a terminal would not show as it is.
+// visible replaces a character that a terminal would not show as it is. Carriage returns are left
+// out.
 func visible(r rune) rune {
-	if r != '\n' && r != '\t' && document.Hidden(r) {
+	switch {
+	case r == '\r':
+		return -1
+	case r != '\n' && document.Hidden(r):
 		return '?'
 	}
 	return r

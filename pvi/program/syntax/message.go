@@ -3,6 +3,7 @@ package syntax
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -63,7 +64,7 @@ func (m Message) write(b *strings.Builder, text string) {
 // printed returns the character that is shown for a character of a program. One column is shown
 // for each.
 func printed(r rune) rune {
-	if r < ' ' || r == 0x7f || r == utf8.RuneError {
+	if !unicode.IsPrint(r) || r == utf8.RuneError {
 		return ' '
 	}
 	return r

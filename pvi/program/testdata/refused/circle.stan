@@ -1,4 +1,4 @@
-// E412 at 1:1
+// E302 at 1:1
 data {
   int N;
   vector[N] x;
