@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
+	"fedpvi/coordinator/bundle"
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
@@ -100,7 +101,7 @@ var codes = []struct {
 	{Fruitless, func(err error) bool { return as[*Failing](err) || as[*Stalled](err) }},
 	{Declined, func(err error) bool {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
-			as[*sums.Refused](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)
+			as[*sums.Refused](err) || as[*transcript.Fork](err) || as[*bundle.Fault](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)
 	}},
 	{Usage, func(err error) bool { return as[*UsageError](err) || errors.Is(err, ledger.ErrNothing) }},
 	{Unreachable, as[*transport.Unreachable]},

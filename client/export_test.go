@@ -24,3 +24,6 @@ func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
 	err := c.get(of, positionPart, &at)
 	return at.Missed, err
 }
+
+// EntryPart is the name under which the state keeps the envelope of an entry.
+func EntryPart(number uint64) string { return entryPart(number) }

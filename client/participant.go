@@ -217,6 +217,7 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	if err != nil {
 		return e, err
 	}
+	change.Parts[entryPart(e.Number)] = item.Envelope
 	if err := a.keep(&change, e, item); err != nil {
 		return e, err
 	}

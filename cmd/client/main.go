@@ -36,17 +36,19 @@ type commands struct {
 	JSON  bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
 	Log   string `help:"Format of the log on standard error." enum:"auto,json,text" default:"auto"`
 
-	Join       joinCommand    `cmd:"" help:"Redeem an invitation, with newly made keys."`
-	Review     reviewCommand  `cmd:"" help:"Describe a study in plain words: what leaves, and what it costs."`
-	Approve    approveCommand `cmd:"" help:"Consent to a reviewed study."`
-	Run        runCommand     `cmd:"" help:"Take part in an approved study until it is over."`
-	Status     statusCommand  `cmd:"" help:"List the studies and their state."`
-	Ledger     ledgerCommand  `cmd:"" help:"Show, export or verify the spending."`
-	Doctor     doctorCommand  `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
-	Check      checkCommand   `cmd:"" help:"Compare records with the posterior of a finished study. Nothing is sent."`
-	Leave      leaveCommand   `cmd:"" help:"Leave a study for good."`
-	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
-	Man        cli.Manual     `cmd:"" help:"Print the manual page: client man | man -l -."`
+	Join       joinCommand       `cmd:"" help:"Redeem an invitation, with newly made keys."`
+	Review     reviewCommand     `cmd:"" help:"Describe a study in plain words: what leaves, and what it costs."`
+	Approve    approveCommand    `cmd:"" help:"Consent to a reviewed study."`
+	Run        runCommand        `cmd:"" help:"Take part in an approved study until it is over."`
+	Status     statusCommand     `cmd:"" help:"List the studies and their state."`
+	Ledger     ledgerCommand     `cmd:"" help:"Show, export or verify the spending."`
+	Transcript transcriptCommand `cmd:"" help:"Show or export the history of a study that this client has followed."`
+	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
+	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
+	Check      checkCommand      `cmd:"" help:"Compare records with the posterior of a finished study. Nothing is sent."`
+	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
+	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
+	Man        cli.Manual        `cmd:"" help:"Print the manual page: client man | man -l -."`
 }
 
 var program = cli.Program{Name: "client", Description: description, Exits: []cli.Exit{

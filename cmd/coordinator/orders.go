@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
 	"fedpvi/internal/cli"
 	"fedpvi/pvi/study"
 )
@@ -160,7 +162,8 @@ func writeNew(path string, write func(io.Writer) error) (err error) {
 }
 
 type verifyCommand struct {
-	File string `arg:"" name:"bundle" help:"Bundle." type:"existingfile"`
+	File    string   `arg:"" name:"bundle" help:"Bundle." type:"existingfile"`
+	Exports []string `arg:"" optional:"" name:"export" help:"Transcripts that clients have exported (client transcript export)." type:"existingfile"`
 	jsonFlag
 	Coordinator string `help:"Fingerprint that the coordinator must have, from an invitation or a client's review." placeholder:"HEX"`
 }
@@ -170,8 +173,10 @@ func (verifyCommand) Help() string {
 
   coordinator verify blood-pressure.bundle
   coordinator verify blood-pressure.bundle --coordinator FINGERPRINT
+  coordinator verify blood-pressure.bundle north.transcript south.transcript
 
-The command recomputes the whole study from the opened sums. It reports a fault with its place
+The command recomputes the whole study from the opened sums. With exports of clients it also checks
+that all have seen one history. It reports a fault with its place
 and exits with 3.`
 }
 
@@ -184,6 +189,9 @@ func (c *verifyCommand) Run(*environment) error {
 	r, err := bundle.Verify(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	if err := c.compare(); err != nil {
+		return err
 	}
 	if c.Coordinator != "" {
 		var want identity.Fingerprint
@@ -200,6 +208,39 @@ func (c *verifyCommand) Run(*environment) error {
 	fmt.Printf("%s: valid.\n\n", c.File)
 	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %s\n  entries      %d, the last: %s\n  plans        %d, with %d answers\n",
 		r.Study, r.Digest, r.Coordinator, list(r.Clients), r.Entries, r.Ending, r.Questions, r.Answers)
+	return nil
+}
+
+// compare compares the bundle with the exports of clients, and these with each other.
+func (c *verifyCommand) compare() error {
+	if len(c.Exports) == 0 {
+		return nil
+	}
+	history, err := bundle.Entries(func() (io.ReadCloser, error) { return os.Open(c.File) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	seen := [][]transcript.Entry{history.All}
+	for _, file := range c.Exports {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var x transcript.Export
+		if err := json.Unmarshal(b, &x); err != nil {
+			return fmt.Errorf("%s: it is no exported transcript: %w", file, err)
+		}
+		entries, err := x.Entries(history.Study, history.Coordinator)
+		if err != nil {
+			return &bundle.Fault{Where: file, Err: err}
+		}
+		for _, other := range seen {
+			if _, err := transcript.Compare(other, entries); err != nil {
+				return &bundle.Fault{Where: file, Err: err}
+			}
+		}
+		seen = append(seen, entries)
+	}
 	return nil
 }
 

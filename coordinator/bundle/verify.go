@@ -52,6 +52,7 @@ type verifier struct {
 	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
 	excluded map[identity.Name]uint64 // last plan before each exclusion of a client
 	receipts []transcript.Receipt     // receipts of the answers verified so far
+	entries  []transcript.Entry       // the entries so far
 	report   Report
 }
 
@@ -65,6 +66,15 @@ type verifier struct {
 // A [*Fault] describes an error and its place. The coordinator's key comes from the bundle
 // itself, so callers should compare Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
+	v, err := verify(r)
+	if err != nil {
+		return nil, err
+	}
+	return &v.report, nil
+}
+
+// verify is like Verify, and returns what it has read.
+func verify(r io.Reader) (*verifier, error) {
 	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
 	v.parts = v.in.parts()
 	if v.in.err != nil {
@@ -94,7 +104,7 @@ func Verify(r io.Reader) (*Report, error) {
 		return nil, &Fault{"the answers", err}
 	}
 	v.report.Entries = v.parts.entries
-	return &v.report, nil
+	return v, nil
 }
 
 // entry checks the next entry of the transcript.
@@ -108,7 +118,7 @@ func (v *verifier) entry(envelope, body []byte) error {
 	if err != nil {
 		return err
 	}
-	v.chain = chain
+	v.chain, v.entries = chain, append(v.entries, e)
 	if e.Kind.Step() && v.sums == nil {
 		return transcript.ErrKind
 	}

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"fmt"
+	"io"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/crypto/transcript"
+)
+
+// entryPart is the name under which the state keeps the envelope of an entry of the transcript.
+func entryPart(number uint64) string { return fmt.Sprintf("entry %d", number) }
+
+// A Head identifies the last entry of the transcript that a client has followed. Two clients with
+// the same head have seen the same history.
+type Head struct {
+	Study string `json:"study"`
+	Entry uint64 `json:"entry"` // number of the entry; 0 before the study began
+	Head  string `json:"head"`  // SHA-256 of its envelope
+}
+
+// Head returns the head of the transcript of a study.
+func (c *Client) Head(m *Member) (Head, error) {
+	h := Head{Study: m.Study.Name}
+	begun, err := c.has(m.Hash, positionPart)
+	if err != nil || !begun {
+		return h, err
+	}
+	var at position
+	err = c.get(m.Hash, positionPart, &at)
+	h.Entry, h.Head = at.Number, fmt.Sprintf("%x", at.Head)
+	return h, err
+}
+
+// Export returns the envelopes of the transcript that this client has followed. A client that began
+// the study with an earlier program has those since then.
+func (c *Client) Export(m *Member) (*transcript.Export, error) {
+	head, err := c.Head(m)
+	if err != nil {
+		return nil, err
+	}
+	x := &transcript.Export{Study: m.Hash.String(), Client: m.Name, Coordinator: m.Entry}
+	for n := uint64(1); n <= head.Entry; n++ {
+		envelope, ok, err := c.store.Part(m.Hash, entryPart(n))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			x.Envelopes = append(x.Envelopes, envelope)
+		}
+	}
+	return x, nil
+}
+
+// VerifyBundle checks a bundle of the coordinator, and that it has the history that this client has
+// followed. It returns the number of entries that both have. If the histories differ, the error is
+// a [transcript.Fork].
+func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
+	x, err := c.Export(m)
+	if err != nil {
+		return 0, err
+	}
+	own, err := x.Entries(m.Hash, m.Coordinator)
+	if err != nil {
+		return 0, c.damaged("the transcript: " + err.Error())
+	}
+	entries, err := bundle.Entries(open)
+	if err != nil {
+		return 0, err
+	}
+	if entries.Study != m.Hash || entries.Coordinator != m.Coordinator {
+		return 0, &UsageError{fmt.Errorf("the bundle is of another study or coordinator than %s", m.Study.Name)}
+	}
+	return transcript.Compare(own, entries.All)
+}

@@ -1,0 +1,30 @@
+package bundle
+
+import (
+	"errors"
+	"io"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+)
+
+// A History has the entries of the transcript in a bundle.
+type History struct {
+	Study       signed.Hash
+	Coordinator identity.Fingerprint
+	All         []transcript.Entry
+}
+
+// Entries verifies a bundle and returns the entries of its transcript. It opens the bundle once.
+func Entries(open func() (io.ReadCloser, error)) (*History, error) {
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	v, err := verify(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return &History{signed.Hash(v.document.Digest), v.report.Coordinator, v.entries}, nil
+}

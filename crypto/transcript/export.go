@@ -1,0 +1,95 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/signed"
+)
+
+// An Export is a client's copy of the envelopes of a transcript. The coordinator has signed each of
+// them, so two exports that differ are evidence against it.
+type Export struct {
+	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
+	Client      identity.Name `json:"client"`
+	Coordinator []byte        `json:"coordinator"` // the coordinator's entry of the roster
+	Envelopes   [][]byte      `json:"envelopes"`   // in order, from the first that the client has kept
+}
+
+// Entries checks every signature and the links between the entries, and returns the entries. The
+// export must be of the given study, and of the coordinator with the given fingerprint.
+func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry, error) {
+	hub, err := roster.ParseEntry(x.Coordinator, study)
+	if err != nil {
+		return nil, fmt.Errorf("the coordinator's entry: %w", err)
+	}
+	if hub.Key.Fingerprint() != coordinator || hub.Role != identity.Coordinator {
+		return nil, errors.New("it is of another coordinator")
+	}
+	entries := make([]Entry, 0, len(x.Envelopes))
+	for _, envelope := range x.Envelopes {
+		e, err := verified(envelope, study, hub.Key)
+		if err != nil {
+			return nil, fmt.Errorf("envelope %d: %w", len(entries)+1, err)
+		}
+		if n := len(entries); n > 0 && (e.Number != entries[n-1].Number+1 || e.Previous != entries[n-1].Hash) {
+			return nil, fmt.Errorf("envelope %d: %w", n+1, ErrOrder)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// verified returns the entry in an envelope that the coordinator has signed for a study.
+func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entry, error) {
+	claims, err := signed.Claims(envelope)
+	if err != nil {
+		return Entry{}, err
+	}
+	if claims.Study != study {
+		return Entry{}, signed.ErrStudy
+	}
+	m, err := signed.Verify(envelope, coordinator, claims)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := parsePayload(m.Payload)
+	if err == nil && e.Kind.domain() != m.Header.Domain {
+		err = ErrForm
+	}
+	e.Ask, e.Model, e.Hash = m.Header.Round, m.Header.Model, m.Hash
+	return e, err
+}
+
+// A Fork is the first place at which two copies of a transcript differ.
+type Fork struct{ One, Other Entry }
+
+func (f *Fork) Error() string {
+	plan := ""
+	if f.One.Ask > 0 {
+		plan = fmt.Sprintf(", of plan %d", f.One.Ask)
+	}
+	return fmt.Sprintf("the coordinator has signed two entries with the number %d (%s%s): it has shown two histories of the study from there on", f.One.Number, f.One.Kind, plan)
+}
+
+// Compare returns a [Fork] if two copies of one transcript have different entries of one number. It
+// returns the number of entries that both have.
+func Compare(one, other []Entry) (common int, err error) {
+	byNumber := map[uint64]Entry{}
+	for _, e := range one {
+		byNumber[e.Number] = e
+	}
+	for _, e := range other {
+		mine, ok := byNumber[e.Number]
+		if !ok {
+			continue
+		}
+		if mine.Hash != e.Hash {
+			return common, &Fork{mine, e}
+		}
+		common++
+	}
+	return common, nil
+}
