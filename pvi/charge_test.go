@@ -54,8 +54,8 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// If a solver fails, the site is charged for the solver's releases and for the noise that the
-// site drew for the change. A site restored from a state saved afterwards has the same charges.
+// If a solver fails, the site is charged for the solver's releases and for the noise that the site
+// drew for the change. If the site is saved and restored, the charges stay the same.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string

@@ -214,7 +214,8 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		"no list of opened sums":       func(v *siteState) { v.Descent = v.Descent[1:] },
 		"are no list":                  func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
 		"a saved sum is of no round":   func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
-		// Descent[8] counts answers: three, although the study has two clients.
+		// Descent[8] is a number of answers. The value 3 is impossible because the study has two
+		// clients.
 		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {
@@ -233,8 +234,8 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 	}
 }
 
-// Foresee returns the sds that made-up federations reach. They are near the sds of a real
-// federation whose records have the distribution of the made-up ones.
+// Foresee returns the sds that simulated federations reach. They are near the sds of a real
+// federation whose records have the distribution of the simulated ones.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)

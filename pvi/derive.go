@@ -7,9 +7,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// checkShard returns an error for records that are no records of the study. It accepts any number
-// of records, also none: whoever sees that a client does not start would learn something about the
-// number. Mechanisms saturate sums that would not fit into a message.
+// checkShard returns an error if the shard does not fit the study's model or method. It accepts any
+// number of records, including zero: if a client without records did not start, others would learn
+// something about its number of records. Mechanisms saturate sums that would not fit into a
+// message.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if err := p.method.CheckShard(s); err != nil {
 		return err

@@ -279,8 +279,8 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	}
 }
 
-// If a solver fails while it works on a plan, its releases are charged, and the site does not
-// answer that plan again.
+// If a solver fails while it works on a plan, the releases that it made are charged, and the site
+// does not answer that plan again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
 	s, err := p.NewSolver(descentShard(p, 50))

@@ -9,13 +9,12 @@
 //	release client → server    the numbers that the client releases
 //	outcome server → clients   the sum of the releases, and whether λ moved
 //
-// A [Protocol] has everything on which both sides must agree: family, prior, method, lattice,
-// damping and costs. It is derived from a study and a roster.
+// A [Protocol] has all settings that both sides must share: family, prior, method, lattice, damping
+// and costs. It is derived from a study and a roster.
 //
 // This package reads no file, socket or clock, and randomness is an argument. The state of both
-// machines is a value that marshals to bytes. A machine that was saved and restored continues
-// like a machine that never stopped. The coordinator, the clients and the simulator call the
-// same code.
+// machines is a value that marshals to bytes. A machine that was saved and restored continues as if
+// it had never stopped. The coordinator, the clients and the simulator call the same code.
 //
 // # The packages
 //

@@ -5,21 +5,22 @@ import (
 	"slices"
 )
 
-// An Influence tells what one client's answer did to a round of a study whose messages everybody
-// may read. It is a function of published releases.
+// An Influence is the effect of one client's answer on a round, in a study that publishes releases.
+// It is a function of published releases.
 type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
 	// Shift is the largest change of a coordinate of the mean of q if the answer is left out, in
-	// sds of q. It is 0 if λ was rejected with or without the answer, or is not computed exactly.
+	// sds of q. It is 0 if λ is rejected with or without the answer, or if the shift is not
+	// computed.
 	Shift float64 `json:"shift"`
-	// Blocks is true if λ was rejected, and would have been accepted without this answer.
+	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`
 }
 
 // Watch makes the server compute the [Influence] of each answer when a round ends, if the study
-// publishes releases. This takes as long as one more round for each answer.
+// publishes releases. For each answer this takes about as long as ending the round once more.
 func (s *Server) Watch() { s.watching = true }
 
 // Influences returns the influence of each answer in the last round that has ended, in the order of
@@ -29,8 +30,8 @@ func (s *Server) Influences() []Influence { return s.influences }
 // mostShifts is the largest number of natural parameters for which shifts are computed.
 const mostShifts = 1 << 12
 
-// influence computes the influence of the answers of a round that is about to end. It leaves no
-// trace in s.q.
+// influence computes the influence of the answers of a round that is about to end. It leaves s.q as
+// it was.
 func (s *Server) influence(number int, r *round) []Influence {
 	size, n := s.protocol.messages.Size, len(r.Answered)
 	if !s.watching || len(r.Releases) == 0 || n < 2 {
@@ -67,7 +68,7 @@ func (s *Server) influence(number int, r *round) []Influence {
 	return all
 }
 
-// triedMoments returns the mean and the sds of q after the move that was tried.
+// triedMoments returns the mean and the sds of q with the λ that the last call of try computed.
 func (s *Server) triedMoments() (mean, sds []float64) {
 	var m moments
 	s.q.there(func() { s.q.moments(&m) })
@@ -84,8 +85,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the largest distance of a coordinate of the mean that was tried from the given
-// mean, in the given sds.
+// shift returns the largest difference between a coordinate of the given mean and of the mean after
+// the last call of try, in units of the given sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

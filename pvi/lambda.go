@@ -21,7 +21,7 @@ type posterior struct {
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // move that the last call of try computed; the method commit sets it to nil
+	tried method.Move // move that the last call of try computed; commit sets it to nil
 	then  moments     // moments of q after the move tried
 }
 
@@ -54,7 +54,7 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes the natural parameters and the mean of q from λ, and reports whether λ is a
+// moments computes the natural parameters and the mean of q from λ, and reports whether q is a
 // proper distribution.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
@@ -126,9 +126,9 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 }
 
 // same reports whether the argument equals the posterior's λ. If λ is computed in floating-point
-// arithmetic, same allows differences of rounding. These differences do not affect privacy: a
-// client releases only a sum of clipped gradients at some θ. One record adds at most the clip to
-// this sum, for any θ that was chosen without the records.
+// arithmetic, same allows rounding errors. They do not affect privacy: a client releases only a sum
+// of clipped gradients at some θ. One record adds at most the clip to this sum, for any θ that was
+// chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -208,9 +208,9 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary returns an upper bound on how far an element of the precision may differ between
-// machines, relative to the sum of the magnitudes of its terms. A computed Cholesky factor of a
-// d×d matrix is the exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
+// boundary returns an upper bound on how far an element of the precision matrix may differ between
+// machines, relative to the sum of the magnitudes of its terms. A computed Cholesky factor of a d×d
+// matrix is the exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50

@@ -503,8 +503,8 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// A client with any number of records answers every plan, and the server accepts its answers: also
-// with no records, and with many more than federation.max_records.
+// A client answers every plan, and the server accepts its answers, for any number of records. The
+// test includes no records, and many more records than federation.max_records.
 func TestAnyNumberOfRecords(t *testing.T) {
 	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
 		for _, n := range []int{0, 1, 9, 10, 11, 500} {

@@ -27,8 +27,8 @@ type Plan struct {
 	Participants []ClientID // clients that must answer, in order
 }
 
-// A Release is the change of a client's factor, in lattice steps. The observers that the study
-// names may read it.
+// A Release is the change of a client's factor, in lattice steps. The study states which observers
+// can read it.
 type Release struct {
 	Protocol Digest
 	Number   int // number of the plan

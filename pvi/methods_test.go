@@ -47,7 +47,7 @@ func summed(p *Protocol) bool {
 	return ok
 }
 
-// around replaces the solver of client m by the solver that the function with makes of it, and
+// around replaces the solver of client m by the solver that the function with returns for it, and
 // returns the client's new site.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()

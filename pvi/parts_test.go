@@ -34,7 +34,8 @@ func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	return p
 }
 
-// schemes lists the settings of every kind of partition, each with exact and with tied factors.
+// schemes lists the settings of every kind of partition, once with exact and once with tied
+// factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,

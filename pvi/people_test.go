@@ -169,9 +169,10 @@ func TestPersonsMeetTheTarget(t *testing.T) {
 		within float64 // relative tolerance of rows
 	}{
 		"statistics": {"rounds = 1", "", 3, 1e-3},
-		// Here the shares of the rounds depend on the noise.
+		// In this study the budget shares of the rounds depend on the noise, so the relation is
+		// approximate.
 		"scoring": {"rounds = 6\n" + scoringInference, "nominal_records = 15", 3, .02},
-		// the clip of the sum over a person's rows is √3 times the clip of one row
+		// The clip of the sum over a person's rows is √3 times the clip of one row.
 		"gradients": {"solver = \"dp-svi\"\nrounds = 1\nsteps = 20\nsampling_rate = 0.5", "", math.Sqrt(3), 1e-3},
 		"sites":     {"solver = \"dp-sep\"\nrounds = 1\nsteps = 20\nsampling_rate = 1.0", "", math.Sqrt(3), 1e-3},
 	} {

@@ -19,8 +19,8 @@ import (
 // A ClientID names a client.
 type ClientID = phase.ClientID
 
-// A Protocol has all settings on which the server and the sites must agree before the first
-// round. It is computed from a study and a roster of clients, and it is immutable.
+// A Protocol has all settings that the server and the sites must share before the first round. It
+// is computed from a study and a roster of clients, and it is immutable.
 type Protocol struct {
 	study  *study.Study
 	roster phase.Roster
@@ -30,8 +30,9 @@ type Protocol struct {
 	method   method.Method // method of the rounds
 	messages method.Messages
 
-	// These fields are the phases before and after the rounds. Each list has one element, or
-	// none if the study has no such phase. The phases use part of the study's privacy budget.
+	// These fields are the phases before and after the rounds. Each list has one element, or none
+	// if the study has no such phase. The releases of these phases use part of the study's privacy
+	// budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 
@@ -69,10 +70,10 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod sets p.method and p.after with the study's noise multiplier. If the study gives
-// no multiplier, deriveMethod chooses one with which the scale phase, the rounds and the last
-// round together meet the privacy target. If the privacy claim of the study's method is wrong
-// ([Protocol.Sound]), it is the claimed cost that meets the target.
+// deriveMethod sets p.method and p.after with the study's noise multiplier. If the study gives no
+// multiplier, deriveMethod chooses one with which the scale phase, the rounds and the last round
+// together meet the privacy target. If the privacy claim of the study's method is wrong
+// ([Protocol.Sound]), the claimed cost meets the target, and the proved cost does not.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {

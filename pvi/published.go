@@ -8,14 +8,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// maxPublished is the largest number of elements of all releases in one outcome: 8 MiB.
+// maxPublished is the largest number of elements of all releases in one outcome. They take 8 MiB.
 const maxPublished = 1 << 20
 
-// publishes reports whether an outcome has the releases of its participants. Everybody may read
-// them in a study that opens messages, because each has all of its noise. With them nobody need
-// believe the coordinator's sum: each client compares its own release with the one that it sent,
-// and everybody adds the releases up. Studies of version 1, and outcomes that would be too long,
-// have the sum alone.
+// publishes reports whether outcomes contain the releases of their participants. Anyone may read a
+// message in a study that opens messages, because each message has enough noise by itself. The
+// releases make the coordinator's sum verifiable: each client compares the release under its name
+// with the one that it sent, and anyone can add up the releases. In studies of version 1, in
+// studies with a schedule that is not synchronous, and if the releases of all clients would be too
+// long, outcomes contain only the sum.
 func (p *Protocol) publishes() bool {
 	st := p.study
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None &&
@@ -31,8 +32,8 @@ func (p *Protocol) ReleasesSize() int {
 	return len(p.roster.Clients) * p.messages.Size
 }
 
-// checkReleases returns a refusal if the releases in an outcome are no releases of its
-// participants, or do not add up to its sum.
+// checkReleases returns a refusal if the releases in an outcome have the wrong size, have elements
+// that are too large for a release, or do not add up to the outcome's sum.
 func (p *Protocol) checkReleases(o *Outcome) error {
 	size := p.messages.Size
 	switch {
@@ -57,8 +58,8 @@ func (p *Protocol) checkReleases(o *Outcome) error {
 	return nil
 }
 
-// checkOwn returns a refusal if an outcome that counts the answer of client number at among its
-// participants does not contain the release that this client sent.
+// checkOwn returns a refusal if the release in an outcome at index at differs from the release that
+// this client sent. The client must be the participant with that index.
 func (s *Site) checkOwn(o *Outcome, at int) error {
 	size := s.protocol.messages.Size
 	if o.Sum == nil || !s.protocol.publishes() {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// publishedStudy is a study of version 2 that opens messages.
+// publishedStudy returns a study of version 2 that opens messages.
 func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	t.Helper()
 	source := linestudy.Document(linestudy.Parts{Privacy: "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5", Inference: "rounds = 3\nsolver = \"clipped-analytical\"\nintervals = \"none\""})
@@ -21,8 +21,8 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	return st
 }
 
-// falsified plays the first round of a study up to its outcome. The function lie changes the round
-// before the last answer comes, so that the server itself goes on with what it has made up.
+// falsified runs the first round of a study until its outcome. It calls lie to change the server's
+// open round before the last answer arrives. The server then continues with the changed round.
 func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	t.Helper()
 	h := newHouse(t, publishedStudy(t), 3, 1)
@@ -40,9 +40,10 @@ func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	return h, o
 }
 
-// A coordinator that adds a constant to the sum of a round, before it computes the outcome, is
-// refused by every client and by everybody who computes the study again. If it changes a client's
-// release as well, so that the sum is right again, this client refuses.
+// If a coordinator adds a constant to the sum of a round before it computes the outcome, every
+// client refuses the outcome, and so does a verifier that computes the study again. If the
+// coordinator also changes a client's release so that the releases add up to the sum, that client
+// refuses.
 //
 //abuse:case A21 a coordinator that adds a constant to a sum of opened messages is refused by every client
 func TestChangedSumsOfMessagesAreRefused(t *testing.T) {
@@ -98,14 +99,15 @@ func exchange(a, b []int64) {
 	}
 }
 
-// Server and sites that are restored between any two messages of a round check the same.
+// Releases are checked in the same way if the server and the sites are restored between any two
+// messages of a round.
 func TestReleasesAreKept(t *testing.T) {
 	h := newHouse(t, publishedStudy(t), 3, 1)
 	h.runRestarting()
 	if h.server.Outcomes() != h.protocol.Plans() {
 		t.Errorf("%d outcomes", h.server.Outcomes())
 	}
-	// A client that has lost what it sent refuses, rather than to believe.
+	// A client that has lost the hash of its release refuses the outcome.
 	h = newHouse(t, publishedStudy(t), 3, 1)
 	plan, _ := h.server.Next()
 	for m := range h.sites {
@@ -122,8 +124,8 @@ func TestReleasesAreKept(t *testing.T) {
 	}
 }
 
-// Releases are published where everybody may read them: not in studies that open sums or make no
-// promise, not in studies of version 1, and not where one outcome would be too long.
+// Outcomes have releases if a study opens messages. They have none in studies that open sums, in
+// studies of version 1, or if the releases of one outcome would be too long.
 func TestWhereReleasesArePublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  []study.Override

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A verifier with a transcript has the opened sums but no releases. The sums suffice to compute
-// all later messages of the server.
+// A verifier with a transcript has the opened sums but no releases. The server's later messages can
+// be computed from the sums alone.
 
 // Replay ends a round with the sum of o, which is an outcome from a transcript. It returns the
 // outcome that the server computes from that sum. If the result differs from o, the transcript

@@ -70,7 +70,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// With another roster, a client's noise share in the same study is different.
+	// In a roster with more clients, a client's noise share in the same study is different.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()

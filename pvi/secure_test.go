@@ -38,8 +38,8 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
-// Least is the smallest number of clients with which a study can begin, for all rules with which it
-// can begin.
+// Least returns the smallest number of clients with which NewProtocol accepts a study. The test
+// compares it with a search for all rules with which a study can begin.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {
@@ -91,8 +91,8 @@ func TestSecureSumsAreSmall(t *testing.T) {
 	if most := 4 * p.Limit(); most <= 0 || most >= 1<<60 {
 		t.Errorf("sums are up to %d", most)
 	}
-	// The loop doubles the largest number of records until sums of 2^62 would overflow in other
-	// places too.
+	// The loop doubles the largest number of records until the study is refused without secure
+	// aggregation too, because sums of 2^62 would overflow.
 	refused := 0
 	for records := 1 << 20; records < 1<<31; records *= 2 {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-9\nclip = 60", "solver = \"dp-svi\"",

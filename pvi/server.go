@@ -217,8 +217,8 @@ func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 // Lambda returns λ − λ_prior on the lattice. The slice is not a copy.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
-// Remarks returns remarks about the posterior, computed from the opened sums; nil if the method has
-// none.
+// Remarks returns remarks about the posterior, computed from the opened sums. It returns nil if the
+// method has no remarks.
 func (s *Server) Remarks() *method.Remarks { return s.q.remarks() }
 
 // Posterior returns the natural parameters of q. The slice is not a copy.

@@ -18,8 +18,8 @@ import (
 // round, in order, with eight bytes for each element. All numbers are little-endian. The form is
 // binary because the state is written after every round and is mostly numbers.
 //
-// Two older versions can still be read. In version 2 the JSON object has the centres and sums.
-// Version 1 is only the JSON object, with λ in hexadecimal.
+// Two older versions can still be read. In version 2 the JSON object contains the centres and sums.
+// In version 1 the state is only the JSON object, which contains λ in hexadecimal.
 
 const serverVersion = 3
 

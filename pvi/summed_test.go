@@ -326,7 +326,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	// The type forgetful hides the three releases from the site, which therefore asks for another one.
+	// forgetful does not tell the site of the three releases that were made. The site therefore
+	// asks for another one.
 	s.client = forgetful{s.client, 3}
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
