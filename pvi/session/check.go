@@ -10,11 +10,12 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ErrNoPosterior is the error for a check against point estimates.
+// ErrNoPosterior is the error for a check of a study that reports only point estimates.
 var ErrNoPosterior = errors.New("the study reports point estimates alone, and records are compared with draws from a posterior")
 
-// Check compares the outcomes of records with outcomes drawn from the posterior, see
-// [fit.Model.Check], with random numbers from src. The result depends on the records and must stay with their holder.
+// Check compares the outcomes of records with outcomes drawn from the posterior
+// ([fit.Model.Check]). The random numbers come from src. The result depends on the records and must
+// stay with their holder.
 func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Check, error) {
 	if p.Estimates != nil {
 		return nil, ErrNoPosterior
@@ -28,7 +29,7 @@ func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Che
 	return p.model.Check(shard.Design(p.model.Study, records.Fitting()), family, natural, variates{src})
 }
 
-// variates makes random numbers of a stream for [fit.Model.Check].
+// variates has the random numbers that [fit.Model.Check] draws, from a stream.
 type variates struct{ *dpmech.Stream }
 
 // Float64 returns a uniform number between 0 and 1, both excluded.

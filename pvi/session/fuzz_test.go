@@ -181,7 +181,8 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// The combined state has the phase sections of one state and the own section of another.
+	// The combined state has the sections of the phases from one state, and the server's or site's
+	// own section from another.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

@@ -51,7 +51,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house is a server and all of its sites, in one process for tests.
+// A house has a server and all of its sites in one process.
 type house struct {
 	t       testing.TB
 	study   *study.Study

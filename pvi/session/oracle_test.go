@@ -64,8 +64,8 @@ opens = "sums"
 #federation
 `
 
-// An asking is a study that tries to ask about a record at no cost: by the record's line in the
-// file, and by a part of the study document.
+// An asking is a study that tries to find out at no cost whether a record is in a file. It consists
+// of the record's line and of a part of the study document.
 type asking struct{ line, key, text string }
 
 func (a asking) study(t *testing.T) *study.Study {
@@ -86,7 +86,8 @@ func (a asking) study(t *testing.T) *study.Study {
 	return st
 }
 
-// askings returns the studies. Each of them separates the record from the others in another way.
+// askings returns the studies. Each of them separates the record from the others by a different
+// rule.
 func askings() (all []asking) {
 	const person = "77,rare,0.31,5"
 	numeric := func(low, high float64, rest string) string {
@@ -121,15 +122,15 @@ func askings() (all []asking) {
 	)
 }
 
-// heard is what everybody but the holder can see of a client.
+// heard is everything about a client that others can see.
 type heard struct {
-	faults   []string // messages of errors, which the client's end would show
+	faults   []string // messages of errors that stop the client
 	messages [][]byte
 	spent    []string
 	first    []int64 // numbers of the first message
 }
 
-// listen plays a study in which the first client has a file of the given text.
+// listen runs a study in which the first client has a file of the given text.
 func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	t.Helper()
 	fault := func(err error) bool {
@@ -205,10 +206,10 @@ func numbers(t *testing.T, release []byte) []int64 {
 	return r.Change
 }
 
-// The test plays each study with a record in the file and without it. A record that the study
-// leaves out must change no byte. Any other must change nothing but the numbers that are charged:
-// not whether the client takes part, not how many messages it sends, their lengths or their costs,
-// and the numbers of the first message by no more than the sensitivity.
+// The test runs each study with a record in the file and without it. If the study leaves the record
+// out, no byte may change. Otherwise only the released numbers may change. The client's
+// participation, the number, lengths and costs of its messages stay the same, and the first message
+// changes by at most the sensitivity.
 //
 //abuse:case P20 in 40 studies that try to ask about a record its presence changes nothing but what is charged
 func TestRecordsAnswerNoQuestion(t *testing.T) {
@@ -251,9 +252,10 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 	}
 }
 
-// In a study with batches of a fixed size the number of records is public, and records that do not
-// fit count. The test plays such studies of every family with one record that fits or not. The
-// client takes part all the same, and what it sends costs the same.
+// In a study with batches of a fixed size the number of records is public, and the records that are
+// left out count too. For every family, the test compares a file whose last record fits with files
+// whose last record is left out. The client takes part with either file, and its messages have the
+// same costs.
 func TestLeftOutRecordsOfFixedBatches(t *testing.T) {
 	for _, c := range []struct{ family, y, more string }{
 		{`family = "linear"`, "#y", ""},

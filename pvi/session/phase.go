@@ -71,8 +71,8 @@ type sitePhase interface {
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 
-	// checkQueued returns a refusal if an outcome cannot come next. The site has not yet applied
-	// the last outcomes, whose number is waiting.
+	// checkQueued returns a refusal if an outcome cannot come next. The argument waiting is the
+	// number of earlier outcomes that the site has not yet applied.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 

@@ -192,9 +192,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Before the client answers, a site's state reveals nothing about the records: two clients with
-// different records have the same state. After the answer the state depends on the records, so
-// it must not leave the client.
+// Before the client answers, a site's state does not depend on the records: two clients with
+// different records have the same state. After the answer the state depends on the records, so it
+// must not leave the client.
 //
 //abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {

@@ -30,7 +30,7 @@ type Result struct {
 
 	Family     string      `json:"family"`               // family of q: "full" or "diagonal"
 	Names      []string    `json:"names"`                // names of the coordinates of θ
-	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q, in the family's layout; absent where [Describe] leaves out q
+	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q, in the family's layout; absent if [Describe] leaves out q
 	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
 	SD         []float64   `json:"sd,omitempty"`         // sds of the coordinates of θ; absent if the study reports point estimates alone
 	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or without sds
@@ -42,7 +42,7 @@ type Result struct {
 	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method has no such check
 }
 
-// remark adds the remarks of a method that has some.
+// remark adds the remarks of a method to the result. It does nothing if the argument is nil.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
 		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
@@ -62,7 +62,7 @@ type NoiseAware struct {
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is what all releases of one client in the study cost, for one observer and one
+// A Cost is the cost of all releases of one client in the study, for one observer and one
 // adjacency.
 type Cost struct {
 	View      string               `json:"view"`
@@ -139,8 +139,9 @@ func result[P interface{ report(*Result) error }](c *course, phases []P, natural
 	return r, nil
 }
 
-// settle makes the result of a study of version 2 or later report one posterior: the noise-aware
-// one if the study has one, and no spread if the study has no honest posterior.
+// settle makes the result of a study of version 2 or later report one posterior. This is the
+// noise-aware posterior if the study has one. If the study has no honest posterior, settle removes
+// the sds and covariances.
 func (r *Result) settle(st *study.Study) {
 	if st.Version == 1 {
 		return

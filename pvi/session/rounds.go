@@ -91,7 +91,7 @@ func (s *roundsServer) collectSum(number int, sum Sum) ([]byte, error) {
 	return s.ended(s.server.rounds.Replay(&pvi.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
-// watch makes the server of the rounds compute influences, if the caller wants them.
+// watch makes the server of the rounds compute influences if the caller has asked for them.
 func (s *roundsServer) watch() {
 	if s.server.watching {
 		s.server.rounds.Watch()

@@ -31,9 +31,9 @@ func (s *Server) VectorSize() int { return s.course.public.VectorSize() }
 // VectorSize returns the number of elements of a vector, in all phases.
 func (s *Site) VectorSize() int { return s.course.public.VectorSize() }
 
-// CollectSum ends a plan with the sum of the participants' vectors and returns the outcome. The sum has
-// VectorSize elements. For a sum that honest clients cannot have caused, the error is
-// [pvi.Refused], and nothing changes. The plan is then to be closed.
+// CollectSum ends a plan with the sum of the participants' vectors and returns the outcome. The sum
+// has VectorSize elements. If the sum cannot come from honest clients, the error is [pvi.Refused],
+// and nothing changes. The caller should then close the plan.
 func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 
 const twoRecords = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 
-// secureHouse returns the house of a study in which clients aggregate securely, or the coordinator
-// adds up. The two studies have one digest, from which they derive public random numbers, and
-// their clients draw the same noise.
+// secureHouse returns the house of a study with the given aggregation: secure aggregation by the
+// clients, or aggregation by the coordinator. The two studies have the same digest, from which
+// public random numbers are derived, and their clients draw the same noise.
 func secureHouse(t *testing.T, aggregation study.Aggregation, privacy, inference string, clients, fewest int, overrides ...study.Override) *house {
 	federation := fmt.Sprintf("aggregation = %q\nmin_clients = %d", aggregation, fewest)
 	if privacy == twoRecords {
@@ -42,8 +42,8 @@ func (h *house) sumUp(clients ...int) Sum {
 }
 
 // A study with secure aggregation has the same posterior, to the bit, as the same study in which
-// the coordinator adds up the same answers. The test plays both, in all phases, with answers that
-// are missing and with plans that are void.
+// the coordinator adds up the same answers. The test runs both through all phases, with missing
+// answers and void plans.
 func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -57,7 +57,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		secure := secureHouse(t, study.Secure, c.privacy, c.inference, 4, 3, c.overrides...)
 		plain := secureHouse(t, study.ByCoordinator, c.privacy, c.inference, 4, 3, c.overrides...)
 		for round := 0; !secure.server.Done(); round++ {
-			if round > 1 { // clients that were missing in the round before answer again
+			if round > 1 { // the clients that did not answer in the previous round answer again
 				secure.restart(t)
 			}
 			who := [][]int{{0, 1, 2, 3}, {0, 2, 3}, {1, 3}}[round%3]

@@ -22,7 +22,7 @@ type Server struct {
 	closed   int              // number of plans with an outcome
 	model    [32]byte         // hash of the present state of the study, from which the next plan is made
 	watching bool             // whether influences are computed
-	last     *Round           // how the last round ended; nil before
+	last     *Round           // how the last round ended; nil before the first round has ended
 	models   map[int][32]byte // hashes of the states of open plans, by plan number
 }
 

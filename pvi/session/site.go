@@ -26,7 +26,7 @@ type Site struct {
 
 	phases []sitePhase  // phases that have begun, in order
 	rounds *pvi.Site    // site of the rounds; nil before the rounds
-	shard  *shard.Shard // records on the scale that was found; nil before
+	shard  *shard.Shard // records on the scale that was found; nil before the rounds
 
 	device *solver.Accelerator // device for gradient steps; nil for the CPU
 

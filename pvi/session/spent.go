@@ -23,10 +23,10 @@ type Charge struct {
 // whole study.
 type Spent []Charge
 
-// Strongest returns the charge under an adjacency for the observer that a data holder protects
-// itself from. It is the observer with the given name if this is [method.Anyone] or
-// [method.Coordinator]. Otherwise the observer is the one that lacks the fewest noise shares
-// among those that the study does not trust. It returns false if there is no such charge.
+// Strongest returns the charge under an adjacency for the observer against which a data holder
+// limits its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer with
+// that name. Otherwise it is the observer that lacks the fewest noise shares among those that the
+// study does not trust. Strongest returns false if there is no such charge.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
 		match := c.View.Name == view
@@ -40,9 +40,9 @@ func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest
 	return strongest, ok
 }
 
-// Costs returns what the whole study costs a client, for every observer and adjacency for which
-// the study states a cost. The cost for the study's own target comes first. The list is empty if
-// the study has no privacy guarantee.
+// Costs returns the cost of the whole study for a client, for every observer and adjacency for
+// which the study states a cost. The cost for the study's own target comes first. The list is empty
+// if the study has no privacy guarantee.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -64,8 +64,8 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 }
 
 // Public returns the protocol of a study for a roster. Programs use it to describe the study before
-// it begins. If the study is to find the scale of its columns first, the protocol uses the public
-// bounds of the columns as their scale.
+// it begins. If a scale phase must first find the scale of the columns, the protocol uses the
+// public bounds of the columns as their scale.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

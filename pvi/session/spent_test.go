@@ -192,8 +192,8 @@ func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.E
 	return nil
 }
 
-// The strongest observer lacks the fewest noise shares, unless it is named. The coordinator
-// counts only where it is named.
+// Strongest returns the observer that lacks the fewest noise shares. It considers the coordinator
+// only if the argument names it.
 func TestStrongestObserver(t *testing.T) {
 	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
 		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}
@@ -211,7 +211,7 @@ func TestStrongestObserver(t *testing.T) {
 		{method.Coordinator, own, method.Coordinator},
 		{method.Coalition, own, method.Coalition},
 		{method.Participant, own, method.Coalition},
-		{method.Outsider, own, method.Coalition}, // as approved before other participants were counted
+		{method.Outsider, own, method.Coalition}, // approvals of earlier versions have this name
 		{method.Outsider, other, method.Outsider},
 		{method.Coordinator, other, ""},
 		{method.Anyone, own, ""},

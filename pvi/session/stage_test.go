@@ -292,7 +292,7 @@ func TestNothingAsPublished(t *testing.T) {
 	}
 }
 
-// NewSite returns no error for a client without records, because that would tell that it has none.
+// NewSite accepts a client without records. An error would reveal that the client has none.
 func TestSiteWithoutRecords(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b"}
 	for _, overrides := range [][]study.Override{nil, scaled} {

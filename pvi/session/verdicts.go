@@ -8,14 +8,15 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Round tells how a round ended.
+// A Round has the verdict of a round that has ended, and the influence of its answers.
 type Round struct {
 	Plan       int             `json:"plan"` // number of the plan over all phases
 	Verdict    pvi.Verdict     `json:"verdict"`
-	Influences []pvi.Influence `json:"influences,omitempty"` // of each answer, where messages are opened; see [pvi.Influence]
+	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; nil if the study does not publish releases
 }
 
-// Blocking returns the clients without whose answer the round would not have been rejected.
+// Blocking returns the clients whose answers made the round rejected: without the answer of any one
+// of them, λ would have been accepted.
 func (r *Round) Blocking() []string {
 	var names []string
 	for _, i := range r.Influences {
@@ -26,7 +27,7 @@ func (r *Round) Blocking() []string {
 	return names
 }
 
-// A History counts how the rounds ended so far.
+// A History counts the verdicts of the rounds that have ended.
 type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
@@ -34,7 +35,7 @@ type History struct {
 	InARow   int `json:"rejected_in_a_row"` // number of rejected rounds since the last accepted one
 }
 
-// history counts verdicts, for a machine.
+// A history counts the verdicts of a server's or site's rounds.
 type history struct {
 	tally
 	inARow int
@@ -66,17 +67,18 @@ func historyOf[P any](phases []P) (h History) {
 	return h
 }
 
-// History returns how the rounds ended so far.
+// History returns the numbers of verdicts so far.
 func (s *Server) History() History { return historyOf(s.phases) }
 
-// History returns how the rounds ended so far that the site has followed.
+// History returns the numbers of verdicts in the rounds that the site has followed so far.
 func (s *Site) History() History { return historyOf(s.phases) }
 
-// Watch makes the server compute the influence of each answer where messages are opened. See
+// Watch makes the server compute the influence of each answer if the study publishes releases. See
 // [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
 
-// Last returns how the round of a plan ended, if it was the last plan that ended and was a round.
+// Last returns the verdict and the influences of a plan's round. It returns false unless the plan
+// is the last one that ended and belongs to the rounds.
 func (s *Server) Last(plan int) (Round, bool) {
 	if s.last == nil || s.last.Plan != plan {
 		return Round{}, false
@@ -84,8 +86,8 @@ func (s *Server) Last(plan int) (Round, bool) {
 	return *s.last, true
 }
 
-// Stalled returns why a study goes no further after so many rejected rounds in a row, or "". All of
-// them cost privacy.
+// Stalled returns the reason why the study cannot continue if the largest allowed number of rounds
+// in a row was rejected, and otherwise "". Rejected rounds cost privacy too.
 func (s *Server) Stalled() string {
 	most := s.course.study.Federation.MaxRejected
 	if h := s.History(); most > 0 && h.InARow >= most {

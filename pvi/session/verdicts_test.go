@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// evil changes the answers of a client before it sends them.
+// evil sets the numbers of a client's answer.
 type evil func(change []int64, limit int64)
 
 func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
@@ -19,8 +19,9 @@ func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
 	}, overrides...)...)
 }
 
-// attacked plays rounds with three clients, of which the last is evil or has a file of many
-// invented lines, until the study is over or stalls. It returns how each round ended.
+// attacked runs rounds with three clients until the study is done or stalls. The last client sends
+// the numbers that e sets or, if e is nil, has a file of many invented lines. attacked returns how
+// each round ended.
 func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, rounds []Round) {
 	t.Helper()
 	h = newHouse(t, st, 3)
@@ -58,9 +59,9 @@ func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, ro
 	return h, rounds
 }
 
-// One client of three sends precisions far below zero in each of ten rounds. The study stops after
-// three, at the coordinator and at each client, so that honest clients have paid for three. The
-// client is named.
+// One client of three sends precisions far below zero in every round of a study of ten rounds. The
+// coordinator and each client stop the study after three rounds, so that honest clients have paid
+// for only three. The reason that the coordinator gives names the client.
 //
 //abuse:case A20 a client that makes every round fail: the study stops after three, and the client is named
 func TestRejectedRoundsStopTheStudy(t *testing.T) {
@@ -94,7 +95,7 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	if err != nil || restored.Stalled() == "" {
 		t.Errorf("a restarted server goes on: %v", err)
 	}
-	// Without a limit all rounds are played, as in version 1.
+	// Without a limit all rounds are run, as in version 1.
 	for _, unlimited := range []study.Override{{Key: "federation.max_rejected", Value: "11"}} {
 		if _, rounds := attacked(t, attackedStudy(t, unlimited), lower, 0); len(rounds) != 10 {
 			t.Errorf("%d rounds", len(rounds))
@@ -102,9 +103,10 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// One client of three pushes one element of its answers, or has a hundred times as many lines as
-// the others, all invented. No round is rejected. The influence of its answers tells who it is, and
-// that of the others is ordinary.
+// One client of three sends an answer with one element at its limit, or has a file of invented
+// lines that is about a hundred times as long as the others' files. Only in these cases is the norm
+// of its influence above 10. The influence of the honest clients stays below 10, and none of them
+// blocks a round.
 //
 //abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
 func TestInfluenceOfAnEvilClient(t *testing.T) {
@@ -136,7 +138,7 @@ func TestInfluenceOfAnEvilClient(t *testing.T) {
 	}
 }
 
-// Influences are computed only where releases are published.
+// Influences are computed only if the study publishes releases.
 func TestNoInfluenceOfHiddenMessages(t *testing.T) {
 	for _, st := range []*study.Study{
 		planeStudy(t, recordPrivacy, "", ""),
