@@ -17,7 +17,8 @@ const (
 	Ordered     ColumnType = "ordered"     // values are declared levels, lowest first, with scores 0, 1, 2, ...
 )
 
-// A Policy says what happens to a value that is missing or not as declared.
+// A Policy is the treatment of a value that is missing or that does not fit its column's
+// declaration.
 type Policy string
 
 const (

@@ -102,8 +102,8 @@ func describedKeys(t *testing.T) map[string]bool {
 	return keys
 }
 
-// docs/use/study.md describes every key of the language, and every key that it describes is
-// read.
+// docs/use/study.md describes every key of the language, and Parse reads every key that the page
+// describes.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	read, texts := readKeys(t)
 	described := describedKeys(t)

@@ -6,7 +6,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Intervals says which intervals a study reports.
+// Intervals is the kind of intervals that a study reports.
 type Intervals string
 
 // NoIntervals makes a study report point estimates, without sds, intervals or draws. Since
@@ -45,10 +45,10 @@ func readIntervals(s *Study, t *document.Table) {
 	t.Errorf("intervals", "is missing: %s. Write intervals = %q to report point estimates alone%s", s.whyDishonest(), NoIntervals, instead)
 }
 
-// Honest reports whether the sds that the study's method computes include all that is known to
-// widen them: the privacy noise, and correlations of coefficients. The solver Scoring and a last
-// round ([OneStep]) have such sds. So has a study without privacy whose q has a full covariance
-// and whose posterior has one mode.
+// Honest reports whether the sds that the study's method computes include every known source of
+// uncertainty: the privacy noise, and correlations of coefficients. This is true for the solver
+// Scoring, with a last round ([OneStep]), and for a study without privacy whose q has a full
+// covariance and whose posterior has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
@@ -60,8 +60,8 @@ func (s *Study) Honest() bool {
 	return in.Sampled() && in.NoiseAware == OneStep
 }
 
-// single reports whether the posterior of the model has a single mode.
-// The posterior of a program may have several.
+// single reports whether the posterior of the model has a single mode. It returns false for a
+// program, whose posterior may have several.
 func (m *Model) single() bool { return !m.general() }
 
 func (s *Study) whyDishonest() string {

@@ -6,7 +6,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware says how to compute a second posterior, which includes the privacy noise, for the
+// NoiseAware is the way to compute a second posterior, which includes the privacy noise, for the
 // report.
 type NoiseAware string
 

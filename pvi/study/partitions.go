@@ -43,7 +43,7 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses kinds of factors with which the state of one part would depend on the
+// checkPartitions refuses kinds of factors that would make the state of one part depend on the
 // records of another part.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference

@@ -10,8 +10,8 @@ import (
 // same person.
 const maxPerPerson = 1000
 
-// readPerson reads the keys of the privacy unit [Person]. They must be in agreement: the unit, the
-// column that says whose row a row is, and the number of rows.
+// readPerson reads the keys of the privacy unit [Person]. It checks that the unit, the column that
+// identifies the person of a row, and the number of rows fit together.
 func readPerson(s *Study, table, privacy *document.Table) {
 	p, column := &s.Privacy, s.Table.Person
 	if p.Unit != Person {
@@ -32,7 +32,8 @@ func readPerson(s *Study, table, privacy *document.Table) {
 	readCount(privacy, "people_across", &p.PeopleAcross, maxPerPerson)
 }
 
-// refusePerson refuses the keys of the unit [Person] under another unit.
+// refusePerson refuses keys that are used only with the unit [Person] if the study has another
+// unit.
 func refusePerson(s *Study, table, privacy *document.Table) {
 	for _, key := range []string{"rows_per_person", "people_across"} {
 		refuse(privacy, key, `is used only with unit = %q and person = "patient" in [table], the column that says whose row a row is`, Person)
@@ -50,8 +51,9 @@ func refusePerson(s *Study, table, privacy *document.Table) {
 	}
 }
 
-// checkPerson refuses what has no proof, or no form, for persons with several rows. It must be
-// called after the options of the solver have been read.
+// checkPerson refuses options for which no privacy proof covers persons with several rows, and
+// options that are defined only for single records. It must be called after the options of the
+// solver have been read.
 func checkPerson(s *Study, inference *document.Table) {
 	if s.Privacy.Unit != Person {
 		return
@@ -71,15 +73,14 @@ func checkPerson(s *Study, inference *document.Table) {
 	}
 }
 
-// Rows returns the largest number of records of the privacy unit that a client uses: that of a
-// person, and 1 for other units.
+// Rows returns the largest number of records of one privacy unit that a client uses. It is 1 unless
+// the unit is the person.
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
-// Holders returns the largest number of clients with records of the same person whose releases
-// are opened in one sum, among the given number of clients. It is 1 unless the study protects
-// persons at several clients and opens sums only. If anyone may read every message, each holder's
-// message has all of its noise, and the costs of the holders compose
-// ([Study.MessagesOfPerson]).
+// Holders returns the largest number of clients with records of the same person whose releases are
+// opened in one sum, among the given number of clients. It is 1 unless the study protects persons
+// at several clients and opens sums only. If anyone may read every message, the message of each of
+// these clients has enough noise by itself, and their costs compose ([Study.MessagesOfPerson]).
 func (s *Study) Holders(clients int) int {
 	if s.Federation.Opens != OpenSums {
 		return 1

@@ -22,7 +22,7 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// Without further keys a client uses one row of a person, and nobody is at two clients.
+// By default a client uses one row of a person, and no person has rows at two clients.
 func TestPersonDefaults(t *testing.T) {
 	st, err := Parse("visits.toml", []byte(personStudy))
 	if err != nil {
@@ -41,8 +41,8 @@ func TestPersonDefaults(t *testing.T) {
 	}
 }
 
-// Keys that contradict each other, and forms without a proof for persons, are refused with what to
-// write instead.
+// Parse refuses keys that contradict each other, and options without a privacy proof for persons.
+// The error gives the remedy.
 func TestPersonRefused(t *testing.T) {
 	solver := func(keys string) []string { return []string{"inference = {}", "inference = { " + keys + " }"} }
 	for want, edits := range map[string][]string{

@@ -19,7 +19,7 @@ const ByProgram Family = "program"
 type Program struct {
 	Tree      *syntax.Program
 	Records   string            // name of the number of records in the data block; default "N"
-	Variables []ProgramVariable // variables of the data block that have a value for each record, in its order
+	Variables []ProgramVariable // variables of the data block that have a value for each record, in the order of the block
 	Constants map[string]Constant
 	Complete  map[string]string // priors that the program lacks, by parameter
 }
@@ -33,20 +33,21 @@ type ProgramVariable struct {
 	High  float64
 }
 
-// A ProgramPart is one number of a variable: a column, or whether a column satisfies a condition.
+// A ProgramPart is one number of a variable: the value of a column, or an indicator of a condition
+// on a column.
 type ProgramPart struct {
 	Column int    // index of the column
 	Is     *Event // condition under which the number is 1, and otherwise 0; nil for the column itself
 }
 
-// A Constant is a public constant. A number has no Dims; Values has the values by rows.
+// A Constant is a public constant. Dims is empty for a number. Values has the elements by rows.
 type Constant struct {
 	Dims   []int
 	Values []float64
 }
 
-// Number returns the number that a record has in a part of a variable. The level of a column is
-// its number, from 1. A numeric value is transformed but not scaled.
+// Number returns the number that a record has in a part of a variable. A level is given by its
+// number, from 1. A numeric value is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
 	switch {
@@ -122,7 +123,7 @@ func textOr(t *document.Table, key, otherwise string) string {
 	return otherwise
 }
 
-// readStatistic reads a constant that stands for a statistic of columns, such as "mean(age)".
+// readStatistic reads a constant whose name is a statistic of columns, such as "mean(age)".
 func (s *Study) readStatistic(name string, data *document.Table) {
 	p := s.Model.Program
 	if _, ok := p.Constants[name]; ok || slices.ContainsFunc(p.Variables, func(v ProgramVariable) bool { return v.Name == name }) {
@@ -137,8 +138,8 @@ func (s *Study) readStatistic(name string, data *document.Table) {
 	p.Constants[name] = c
 }
 
-// readDatum reads what a variable of the data block stands for. A variable whose first size is
-// the number of records is a column by default, the one of the same name.
+// readDatum reads the value of a variable of the data block: columns or a constant. If the first
+// size of the variable is the number of records, its default is the column of the same name.
 func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
@@ -246,8 +247,9 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// findIntegers sets the bounds of the program's variables, and which of them are whole numbers.
-// A numeric column is, if the program declares it int and its bounds are whole.
+// findIntegers sets the bounds of the program's variables and whether their values are whole
+// numbers. The values of a numeric column are whole if the program declares the variable int, and
+// the bounds are whole numbers.
 func (s *Study) findIntegers() {
 	for i := range s.Model.Program.Variables {
 		v := &s.Model.Program.Variables[i]
@@ -267,8 +269,8 @@ func (s *Study) findIntegers() {
 	}
 }
 
-// Counts reports whether a numeric column must have whole numbers: the outcome of a count model,
-// and a column that a program reads as whole numbers.
+// Counts reports whether the values of a column must be whole numbers. This is true for the outcome
+// of a count model, and for a column that a program reads as an int.
 func (s *Study) Counts(column int) bool {
 	m := &s.Model
 	if m.Family != ByProgram {
@@ -285,7 +287,7 @@ func (s *Study) Counts(column int) bool {
 func Attach(file string, source []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {
-		return source, nil // the parser of the study reports the same error
+		return source, nil // Parse reports the same error
 	}
 	name, ok := doc.Root().Table("model").String("program")
 	if !ok || !isFile(name) {

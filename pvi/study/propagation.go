@@ -49,7 +49,7 @@ const (
 	MomentSites Sites = "moments"
 )
 
-// Improper says what happens to a factor that, because of noise, no likelihood could have.
+// Improper is the treatment of a factor that, because of noise, no likelihood could have.
 type Improper string
 
 const (

@@ -66,7 +66,7 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text with control characters, so that a terminal shows a study in a review as
+// visible refuses text with control characters. Without them a terminal shows the study exactly as
 // it is written.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
@@ -163,7 +163,7 @@ func readScales(s *Study, t *document.Table) {
 func (s *Study) checkCoefficients(t *document.Table) {
 	keys := t.Keys()
 	if s.Model.Terms == nil || len(keys) == 0 {
-		return // the error was reported for the terms
+		return // the error in the terms was reported before
 	}
 	unknown := map[string]bool{}
 	for _, name := range keys {
@@ -238,8 +238,8 @@ func readInference(s *Study, t *document.Table) {
 	}
 }
 
-// roundsWithoutNoise is the default number of rounds, since version 2, of a study that hides
-// nothing: after so many natural-gradient steps the posterior hardly moves.
+// roundsWithoutNoise is the default number of rounds, since version 2, of a study without privacy
+// noise. After this number of natural-gradient steps the posterior hardly changes.
 const roundsWithoutNoise = 40
 
 func readCovariance(s *Study, t *document.Table) {
@@ -327,11 +327,12 @@ func readFederation(s *Study, t *document.Table) {
 }
 
 // maxRejected is the default of federation.max_rejected. A rejected round costs as much privacy as
-// an accepted one. Where noise alone rejects a round in seven, the limit ends one study of twenty
-// rounds in twenty; where it rejects more, sim plan says that the noise is too large.
+// an accepted one. If noise alone rejects a round with probability 1/7, the limit ends one in
+// twenty studies of twenty rounds. If the probability is larger, sim plan reports that the noise is
+// too large.
 const maxRejected = 3
 
-// minPace and maxPace are the shortest and the longest pace in seconds, a millisecond and a day.
+// minPace and maxPace are the shortest and the longest pace: a millisecond and a day, in seconds.
 const minPace, maxPace = 1e-3, 24 * 60 * 60
 
 // readPace reads the number of seconds between a plan and its answer.

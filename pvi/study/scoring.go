@@ -19,8 +19,8 @@ var scoringLimits = map[Unit]scoringLimit{
 	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
 }
 
-// mostScoringRounds is the largest number of rounds of the solver Scoring. More rounds divide the
-// budget into releases that say nothing each.
+// mostScoringRounds is the largest number of rounds of the solver Scoring. With more rounds, the
+// noise would hide nearly all information in each release.
 const mostScoringRounds = 100
 
 // A Target is the population that the posterior describes.
@@ -29,8 +29,8 @@ type Target string
 const (
 	// Population is the population from which the clients are drawn. Clients may differ.
 	Population Target = "population"
-	// Pooled is all records of the study's clients: the posterior is that of a fit that ignores
-	// which client a record belongs to.
+	// Pooled is all records of the study's clients. The posterior is that of a fit to the pooled
+	// records, which ignores differences between clients.
 	Pooled Target = "pooled"
 )
 
@@ -50,8 +50,8 @@ func readTargetOfScoring(s *Study, t *document.Table) {
 	readChoice(t, "target", &s.Inference.Target, Population, Pooled)
 }
 
-// refuseForScoring refuses keys that have no meaning with the solver Scoring, which computes its
-// own units, clips and steps.
+// refuseForScoring refuses keys that are not used with the solver Scoring, which computes its own
+// units, clips and steps.
 func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 	if s.Inference.Solver != Scoring {
 		return

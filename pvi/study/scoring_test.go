@@ -95,7 +95,8 @@ func TestScoringOfClientsRefused(t *testing.T) {
 	}
 }
 
-// The solver Scoring fits effects of groups where a record is protected, if there are not too many.
+// The solver Scoring fits effects of groups if the privacy unit is the record and there are not too
+// many effects.
 func TestScoringOfGroups(t *testing.T) {
 	record := study.Override{Key: "privacy", Value: `{ unit = "record", epsilon = 1.0, delta = 1e-5 }`}
 	groups := study.Override{Key: "model.groups", Value: `["1 + x | g"]`}

@@ -43,9 +43,9 @@ type Table struct {
 	Trim      bool     // whether blanks around a field are ignored; default false
 	Missing   []string // texts that mean a missing value; default [""]
 
-	// Person is the name of the column that says whose row a row is. It may have any text. The
-	// model does not use it, and it never leaves the client. It is empty unless the privacy unit
-	// is the person.
+	// Person is the name of the column that identifies the person of a row. Its values may be any
+	// text. The model does not use it, and it never leaves the client. It is empty unless the
+	// privacy unit is the person.
 	Person string
 }
 
@@ -179,8 +179,8 @@ const (
 	Client Unit = "client" // all records of a client
 )
 
-// OfRecords reports whether the unit is a record, or a person with its records. Noise then hides
-// sums over records. With the unit client it hides what all records of a client say together.
+// OfRecords reports whether the unit is a record, or a person with its records. Noise is then added
+// to sums over records. With the unit client it is added to a function of all records of a client.
 func (u Unit) OfRecords() bool { return u == Record || u == Person }
 
 // Privacy has the options of the privacy guarantee.
@@ -193,9 +193,10 @@ type Privacy struct {
 	NoiseMultiplier float64
 	Delta           float64
 
-	// RowsPerPerson is the largest number of records of a person that a client uses. A client keeps
-	// so many, chosen by lot. PeopleAcross is the largest number of clients that have records of
-	// the same person. Both are 1 by default, and 0 unless the privacy unit is the person.
+	// RowsPerPerson is the largest number of records of a person that a client uses. If a person
+	// has more, the client chooses this number at random. PeopleAcross is the largest number of
+	// clients that have records of the same person. Both are 1 by default, and 0 unless the privacy
+	// unit is the person.
 	RowsPerPerson, PeopleAcross int
 
 	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters
@@ -208,7 +209,7 @@ type Privacy struct {
 	Centred bool
 }
 
-// Opens says which messages of clients may be read.
+// Opens is the rule for which messages of clients may be read.
 type Opens string
 
 const (
@@ -220,14 +221,16 @@ const (
 	OpenSums Opens = "sums"
 )
 
-// An Aggregation says who adds up the messages of clients in a study that opens only sums.
+// An Aggregation is the way in which messages of clients are added up in a study that opens only
+// sums.
 type Aggregation string
 
 const (
 	// ByCoordinator lets the coordinator add up the messages. It could open every single one.
 	ByCoordinator Aggregation = "coordinator"
-	// Secure makes the clients share their messages among each other, so that nobody can open a
-	// single one. The coordinator and up to h clients together learn only sums ([Hidden]).
+	// Secure makes the clients divide their messages into secret shares for each other, so that
+	// nobody can open a single message. The coordinator and up to h clients together learn only
+	// sums ([Hidden]).
 	Secure Aggregation = "secure"
 )
 
@@ -237,7 +240,7 @@ const (
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
 // OneOther is the value of Colluders if the privacy target holds against one other participant,
-// who knows its own noise: t is 1 if a sum has at least two answers, and 0 otherwise.
+// which knows its own noise. t is 1 if a sum has at least two answers, and 0 otherwise.
 const OneOther = -1
 
 // Federation has the rules of the federation.
@@ -250,13 +253,13 @@ type Federation struct {
 	MaxRecords     int         // largest number of records of one client; default 1,000,000
 
 	// MaxRejected is the number of rejected rounds in a row after which the coordinator ends the
-	// study, and clients answer no more. Default 3 since version 2; 0, the default of version 1,
-	// stands for no limit.
+	// study and clients stop answering. The default is 3 since version 2. A value of 0, the default
+	// in version 1, means no limit.
 	MaxRejected int
 
-	// Pace is the number of seconds between a plan and its answer. A client that needs longer
-	// answers after the next multiple of it. An answer leaves at once if Pace is 0, the default of
-	// version 1. Since version 2 the default is 1.
+	// Pace is the number of seconds between a plan and its answer. If a client needs longer, it
+	// sends its answer at the next multiple of Pace. If Pace is 0, the default in version 1,
+	// answers are sent at once. Since version 2 the default is 1.
 	Pace float64
 }
 
@@ -267,7 +270,7 @@ func (f *Federation) Least() int {
 	case f.Aggregation != Secure:
 		return least
 	case f.Colluders == OneOther:
-		return max(least, 3) // one colluder, and two clients whose messages it cannot tell apart
+		return max(least, 3) // a colluder, and two clients whose messages are hidden in their sum
 	}
 	return max(least, f.Colluders+2)
 }
@@ -308,7 +311,7 @@ const (
 	SEP Baseline = "sep"
 )
 
-// Partition says which client each record belongs to. Records are dealt at random with the seed,
+// Partition is the rule that assigns records to clients. Records are dealt at random with the seed,
 // unless Kind is "column".
 type Partition struct {
 	Kind           string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
