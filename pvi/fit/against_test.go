@@ -66,8 +66,8 @@ column = [
 			t.Errorf("%s: the mean moves by %g sds, want %g", a.Name, got, want)
 		}
 	}
-	// No Gaussian likelihood gives a posterior that is wider than the prior. If the priors were
-	// narrower, the same numbers would be a posterior.
+	// If the posterior is wider than the prior, the likelihood has a negative precision. The
+	// posterior is then proper under a narrower prior, but not under a wider one.
 	d := m.Dim()
 	cov := mat.NewDiagDense(d, slices.Repeat([]float64{1.5}, d))
 	if all, err := m.AgainstPrior(make([]float64, d), cov); err != nil || all[0].Narrow == nil || all[0].Wide != nil {

@@ -30,9 +30,10 @@ const (
 )
 
 // Check draws the outcomes of the records of s from the posterior with the given natural
-// parameters, and compares statistics of these outcomes with those of the records. Of more than
-// 5,000 records it takes every second, third and so on. Outcomes are in the units of their column.
-// Check returns nil without records, and for mixtures and networks.
+// parameters, and compares statistics of these outcomes with those of the records. If there are
+// more than 5,000 records, Check uses only every second or every third of them, and so on. Outcomes
+// are in the units of their column. Check returns nil without records, and for mixtures and
+// networks.
 func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64, r solver.Source) ([]Check, error) {
 	if s.Len() == 0 || m.General() {
 		return nil, nil
@@ -77,7 +78,7 @@ func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64,
 	return out, nil
 }
 
-// place compares the observed statistic with drawn ones.
+// place sets c.Low, c.High and c.Above from the statistics of the drawn outcomes, which it sorts.
 func (c *Check) place(drawn []float64) {
 	slices.Sort(drawn)
 	c.Low, c.High = drawn[replications/40], drawn[replications-1-replications/40]

@@ -79,7 +79,7 @@ func (m *Model) divide(x []float64, width int) [][]float64 {
 	return columns
 }
 
-// Notes returns what is worth knowing about the program of a study, as text.
+// Notes returns the compiler's notes about the program of a study, with their places in its text.
 func (m *Model) Notes() string {
 	if len(m.notes) == 0 {
 		return ""
