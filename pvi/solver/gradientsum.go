@@ -49,7 +49,7 @@ func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 // Taken returns the number of releases so far.
 func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
 
-// Resume tells a restored GradientSum how many releases it made and charged before.
+// Resume sets the number of releases that a restored GradientSum made and charged before.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {

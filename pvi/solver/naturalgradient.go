@@ -60,7 +60,7 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// Cavity for a q to which Weight clients with this client's records contribute.
+	// This is the cavity of a q to which Weight clients with this client's records contribute.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)

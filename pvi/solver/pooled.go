@@ -184,8 +184,8 @@ func (f *fit) roughEnough() float64 {
 	return sharpest
 }
 
-// extrapolate moves to the extrapolated q and reports whether it did. It moves only where steps
-// are small and undamped, to a q whose free energy is not smaller.
+// extrapolate moves to the extrapolated q and reports whether it did. It moves only if the last
+// change is small, and only to a q whose free energy is not smaller.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()
