@@ -26,10 +26,10 @@ func (s *Setting) NewForecast(n Noise) Forecast {
 
 // Settled returns the sd of λ after the last round if every round's sum has noise of sd 1 and
 // nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain the
-// noise of earlier rounds, and round t removes the share α_t of that noise, so that the sd tends
-// to √(α/(2−α)) for a constant α and is 1/√T for α = 1/t and T rounds. The formula also holds
-// for a client that averages over parts, because the client stores the noisy sum that it sent.
-// Other exact factors never lose the noise, and its sd grows to α√T.
+// noise of earlier rounds, and round t removes the share α_t of that noise, so the sd tends to
+// √(α/(2−α)) for a constant α and is 1/√T for α = 1/t and T rounds. The formula also holds for a
+// client that averages over parts, because the client stores the noisy sum that it sent. Other
+// exact factors never lose the noise, and its sd grows to α√T.
 func Settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {

@@ -39,8 +39,9 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
 			return nil, errDifferent
 		}
-		// If rounding makes the product smaller than a power of two, the lattice is another one.
-		// So the multiplier is raised until the product is at least noise.
+		// If rounding made the product smaller than noise, and noise is a power of two, the lattice
+		// would differ from that of other rounds. The multiplier is therefore raised until the
+		// product is at least noise.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}

@@ -1,9 +1,9 @@
 // Package clientscores is the method of studies that protect a whole client with the solver
-// "scoring". In the first round a client votes for the information that its records have about each
-// coordinate. In every later round it releases one vector: the gradient and the curvature of its
-// records at a public point, the outer product of the gradient, and two scalars. The posterior
-// is computed from the opened sums of all rounds. Package [fedpvi/pvi/population] defines the
-// vector, proves its sensitivity and computes the posterior.
+// "scoring". In the first round a client releases a vote for each coordinate, according to the
+// information that its records have about it. In every later round it releases one vector: the
+// gradient and the curvature of its records at a public point, the outer product of the gradient,
+// and two scalars. The posterior is computed from the opened sums of all rounds. Package
+// [fedpvi/pvi/population] defines the vector, proves its sensitivity and computes the posterior.
 //
 // Clients have no factors. A vector depends only on the client's records and on earlier opened
 // sums.

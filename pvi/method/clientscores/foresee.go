@@ -13,18 +13,18 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// These are the largest numbers of made-up clients in a federation and of made-up records of a
-// client. They bound the time that a made-up federation takes. If the roster has more clients,
-// each made-up client counts as several of them.
+// These are the largest number of synthetic clients in a simulated federation, and the largest
+// number of synthetic records of such a client. They limit the time of a simulation. If the roster
+// has more clients, each synthetic client counts as several of them.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400
 )
 
-// Foresee implements [method.Foreseeing]. All made-up clients have records from the same
-// distribution, with outcomes drawn from the model. The true coefficients are drawn from the
-// prior. A client has the nominal number of records. If that is more than foreseenRecords, it
-// has foreseenRecords records with larger weights.
+// Foresee implements [method.Foreseeing]. All synthetic clients have records from the same
+// distribution, with outcomes drawn from the model. The true coefficients are drawn from the prior.
+// A client has the nominal number of records. If that is more than foreseenRecords, it has
+// foreseenRecords records with larger weights.
 func (m *Method) Foresee(federations int) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	for n := range federations {
@@ -45,8 +45,8 @@ func (m *Method) Foresee(federations int) ([]float64, error) {
 	return medians, nil
 }
 
-// playMadeUp simulates all rounds of a study with made-up clients, and returns the state after
-// the last round. Each number of a federation gives other random draws.
+// playMadeUp simulates all rounds of a study with synthetic clients, and returns the state after
+// the last round. The random draws depend on the number of the federation.
 func (m *Method) playMadeUp(federation int) (*population.State, error) {
 	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
 	for i := range truth {
@@ -86,8 +86,8 @@ func (m *Method) playMadeUp(federation int) (*population.State, error) {
 	return state, nil
 }
 
-// madeUpClient returns the records of made-up client number, with outcomes drawn at the
-// coefficients truth.
+// madeUpClient returns the records of the synthetic client with the given number, with outcomes
+// drawn at the coefficients truth.
 func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
 	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
 	r := m.Model.Regression(shard.Design(m.Study, madeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))

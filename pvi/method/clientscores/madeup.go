@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// madeUpRecords is the number of made-up records from which newUnits computes units. The average
+// madeUpRecords is the number of synthetic records from which newUnits computes units. The average
 // information of so many records differs from its expectation by about 2 %.
 const madeUpRecords = 4000
 
-// madeUp returns count made-up records, beginning with record number first. They are computed
+// madeUp returns count synthetic records, beginning with record number first. They are computed
 // from public numbers alone. Numbers are uniform within their bounds on the model's scale, and
 // levels are equally likely. If the study gives the centre and spread of a column, the column is
 // normal within its bounds. Every outcome is the lowest value of its column.

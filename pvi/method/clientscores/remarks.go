@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// mostlyClipped is the share of clients that are not clipped below which Remarks warns that
-	// the clip cuts most clients.
+	// If the share of clients that are not clipped is below mostlyClipped, Remarks warns that the
+	// clip affects most clients.
 	mostlyClipped = .5
 
-	// If a coefficient's posterior sd is above unlearned times its prior sd, Remarks reports
-	// that the posterior says no more about it than the prior.
+	// If a coefficient's posterior sd is above unlearned times its prior sd, Remarks reports that
+	// the records give hardly any information about it.
 	unlearned = .7
 )
 

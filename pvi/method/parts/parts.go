@@ -10,10 +10,10 @@
 // is the clip of a part (see [dpmech.Config.Aggregates]).
 //
 // The part of each record is drawn once for the whole study, independently of all other records.
-// For any parts of the other records, the sensitivity is 2C. So the cost averaged over the draws
-// is no larger than the cost for the worst draw. If the
-// study protects persons, all records of a person are in one part, which is drawn for the person.
-// All of this then holds for a person, which costs as much as a single record.
+// The sensitivity is 2C for every draw of the parts of the other records, so the cost holds for the
+// random draw too. If the study protects persons, all records of a person are in one part, which is
+// drawn for the person. All of this then holds for a person, which costs as much as a single
+// record.
 package parts
 
 import (

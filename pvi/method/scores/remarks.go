@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// silent is the ratio of a posterior sd to the prior's sd above which the records say almost
-// nothing about a parameter.
+// silent is the ratio of a posterior sd to the prior's sd above which the records have almost no
+// information about a parameter.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].
@@ -38,7 +38,8 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: arrived}
 }
 
-// dispersion says how much counts vary, compared with the Poisson distribution.
+// dispersion returns a sentence that compares the variance of counts with that of the Poisson
+// distribution.
 func dispersion(median, low, high float64) string {
 	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
 	switch {

@@ -1,7 +1,7 @@
-// Package scores is the method in which every round opens a sum of clipped scores over all
-// records, with counts of their lengths, and in some rounds margins of the regressors or the
-// curvature. The posterior follows from the opened sums: package scoring has the releases and
-// the statistics. Clients have no factors.
+// Package scores is the method in which every round opens a sum of clipped scores over all records,
+// with counts of their lengths, and in some rounds margins of the regressors or the curvature. The
+// posterior is computed from the opened sums. Package scoring defines the releases and computes the
+// posterior. Clients have no factors.
 package scores
 
 import (
@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// exponent is the precision of λ: elements of λ are multiples of 2^-exponent.
+// exponent sets the lattice of λ, whose elements are multiples of 2^-exponent.
 const exponent = 60
 
 // A Method releases sums of scores.
@@ -27,8 +27,8 @@ type Method struct {
 	begin   func() *scoring.State // returns the state before the first round
 }
 
-// New derives the method without its noise multiplier. The method takes the multiplier that a
-// single release would need if the whole budget were spent on it.
+// New returns the method of a study as a draft, which still needs the noise multiplier: that of a
+// single release that uses the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {
@@ -62,8 +62,8 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: s}, nil
 }
 
-// A client is the client's half of the method. It stores the number of its releases and nothing
-// else besides its records.
+// A client is the client's half of the method. Besides its records, it stores only the number of
+// its releases.
 type client struct {
 	method  *Method
 	records *shard.Shard
@@ -176,7 +176,7 @@ func (w *walk) End() []method.Move { return nil }
 // Save implements [method.Walk].
 func (w *walk) Save() []byte { return w.past }
 
-// Restore implements [method.Walk]. It computes the states again, from the sums.
+// Restore implements [method.Walk]. It computes the states again from the saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	state, last := w.method.begin(), 0
 	for rest := saved; len(rest) > 0; {

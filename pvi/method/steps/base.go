@@ -77,8 +77,8 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 
 // terms returns the number of vectors for which a release has room. If the releases of several
 // clients are added up, it is the largest batch of the number of records for which the method
-// computes its cost, so that the range of a release is public. Otherwise it is 0, which stands for
-// any batch, because a release of steps then stays within the client.
+// computes its cost, so that the range of a release is public. Otherwise it is 0, which means any
+// number, because the sums of single steps then stay within the client.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0
