@@ -1,9 +1,9 @@
 package shard
 
 // Deal divides the records into k shards. The records of unit i go to shard parts[i]. The shards
-// share one copy of the records, and do not contain the information which records belong to one
-// person. Deal panics if an element of parts is not below k, or if parts does not have one
-// element for each unit.
+// share one copy of the records, but do not store which records belong to the same person. Deal
+// panics if an element of parts is not below k, or if parts does not have one element for each
+// unit.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Units() {
 		panic("shard: not one part for each unit")

@@ -7,17 +7,19 @@ import (
 )
 
 // lines reads the lines of a file for encoding/csv, which continues a quoted field on the next
-// line. A quote that is missing in one record would then join this record with those after it, up to
-// the next such quote, and all of them would be left out. Removing that one record would bring the
-// others back. So a record is one line: a line that ends within a quoted field is replaced by one
-// that encoding/csv refuses without reading on.
+// line. If a record lacked a closing quote, encoding/csv would join it with the following records
+// up to the next such quote, and all of them would be left out. Without that one record, the others
+// would be read. Such an influence of one record on others must not exist. lines therefore treats
+// each line as a record: it replaces a line that ends within a quoted field by a line that
+// encoding/csv refuses without reading further.
 //
-// A line ends within a quoted field only if it has an odd number of quotes: the first quote of a
-// field opens it, two quotes within it stand for a quote, and at any other place encoding/csv
-// refuses the line. Conversely it refuses every line with an odd number of quotes, or reads on.
+// A line that ends within a quoted field has an odd number of quotes: the first quote opens the
+// field, two quotes within it mean one quote, and encoding/csv refuses a line with a quote at any
+// other place. Conversely, encoding/csv refuses every line with an odd number of quotes, or
+// continues on the next line.
 type lines struct {
 	from   *bufio.Reader
-	broken []byte // line that stands for one with an odd number of quotes
+	broken []byte // replacement of a line with an odd number of quotes
 
 	line []byte // present line
 	rest []byte // part of line that was not read yet

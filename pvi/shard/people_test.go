@@ -94,9 +94,9 @@ func TestKeepOfNeighbours(t *testing.T) {
 	})
 }
 
-// The lot keeps each of a person's eight rows equally often, in 3/8 of the cases. For 3000
-// persons the sd of a row's share is 0.0088, so the probability that the share of some row
-// differs from 3/8 by more than 0.05 is below 1e-5.
+// Keep keeps each of a person's eight rows with the same probability, 3/8. For 3000 persons the sd
+// of a row's share is 0.0088, so the probability that the share of some row differs from 3/8 by
+// more than 0.05 is below 1e-5.
 func TestLotIsFair(t *testing.T) {
 	const persons, rows, most = 3000, 8, 3
 	st := peopleStudy(t, most)
@@ -142,10 +142,10 @@ func TestReadPersons(t *testing.T) {
 	}
 }
 
-// White space around a name does not make another person. A text without a visible character
-// names nobody, even if the study does not list it among the missing values. Rows of several
-// persons could otherwise be taken for the rows of one, whose number is limited, and removing one
-// of these persons would let rows of another take their places.
+// White space around a name does not make another person. A text without a visible character is not
+// the name of a person, even if the study does not list it among the missing values. Otherwise the
+// rows of several persons would count as rows of one, of which Keep keeps a limited number. If one
+// of these persons were removed, Keep would keep other rows of the others.
 func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)

@@ -25,7 +25,7 @@ type Report struct {
 	Surplus   int            `json:"surplus,omitempty"`    // number of records left out because their person has more records than the study uses
 	Beyond    map[string]int `json:"off_scale,omitempty"`  // number of values outside the scale that a standardisation found, by column
 	Refused   int            `json:"unexpected,omitempty"` // number of the records and lines left out for which the study has no rule, or the rule "refuse"
-	First     *Error         `json:"-"`                    // why the first of the Refused was left out; nil if there is none
+	First     *Error         `json:"-"`                    // reason for which the first of the Refused records was left out; nil if there is none
 }
 
 // LeftOut returns the number of records and lines that were left out because of their content.
@@ -80,11 +80,11 @@ const MaxRows = 1 << 27
 // only. If the study protects persons, the caller must call [Records.Keep] after all files were
 // read.
 //
-// A record that does not fit is left out, also if the study says "refuse": an error would tell
-// everybody who sees that the client does not start something about a record, and a study could
-// ask such questions one after the other. For the same reason the number of records has no limit
-// that a study can choose. Read returns an error only if the file cannot be read at all: it is not
-// there, its header is not the study's, or it has more than [MaxRows] records.
+// Read leaves out a record that does not fit, even if the study says "refuse". An error would
+// reveal something about the record to anyone who notices that the client does not start, and a
+// series of studies could ask such questions. For the same reason a study cannot limit the number
+// of records. Read returns an error only if the file cannot be read at all: if reading fails, if
+// the header does not fit the study, or if the file has more than [MaxRows] records.
 func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
 	d := &decoder{
 		study:   st,
@@ -127,8 +127,8 @@ func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
 	return d.records, d.report, nil
 }
 
-// skipMark begins to read the file after the mark of UTF-8 that some programs put at its
-// beginning.
+// skipMark begins to read the file. It skips the byte order mark of UTF-8, which some programs
+// write at the beginning of a file.
 func (d *decoder) skipMark(r io.Reader) error {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)
@@ -144,7 +144,7 @@ func (d *decoder) skipMark(r io.Reader) error {
 	return nil
 }
 
-// leaveOut counts a record or a line that does not fit and for which the study has no other rule.
+// leaveOut counts a record or a line that is left out because it does not fit.
 func (d *decoder) leaveOut(unfit *Error) {
 	if d.report.Refused++; d.report.First == nil {
 		d.report.First = unfit
@@ -220,7 +220,7 @@ func (d *decoder) readHeader() error {
 	if name := d.study.Table.Person; name != "" {
 		d.person, err = d.find(header, name)
 	}
-	return err // from now on encoding/csv requires as many fields as the header has
+	return err // for later lines encoding/csv requires as many fields as the header has
 }
 
 // find returns the index of the field with the given name in the header.
@@ -249,10 +249,10 @@ func (d *decoder) trim(field string) string {
 }
 
 // decode adds a record, unless a policy of the study drops it. It drops a record whose person is
-// missing, because several such records may be of one person, or of several. White space around
-// the name of a person does not count, whatever table.trim says: with it one person would have
-// two names, and twice as many rows as the study pays for. It returns an [Error] for a record that
-// does not fit.
+// missing, because several such records may belong to one person or to several. It ignores white
+// space around the name of a person, even if table.trim is false. Otherwise one person could have
+// two names, and twice as many rows as the privacy cost covers. It returns an [Error] for a record
+// that does not fit.
 func (d *decoder) decode(fields []string) error {
 	var person string
 	if d.person >= 0 {

@@ -18,11 +18,10 @@ type Records struct {
 	empty   int      // number of records without values, which count as records and add nothing
 }
 
-// leaveOut counts a record that is left out as an empty record, if batches of the study have a
-// fixed size. The size and the cost of such a batch depend on the number of records, which the
-// study's adjacency makes public, while it stays private which of the records fit. In other
-// studies a record that is left out leaves no trace. Studies of version 1 count only records that
-// fit.
+// leaveOut counts a record that is left out as an empty record if the study's batches have a fixed
+// size. The size and the cost of such a batch depend on the number of records, which is public
+// under the study's adjacency. The number of records that fit is private. In other studies, and in
+// studies of version 1, leaveOut does nothing.
 func (r *Records) leaveOut(st *study.Study) {
 	if st.Version > 1 && st.Inference.Descent.Sampling == study.WithoutReplacement {
 		r.empty++

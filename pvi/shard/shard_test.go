@@ -166,8 +166,8 @@ func TestDesignShortens(t *testing.T) {
 
 const header = "sex;age;stage;y\n"
 
-// A record that does not fit is left out, whatever the study's rule is, and the records around it
-// are read. The report gives the position in the file. It never gives the value.
+// A record that does not fit is left out under every rule of the study, and the records around it
+// are read. The report gives its position in the file, but never the value.
 func TestRecordsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
@@ -203,9 +203,9 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Each record is read as if it were alone in its file, whatever the lines around it are. Otherwise
-// one record would decide which others are used: a quote that it does not close, for example, would
-// make one record of all lines up to the next such quote.
+// Each record is read as if it were alone in its file, for any lines around it. Otherwise one
+// record could decide which others are used. For example, a quote that is not closed would join all
+// lines up to the next such quote into one record.
 func TestRecordsAreReadOneByOne(t *testing.T) {
 	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -263,7 +263,8 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// A mark of UTF-8 at the beginning of a file is no part of the first name, also if it is quoted.
+// Read ignores a byte order mark of UTF-8 at the beginning of a file, even if the first name is
+// quoted.
 func TestMarkOfUTF8(t *testing.T) {
 	for _, file := range []string{"\ufeffsex;age;stage;y\nf;30;I;1\n", "\ufeff\"sex\";\"age\";stage;y\nf;30;I;1\n"} {
 		if records, report := read(t, parse(t), file); records.Len() != 1 || report.LeftOut() != 0 {
@@ -277,8 +278,8 @@ func TestMarkOfUTF8(t *testing.T) {
 }
 
 // Records that are left out still count in studies with batches of a fixed size, because the number
-// of records is public there and which of them fit is not. Their regressors are not numbers, so
-// that they add zero.
+// of records is public there but the number of records that fit is private. The regressors of these
+// records are NaN, so they add zero to every sum.
 func TestLeftOutRecordsCount(t *testing.T) {
 	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
 	for _, c := range []struct {

@@ -50,8 +50,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// If the shortest text of a number stands for a missing value in the study, Write uses another
-// text for the number.
+// If the shortest text of a number means a missing value in the study, Write uses another text for
+// the number.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
 	if err != nil {
