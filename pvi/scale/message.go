@@ -13,8 +13,8 @@ type Plan struct {
 	Bounds  []study.Bounds // bounds of every column, to which values are clamped in this pass
 }
 
-// A Release is a client's noisy sum, in lattice steps. The observers that the study names may
-// read it.
+// A Release is a client's noisy sum, in lattice steps. The study states which observers can read
+// it.
 type Release struct {
 	Scaling phase.Digest
 	Number  int // number of the pass

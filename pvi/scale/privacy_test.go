@@ -52,8 +52,8 @@ func TestScaleSensitivity(t *testing.T) {
 							rt.Fatal(err)
 						}
 					}
-					// clip of the mechanism in lattice steps, rounded as in the privacy
-					// accounting
+					// This is the clip of the mechanism in lattice steps, rounded as in the privacy
+					// accounting.
 					bound, _ := big.NewFloat(step.mechanism.Clip() / step.lattice.Step()).Int(nil)
 					if replaced {
 						bound.Lsh(bound, 1)

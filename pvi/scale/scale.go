@@ -109,9 +109,8 @@ func (c *scale) follow(sum []int64, clients int) {
 }
 
 // search narrows the bounds of c. It finds the shortest range of bins that contains the share
-// searched of the values, as far as the noise on the counts allows. The new bounds are this
-// range and its length on either side. The bounds do not change if the new width would be at
-// most least.
+// searched of the values, up to the noise in the counts. The new bounds are this range and its
+// length on either side. The bounds do not change if the new width would be at most least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))

@@ -30,7 +30,7 @@ type Site struct {
 }
 
 // NewSite returns the site of a client before the first pass, with the public bounds. A client may
-// have any number of records, also none.
+// have any number of records, including zero.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
