@@ -9,8 +9,8 @@ type Plan struct {
 	Point []float64    // θ̃, the mean of the final q, at which clients compute the gradient and the curvature
 }
 
-// A Release is a client's noisy gradient and curvature, in lattice steps. The observers that the
-// study names may read it.
+// A Release is a client's noisy gradient and curvature, in lattice steps. The study states which
+// observers can read it.
 type Release struct {
 	Round     phase.Digest
 	Client    phase.ClientID
