@@ -12,10 +12,10 @@ import (
 )
 
 // A Builder builds a record program. Its methods return expressions, which can be nested without
-// checks: a builder keeps the first mistake, and [Builder.Build] returns it as an error.
+// checks: a builder keeps the first error, and [Builder.Build] returns it.
 //
 // A builder derives the [ir.Phase] of an expression from the phases of its arguments. The phase
-// says how often an expression is computed: once, once in a step, or for every record.
+// determines how often an expression is computed: once, once in a step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase

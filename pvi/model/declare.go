@@ -28,7 +28,7 @@ func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: args})
 }
 
-// Factor adds a number that depends on parameters alone to the log density of the prior.
+// Factor adds a number that depends only on parameters to the log density of the prior.
 func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors, e.node) }
 
 // Phase returns the phase of an expression of the program.
@@ -37,8 +37,8 @@ func (b *Builder) Phase(e Expr) ir.Phase { return b.phases[e.node] }
 // Err returns the first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
-// arrange orders the parameters, so that the prior of each depends on earlier ones alone. It
-// keeps the order of declaration where it can.
+// arrange orders the parameters so that the prior of each depends only on earlier ones. It keeps
+// the order of declaration if possible.
 func (b *Builder) arrange() {
 	p := &b.program
 	needs := make([][]int, len(p.Parameters))

@@ -89,8 +89,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Build returns the first mistake as its error, even if the builder made other expressions after
-// the mistake.
+// Build returns the first error of the builder, even if later calls made further expressions.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
 	// normal returns a function that builds the model y ~ N(x·beta, sigma) with the prior N(0,

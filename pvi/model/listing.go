@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Listing writes the operations of the program, one a line: its number, when it is computed, its
-// shape, and the operation with the numbers of its arguments.
+// Listing writes the operations of the program, one in each line: the number of the node, its
+// phase, its shape, and the operation with the numbers of its arguments.
 func (m *Model) Listing(w io.Writer) error {
 	p := m.verified.Program()
 	for i := range p.Nodes {

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Interval is a set of numbers that contains all values of a node: those from Low to High, and
-// of these only the whole numbers if Whole is true.
+// Interval is a set of numbers that contains all values of a node. It contains the numbers from Low
+// to High or, if Whole is true, only the whole numbers among them.
 type Interval struct {
 	Low, High float64
 	Whole     bool
 }
 
-// maxWhole limits the whole numbers that arithmetic may compute: sums and products up to it are
-// exact.
+// maxWhole is the largest absolute value at which sums and products of whole numbers count as
+// whole. Up to it, floating-point arithmetic with whole numbers is exact.
 const maxWhole = 1 << 53
 
 var anything = Interval{Low: math.Inf(-1), High: math.Inf(1)}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The interval of an operation contains its values for all arguments in their intervals, and is
-// said to be whole only if they are whole.
+// The interval of an operation contains its values for all arguments in their intervals. It is
+// marked as whole only if all values are whole numbers.
 func TestIntervalsContainTheirValues(t *testing.T) {
 	plain := map[Op]func(x ...float64) float64{
 		Neg: func(x ...float64) float64 { return -x[0] }, Abs: func(x ...float64) float64 { return math.Abs(x[0]) },
@@ -51,8 +51,8 @@ func TestIntervalsContainTheirValues(t *testing.T) {
 	}
 }
 
-// A level counted from 1 is an index after 1 is subtracted. Other computed indices, and values
-// that a program in a language may not have, are refused.
+// A level counted from 1 is an index after 1 is subtracted. Verify refuses other computed indices,
+// and values outside the range that a program declares.
 func TestVerifyComputedIndices(t *testing.T) {
 	with := func(change func(p *Program)) error {
 		p := good()

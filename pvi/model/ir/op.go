@@ -62,7 +62,7 @@ const (
 	// other elements of Args are the arguments of the density.
 	DensityOp
 
-	// The next operations belong to programs in a language. Less and Equal compare values that do
+	// Programs in the Stan language need the next operations. Less and Equal compare values that do
 	// not depend on parameters; the result is 0 or 1.
 	Lgamma // log of the gamma function of one argument
 	Less

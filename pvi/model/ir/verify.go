@@ -1,10 +1,10 @@
 package ir
 
-// This file decides which programs may run, and can be read without the other files. A program
-// passes if these conditions hold. Every node uses only earlier nodes, has the arguments that
-// its operation needs, and stays within the limits. Every index into a table of parameters is a
-// value of the row with bounds inside the table. The log density of a record is a scalar that is computed
-// for each record. The priors are proper.
+// This file has the rules for programs that may run. It can be read without the other files. A
+// program passes if these conditions hold. Every node uses only earlier nodes, has the arguments
+// that its operation needs, and stays within the limits. Every index into a table of parameters is
+// a value of the row with bounds inside the table. The log density of a record is a scalar that is
+// computed for each record. The priors are proper.
 //
 // No record can affect the value of another record, because Col is the only operation that reads
 // data. Col reads the current row, and has no argument that could select another row.

@@ -29,7 +29,7 @@ func (v *Verified) priors() error {
 	return v.factors()
 }
 
-// factors checks the further factors of the prior.
+// factors checks the program's Factors, which are added to the log of the priors.
 func (v *Verified) factors() error {
 	for _, i := range v.program.Factors {
 		if i < 0 || i >= len(v.phases) || v.phases[i] != Shared || !v.shapes[i].scalar() {

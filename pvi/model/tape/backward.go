@@ -120,8 +120,8 @@ func slope(op ir.Op, x, y float64) float64 {
 	return math.NaN()
 }
 
-// selectBackward adds the adjoint of a Select to that of the argument that was selected. An
-// argument whose operations divide by zero where it is not selected makes the gradient NaN.
+// selectBackward adds the adjoint of a Select to the adjoint of the selected argument. The gradient
+// is NaN if an operation of the other argument divides by zero.
 func (m *Machine) selectBackward(i, n int) {
 	mask, size := m.nodes[i].Args[0], m.size[i]
 	for k, a := range m.nodes[i].Args[1:] {

@@ -278,8 +278,8 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	return k
 }
 
-// Argument sets the values of argument k and the destination of its derivative, which may be
-// nil. The argument same tells whether all values are equal.
+// Argument sets the values of argument k and the destination of its derivative, which may be nil.
+// The argument same reports whether all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }

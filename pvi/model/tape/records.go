@@ -48,8 +48,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors returns two lists with an element for each node. The list used says whether the
-// target depends on the node. The list copied says whether a record reads the node's own value,
+// ancestors returns two lists with an element for each node. An element of used is true if the
+// target depends on the node. An element of copied is true if a record reads the node's own value,
 // which is copied into lanes if the node depends on no parameter.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()

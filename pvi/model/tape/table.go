@@ -19,10 +19,10 @@ type Table struct {
 }
 
 // Load checks rows against the program's columns and computes all values that depend on one row
-// alone. columns[k] has the values of column k for all rows, row after row. Load returns an
-// error for values outside the public bounds. The error names the column but not the value. A NaN
-// in a column of real numbers is no error: it stands for a record that was left out, for which
-// mechanisms add zero.
+// alone. columns[k] has the values of column k for all rows, row after row. Load returns an error
+// for values outside the public bounds. The error names the column but not the value. Load accepts
+// a NaN in a column of real numbers. It marks a record that was left out and that adds zero to
+// every sum.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
