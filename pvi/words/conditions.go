@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions states in words the conditions on the other clients and the clock on which the costs of
-// a study hold, the records that a client leaves out, and the facts that the costs do not cover. The
-// page docs/prove/privacy.md has the reasons.
+// Conditions returns sentences about a study: the conditions on the other clients and on the clock
+// under which the costs hold, the records that a client leaves out, and facts that the costs do not
+// cover. The page docs/prove/privacy.md gives the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
@@ -32,7 +32,8 @@ func Conditions(p *pvi.Protocol) string {
 		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")
 	}
 	if st.Privacy.Unit.OfRecords() && f.NominalRecords == 0 {
-		// With a nominal number, [pvi.NewProtocol] has compared it with δ.
+		// If the study gives a nominal number of records, [pvi.NewProtocol] has already compared it
+		// with δ.
 		fmt.Fprintf(&text, " All clients together have fewer than %.0f records, which is one over δ: publishing one record would meet a larger δ.", math.Ceil(1/st.Privacy.Delta))
 	}
 	if f.Pace == 0 {
@@ -43,7 +44,7 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept states which values outside the bounds do not make a client leave a record out.
+// kept describes the values outside the bounds for which a client keeps the record.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Conditions name the noise of others, the records that are left out, the sums that are cut off, and
-// the time at which answers leave.
+// Conditions mentions the noise of other clients, the records that are left out, the limit on sums,
+// and the time at which answers are sent.
 func TestConditions(t *testing.T) {
 	record := []study.Override{{Key: "privacy.unit", Value: `"record"`}, {Key: "inference.solver", Value: `"clipped-analytical"`}}
 	for _, c := range []struct {

@@ -21,11 +21,11 @@ func Headline(costs []method.Cost) string {
 	return text + large(strongest.Epsilon)
 }
 
-// largeEpsilon is the ε above which a promise is called empty. It lets the odds of a guess about
-// the unit grow by a factor of e^10, which is 22,000.
+// largeEpsilon is the ε above which a promise is called empty. With ε = 10, the odds of a guess
+// about one privacy unit may grow by a factor of e^10, about 22,000.
 const largeEpsilon = 10
 
-// large warns of an ε that promises next to nothing. It returns "" for other ε.
+// large returns a warning if ε is so large that it gives almost no protection, and otherwise "".
 func large(epsilon float64) string {
 	if !(epsilon > largeEpsilon) {
 		return ""

@@ -71,7 +71,7 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	}
 }
 
-// A promise of ε = 10⁶ is called empty; ε = 2 is not.
+// The headline calls a promise with ε = 10⁶ empty, but not one with ε = 2.
 func TestHeadlineOfALargeEpsilon(t *testing.T) {
 	for epsilon, want := range map[float64]string{2: "", 10: "", 20: "which is 4.9e+08", 1e6: "which is more than 1e+300"} {
 		got := words.Headline([]method.Cost{{Epsilon: epsilon, Delta: 1e-5}})

@@ -8,12 +8,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// narrow is the width of the bounds of a column, relative to the larger of them in absolute value,
-// below which the records within the bounds are called a narrow slice.
+// narrow is a width of a column's bounds, relative to the larger of their absolute values. If the
+// width is smaller, the text calls the records within the bounds a narrow slice.
 const narrow = 0.1
 
-// recordsKept says in words which records of a file count. A study that leaves out records by
-// their values is about the rest, and its answers are about few people if few are left.
+// recordsKept describes the records of a file that a study uses. If a study leaves out records
+// because of their values, its answers are about the others, which may be few people.
 func recordsKept(st *study.Study) []string {
 	read := map[int]bool{}
 	for _, i := range st.Reads() {
@@ -57,7 +57,8 @@ func sliceOf(c *study.Column) string {
 	return fmt.Sprintf("%s from %s to %s", c.Name, Number(c.Low), Number(c.High))
 }
 
-// policies says what happens to a record with another value in the column, or with none.
+// policies describes the treatment of a record whose value in the column is missing or is not
+// allowed.
 func policies(c *study.Column) string {
 	others := "; records with others are left out"
 	if c.Outside == study.Clamp {

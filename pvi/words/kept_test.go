@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The description of a study names every column with its bounds or all of its levels, says that
-// others are left out whatever the study's word for it is, and points at narrow slices and at
-// columns that only choose records.
+// The description of a study names every column with its bounds or with all of its levels. It
+// states that other records are left out under every rule of the study. It points out narrow
+// slices, and columns that are used only to choose records.
 func TestRecordsThatCount(t *testing.T) {
 	const columns = `
 [[column]]

@@ -14,16 +14,16 @@ func Readers(p *pvi.Protocol) string {
 	return readers(p, fmt.Sprintf("%d of the %d clients", p.Hidden(), len(p.Roster())))
 }
 
-// ReadersOfAny is like Readers for a study whose roster is not known yet. It names what holds for
-// every roster with which the study can begin: a client refuses a roster in which secure
-// aggregation hides less.
+// ReadersOfAny is like Readers for a study without a roster. Its sentence is true for every roster
+// with which the study can begin, because a client refuses a roster in which secure aggregation
+// hides less.
 func ReadersOfAny(p *pvi.Protocol) string {
 	hidden := max(1, p.Colluders())
 	return readers(p, fmt.Sprintf("%s (the number is fixed when the study begins, and is not smaller)", Plural(hidden, "client")))
 }
 
-// readers returns the sentence of Readers. hidden says how many clients learn nothing together with
-// the coordinator.
+// readers returns the sentence of Readers. The text hidden describes how many clients together with
+// the coordinator cannot read an answer.
 func readers(p *pvi.Protocol, hidden string) string {
 	f := p.Study().Federation
 	switch {
