@@ -18,8 +18,8 @@ type Point struct {
 // historySize is the number of points at which a history drops every second point.
 const historySize = 800
 
-// Wants reports whether the history keeps a point for the given outcome. Outcomes are counted
-// from 1. The number 0 stands for the prior.
+// Wants reports whether the history keeps a point for the given outcome. Outcomes are counted from
+// 1. Number 0 is the prior.
 func (h *History) Wants(outcome int) bool { return outcome%max(1, h.stride) == 0 }
 
 // Add appends a point. The caller has checked with Wants that the history keeps it.

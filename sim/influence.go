@@ -14,25 +14,25 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Influence says how the posterior of the pooled records would move without one client.
+// An Influence is the change of the pooled posterior if one client is left out.
 type Influence struct {
 	Client  pvi.ClientID `json:"client"`
 	Records int          `json:"records"`
 
-	// Coefficient is the coefficient whose mean moves most, in sds of the pooled posterior, and
-	// Shift is that move.
+	// Coefficient is the name of the coefficient whose mean changes most, in sds of the pooled
+	// posterior, and Shift is this change.
 	Coefficient string  `json:"coefficient"`
 	Shift       float64 `json:"shift_in_pooled_sds"`
 }
 
-// widestInfluence is the largest number of parameters for which influences are computed, since
-// every client needs a solution of as many linear equations.
+// widestInfluence is the largest number of parameters for which influences are computed. The
+// computation solves a system of this many linear equations for each client.
 const widestInfluence = 200
 
 // influences returns the influence of every client on the reference, the largest first. It takes
 // one Newton step from the mean of the reference, which is exact if the model is conjugate. It
-// returns nil if messages of single clients stay closed, for one client, and for mixtures and
-// networks.
+// returns nil if only sums are opened, if there is only one client, if the model is not a
+// regression or has too many parameters, or if the reference has no full covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
 	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {

@@ -25,8 +25,8 @@ type Options struct {
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
-	// has not settled. The report then says that it has not. If Stop is nil, only the number of
-	// steps ends the fit.
+	// has not settled. The report then states this. If Stop is nil, only the number of steps ends
+	// the fit.
 	Stop func() bool
 }
 
@@ -254,9 +254,9 @@ func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for clients with made-up names. If clients is 0,
-// their number comes from the study's simulation. If the study requests a standardisation,
-// Protocol uses the public bounds of the columns in place of estimated scales.
+// Protocol derives the protocol of a study for clients with invented names. If clients is 0, their
+// number comes from the study's simulation. If the study requests a standardisation, Protocol uses
+// the public bounds of the columns in place of estimated scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

@@ -9,8 +9,9 @@ import (
 	"fedpvi/sim"
 )
 
-// Without privacy, three clients with a program in the Stan language end where a fit of the
-// pooled records ends. With a record as the privacy unit and a large budget they end near.
+// Without privacy, three clients with a program in the Stan language find the same posterior as a
+// fit of the pooled records. If the privacy unit is the record and the budget is large, they come
+// close to it.
 func TestProgramOfThreeClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
@@ -56,7 +57,9 @@ func TestProgramOfThreeClients(t *testing.T) {
 	}
 }
 
-// A program under every privacy unit needs intervals = "none", and a private one a clip.
+// LoadStudy refuses this study with each of these settings. A program needs version 2, intervals =
+// "none" and, with privacy, a clip. It states its own priors, and the solvers scoring and dp-sep
+// cannot fit it.
 func TestProgramsHaveNoIntervals(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
 	for _, setting := range []string{"inference.intervals=", "privacy.clip=", "study.version=1", "prior={sd = 1.0}", `inference.solver="scoring"`, `inference.solver="dp-sep"`} {

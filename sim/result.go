@@ -65,7 +65,7 @@ type Result struct {
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
 	// Influences has the clients whose records move the pooled posterior most. It is nil in version
-	// 1, and where single clients' messages stay closed.
+	// 1, and if only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
 	// Checks compares outcomes of held-out records with outcomes drawn from the posterior. It is
@@ -77,11 +77,11 @@ type Result struct {
 	// Scale contains the mean and sd of each column that the study standardises.
 	Scale []scale.Column `json:"scale,omitempty"`
 
-	// Notes are warnings that must be shown wherever the posterior is shown.
+	// Notes are warnings that must be shown together with the posterior.
 	Notes []string `json:"notes,omitempty"`
 
 	// Arrived reports whether the rounds reached the posterior, judged by the sums that they
-	// opened. It is nil if the method cannot tell.
+	// opened. It is nil if the method has no such check.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
@@ -99,7 +99,7 @@ type Result struct {
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
-// A Q is the Gaussian that the rounds move. It is no posterior, because its spread does not
+// A Q is the Gaussian that the rounds move. It is not a posterior, because its spread does not
 // include the privacy noise.
 type Q struct {
 	Family  string    `json:"family"`

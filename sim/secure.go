@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Secure describes the secure sums of a play. Bytes and time are for one client and one plan, on
-// average over clients and plans.
+// Secure describes the secure sums of a play. Bytes and times are averages over plans. Those of
+// clients are also averages over clients.
 type Secure struct {
 	Plans  int     `json:"plans"`
 	Up     float64 `json:"bytes_up"`   // envelopes and bodies that a client sends
@@ -34,10 +34,10 @@ type Adder struct {
 	hub         *identity.Identity
 	chain       transcript.Chain
 	coordinator *sums.Coordinator
-	clients     []*secureClient // by place − 1
+	clients     []*secureClient // by the client's position − 1
 	asked       uint64
 
-	clock      func() float64 // seconds since some time
+	clock      func() float64 // seconds since a fixed time
 	plans      int
 	up, down   int
 	work, hubs float64 // seconds that the clients and the coordinator have computed
@@ -50,9 +50,9 @@ type secureClient struct {
 	deal   []byte // body of its last deal
 }
 
-// NewAdder returns an adder whose clients have exchanged their keys. Of the clients, fewest open a
-// sum. Vectors have at most length elements. The function clock returns the seconds since some
-// time.
+// NewAdder returns an adder whose clients have exchanged their keys. A sum is opened if at least
+// fewest clients answer. Vectors have at most length elements. The function clock returns the
+// seconds since a fixed time.
 func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error) {
 	s := &Adder{clock: clock}
 	of := sha256.Sum256([]byte("a simulated study"))
@@ -132,8 +132,8 @@ func (s *Adder) exchange(names []identity.Name) (err error) {
 	return nil
 }
 
-// Add returns the sum of the clients' vectors, as it was opened. The sum has the length of the
-// longest vector that the adder takes.
+// Add returns the opened sum of the clients' vectors. The sum has the largest length that a vector
+// may have.
 func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	s.asked++
 	s.plans++

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// A study has the same posterior, to the bit, if its clients add up securely, in all phases.
+// With secure sums in all phases, a study has the same posterior to the bit.
 func TestSecureSumsChangeNothing(t *testing.T) {
 	seconds := 0.0
 	clock := func() float64 { seconds++; return seconds }

@@ -31,7 +31,7 @@ type byteHouse struct {
 	spent  []session.Spent // privacy cost of each answer of client 0
 }
 
-// rare sets how often machines are restored: after each event, with probability 1/rare.
+// Machines are restored after each event with probability 1/rare.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {

@@ -10,10 +10,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Every client adds the noise share that is right if only U_min clients answer. So if nobody is
-// missing, the spread of the opened sums is √((M − t)/(U_min − t)) times that of the least noise
-// that protects against t colluders. The standard error of a ratio is at most .005, and it is
-// compared with 4 standard errors.
+// A client's noise share is large enough for sums of only U_min answers. If all M clients answer,
+// the sd of the noise in a sum is therefore √((M − t)/(U_min − t)) times the smallest sd that
+// protects M answers against t colluders. The standard error of the measured ratio is at most .005,
+// and the test allows 4 standard errors.
 func TestSpreadOfOpenedSums(t *testing.T) {
 	cases := []struct{ clients, fewest, colluders, rounds int }{{10, 8, 2, 20}}
 	if os.Getenv("FEDPVI_LONG") != "" {
@@ -29,8 +29,8 @@ func TestSpreadOfOpenedSums(t *testing.T) {
 	}
 }
 
-// spreadOfSums returns the spread of 1,000 elements of sums in which all clients have added noise
-// shares to nothing, divided by the least spread.
+// spreadOfSums returns the sd of the noise in 1,000 elements of sums, divided by the smallest
+// sufficient sd. All clients answer with a vector of zeros plus a noise share.
 func spreadOfSums(t *testing.T, clients, fewest, colluders, rounds int) float64 {
 	t.Helper()
 	const d, sigma = 1000, 5.0

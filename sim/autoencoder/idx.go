@@ -19,8 +19,8 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of images in the IDX format of the MNIST data. It stands
-// for bytes in three dimensions.
+// idxImages is the first word of a file of images in the IDX format of the MNIST data. It means
+// that the file contains bytes in three dimensions.
 const idxImages = 0x00000803
 
 // ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. It

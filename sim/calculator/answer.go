@@ -53,7 +53,8 @@ type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
-	// Upper bound on the probability that the record was used, given that the attack says so.
+	// Upper bound on the probability that the record was used, if the attack reports that it was
+	// used.
 	Posterior float64 `json:"posterior"`
 }
 
@@ -71,8 +72,8 @@ type Compare struct {
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is the ε that one method gives under one adjacency. If the method gives no bound,
-// Reason says why.
+// Compared is the ε that one method gives under one adjacency. Reason is the reason if the method
+// gives no bound, and otherwise empty.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`

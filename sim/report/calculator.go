@@ -116,7 +116,7 @@ func recordInWords(a accountant.Adjacency) string {
 }
 
 // percent formats a probability in percent, rounded up. The character ~ before the percent sign
-// stands for a space at which a line must not break.
+// means a space at which a line must not break.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
 // meaning returns the meaning of the bounds in words, for an ethics committee.

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Checks draws posterior predictive checks: every statistic of the records beside the 95 % interval
-// of drawn outcomes, in units of half the interval.
+// Checks draws posterior predictive checks. For every statistic it shows the observed value and the
+// 95 % interval of drawn outcomes, in units of half the interval.
 func Checks(all []fit.Check) (Figure, error) {
 	p := NewPanel("Posterior predictive checks on held-out records", "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}

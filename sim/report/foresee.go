@@ -65,9 +65,9 @@ func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
 	return out, federations, nil
 }
 
-// mostForeseen is the maximum number of coefficients that a plan lists. If the expected
-// posterior sd is above silent times the prior's sd, the plan says that the records give hardly
-// any information.
+// mostForeseen is the maximum number of coefficients that a plan lists. If the expected posterior
+// sd is above silent times the prior's sd, the plan states that the records give hardly any
+// information.
 const (
 	mostForeseen = 40
 	silent       = 0.9

@@ -221,8 +221,8 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// divergencePanel plots the divergence from the pooled posterior. A divergence that rounds to zero
-// has no place on a logarithmic axis and is left out.
+// divergencePanel plots the divergence from the pooled posterior. It omits a divergence that rounds
+// to zero, because a logarithmic axis cannot show it.
 func divergencePanel(h *sim.History) (*plot.Plot, error) {
 	apart := new(sim.History)
 	for _, p := range h.Points {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Predictions writes how well the posterior and the pooled fit predict held-out records. If
-// there are no held-out records, it writes nothing.
+// Predictions writes measures of the predictions of held-out records by the posterior and by the
+// pooled fit. If there are no held-out records, it writes nothing.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil

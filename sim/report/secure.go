@@ -10,8 +10,8 @@ import (
 // plannedSecure describes secure aggregation in the JSON form of a study's plan. The numbers of
 // bytes are for one client in one round.
 type plannedSecure struct {
-	// Largest number of clients who, together with the coordinator, still cannot read another
-	// client's message.
+	// Largest number of clients that, together with the coordinator, cannot read another client's
+	// message.
 	Hidden  int `json:"h"`
 	Missing int `json:"d"`            // number of clients whose answers may be missing in a round
 	Numbers int `json:"numbers"`      // number of elements of a message, in all phases together
@@ -21,8 +21,8 @@ type plannedSecure struct {
 	Opening int `json:"opening_down"`
 }
 
-// These are the sizes in bytes of the parts of secure aggregation: a word of a column, the tag
-// of a column, an element of a cut, a signature with its place, and an envelope.
+// These are the sizes in bytes of the parts of secure aggregation: a word of a column, the tag of a
+// column, an element of a cut, a signature with its position, and an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16

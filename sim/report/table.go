@@ -20,7 +20,8 @@ func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	return words.Table(w, indent, left, rows)
 }
 
-// Reading writes which records and values were changed while reading. See [words.Reading].
+// Reading writes the changes that were made to records and values while reading. See
+// [words.Reading].
 func Reading(w io.Writer, r shard.Report) error { return words.Reading(w, r) }
 
 // Warning returns a warning if the noise of a study would hide the posterior. See

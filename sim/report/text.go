@@ -18,7 +18,7 @@ import (
 // the pooled records, in natural units. The second shows the reported posterior on the model's
 // scale, and also q if q is a different posterior. For ratios see [words.Natural].
 //
-// Point estimates have one table, beside the posterior of the pooled records.
+// Point estimates have one table, which compares them with the posterior of the pooled records.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if r.Estimates != nil {
 		return estimates(w, st, r, ratios)
@@ -77,7 +77,8 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 // mostInfluences is the largest number of clients in the table of influences.
 const mostInfluences = 5
 
-// influenceTable writes the clients without which the pooled posterior would move most.
+// influenceTable writes a table of the clients that have the largest influence on the pooled
+// posterior.
 func influenceTable(w io.Writer, r *sim.Result) error {
 	if len(r.Influences) == 0 {
 		return nil
@@ -112,7 +113,8 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable writes which posterior is to the right of the vertical bar, and the notes.
+// belowTable writes a note that names the posterior to the right of the vertical bar, and then the
+// notes of the result.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {

@@ -104,10 +104,10 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns a vector for each record. It contains the record's scores under all
-// candidates, minus their mean. A vector depends only on its record and on the results of the
-// runs, which are public. It is zero if the scores of the record cannot be computed. An error
-// comes from the results alone.
+// vectors returns a vector for each record. It contains the record's scores under all candidates,
+// minus their mean. A vector depends only on its record and on the results of the runs, which are
+// public. It is zero if the scores of the record cannot be computed. An error depends only on the
+// results.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err
