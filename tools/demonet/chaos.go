@@ -250,7 +250,7 @@ func (b *battle) ended(e end) error {
 	return b.start(e.id)
 }
 
-// unreachable is the exit code of a client that could not reach the coordinator. See
+// unreachable is the exit code of a client that cannot reach the coordinator. See
 // docs/use/exit-codes.md.
 const unreachable = 6
 

@@ -2,11 +2,12 @@
 // clients are separate processes with mutual TLS between them.
 //
 // Without arguments it is a demonstration, in which four clients take part in a study twice. The
-// first run is undisturbed. In the second run a client and the coordinator are killed half way
-// and restarted. The posteriors of both runs are equal bit for bit. The study has no privacy
-// noise, because noise would differ between the runs. Then three hospitals, and four of which one may
-// be missing, add up securely, each with and without processes that are killed in each of the
-// steps of a round. Here both runs draw the same noise, from a seed.
+// first run has no faults. In the second run a client and the coordinator are killed half way and
+// restarted. The posteriors of both runs are equal bit for bit. The study has no privacy noise,
+// because noise would differ between the runs. Then the demonstration runs two studies with secure
+// sums: one with three hospitals, and one with four hospitals of which one may be missing. Each
+// study runs twice. In the second run, processes are killed in each step of a round. Both runs draw
+// the same noise from a seed.
 //
 // If the first argument is a study, demonet runs that study once. Further arguments are settings
 // in the form that sim accepts.

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// secureNetworks are studies whose clients add up securely: three hospitals that are all needed,
-// and four of which one may be missing.
+// secureNetworks are studies with secure sums: one with three hospitals that must all answer, and
+// one with four hospitals of which one may be missing.
 var secureNetworks = []struct {
 	name    string
 	clients int
 }{{"three", 3}, {"four", 4}}
 
-const fewest = 3 // number of hospitals that open a sum
+const fewest = 3 // smallest number of hospitals for which a sum is opened
 
-// addUp runs studies in which hospitals add up securely, each of them twice. In the second run
-// clients and the coordinator are killed in each of the steps of a round. Every round must open a
-// sum, and both posteriors must be equal bit for bit. To compare them, both runs draw the same
-// noise, with a client that is built for this purpose.
+// addUp runs each study of secureNetworks twice. In the second run clients and the coordinator are
+// killed in each of the steps of a round. Every round must open a sum, and both posteriors must be
+// equal bit for bit. To compare them, both runs draw the same noise, with a client that is built
+// for this purpose.
 func addUp(ctx context.Context) error {
 	programs, err := seededPrograms(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func addUp(ctx context.Context) error {
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
 // disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If a
-// client may be missing, it stays away until the others have taken the step, except for deals:
-// another set of deals would have another sum.
+// client may be missing, it is started again only after the others have finished the step. It is
+// restarted at once in the step of deals, because without its deal the sum would be different.
 func disturbSteps(ctx context.Context, n *network) error {
 	for i, step := range []string{"deals", "confirmations", "shares"} {
 		in := func(s status) bool { return len(s.Open) > 0 && s.Open[0].Step == step }
@@ -97,14 +97,15 @@ func (n *network) without(ctx context.Context, victim string, until func(status)
 }
 
 // noiseSource is the place in the client where it draws its noise, and seededSource draws noise
-// that depends on nothing but the client's name and the plan. Such noise protects nobody.
+// that depends only on the client's name and the plan. Such noise protects nobody.
 const (
 	noiseSource  = "noise: func(int) *dpmech.Stream { return dpmech.NewStream() },"
 	seededSource = "noise: func(ask int) *dpmech.Stream { return seeded.Stream(1, filepath.Base(o.Dir), uint64(ask)) },"
 )
 
 // seededPrograms builds the programs with clients whose noise follows from a seed. An overlay of
-// the go command changes a copy of one file, so that the client itself has no such source.
+// the go command replaces one file by a changed copy, so the client's source code contains no
+// seeded noise.
 func seededPrograms(ctx context.Context) (folder string, err error) {
 	folder = filepath.Join(dir, "seeded")
 	if err := os.MkdirAll(folder, 0o700); err != nil {

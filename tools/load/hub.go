@@ -121,7 +121,8 @@ func (h *hub) stop() error {
 
 // A usage is the memory and the CPU time that a process uses.
 type usage struct {
-	// Bytes of memory: all of it, without mapped files, and the largest value so far.
+	// Memory in bytes: the whole resident memory, the part without mapped files, and the largest
+	// value so far.
 	resident, private, peak int64
 	file                    int64         // size of the state file in bytes
 	processor               time.Duration // CPU time since the start
@@ -170,7 +171,7 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
-// live returns how many bytes of heap were in use at the process's last garbage collection.
+// live returns the number of bytes of heap in use at the process's last garbage collection.
 func (h *hub) live(ctx context.Context) (float64, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.metrics+"/metrics", nil)
 	if err != nil {

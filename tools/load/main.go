@@ -30,8 +30,8 @@ type options struct {
 	secure                                              bool
 }
 
-// federation returns the lines of a study for secure aggregation, or none. With it, every sum has
-// four fifths of the clients or more, and a fifth of the clients may collude.
+// federation returns the lines of a study for secure aggregation, or none. With secure aggregation,
+// every sum contains at least four fifths of the clients, and a fifth of the clients may collude.
 func (o options) federation() string {
 	if !o.secure {
 		return ""

@@ -15,7 +15,7 @@ import (
 // decrypt them. The time that a real client needs for its columns is measured by the benchmarks of
 // package sums.
 
-// prepare sends the keys of a client. They are zeros too.
+// prepare sends a client's keys, which also contain only zeros.
 func (s *script) prepare(ctx context.Context, p *light) error {
 	if s.federation == nil {
 		return nil
@@ -43,8 +43,8 @@ func (s *script) deal(ctx context.Context, p *light, plan transcript.Entry) erro
 	return p.line.Submit(ctx, transport.Item{Envelope: envelope, Body: body})
 }
 
-// step sends a client's message for a cut or a certificate. A step goes on when enough clients have
-// sent theirs, so that the messages of the last clients may come too late.
+// step sends a client's message for a cut or a certificate. A step ends when enough clients have
+// sent their messages. Messages of later clients are then refused, which is not an error.
 func (s *script) step(ctx context.Context, p *light, e transcript.Entry) error {
 	err := s.send(ctx, p, e)
 	var late *transport.Refusal
@@ -77,8 +77,8 @@ func (s *script) send(ctx context.Context, p *light, e transcript.Entry) error {
 	return nil
 }
 
-// columns returns the size of a client's parts of the deals of the present cut, in bytes. All
-// clients deal in this program.
+// columns returns the size of a client's parts of the deals of the present cut, in bytes. In this
+// program all clients send deals.
 func (s *script) columns(p *light) int64 {
 	holder := s.federation.Place(p.party.Name)
 	size := 0
@@ -89,7 +89,7 @@ func (s *script) columns(p *light) int64 {
 	return int64(size)
 }
 
-// share creates the rules of secure aggregation, if the study has it.
+// share creates the rules of secure aggregation if the study uses it.
 func (s *script) share(fewest, length int) error {
 	f, err := sums.New(s.chain, fewest, length)
 	if err != nil {
