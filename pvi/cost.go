@@ -53,9 +53,9 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the observer who can open every message. If clients aggregate securely,
-// it also returns the largest coalition that cannot open messages, before this observer. It
-// omits this coalition if it is not larger than the coalition of t clients.
+// whoeverOpens returns the observer who can open every message. If clients aggregate securely, it
+// lists, before this observer, the largest coalition that cannot open messages. It omits this
+// coalition if it is not larger than the coalition of t clients.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {

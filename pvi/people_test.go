@@ -42,8 +42,8 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	return p
 }
 
-// personNeighbours returns two data sets of one client. One of them has all rows of an
-// additional person at its end, who has more rows than the study uses. Some numbers are extreme.
+// personNeighbours returns two data sets of one client. At the end of one of them are all rows of
+// an additional person with more rows than the study uses. Some numbers are extreme.
 func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func(most float64) float64 {
 		if r.IntN(2) == 0 {

@@ -326,8 +326,7 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	// forgetful does not tell the site of the three releases that were made. The site therefore
-	// asks for another one.
+	// forgetful hides three releases from the site. The site therefore asks for another one.
 	s.client = forgetful{s.client, 3}
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}

@@ -33,7 +33,7 @@ type DPSEP struct {
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // tells the Tilted to fetch records in advance; nil if the Tilted is not a Fetcher
+	fetch   Fetcher // the Tilted, if it can fetch records in advance; nil if the Tilted is not a Fetcher
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 

@@ -160,9 +160,8 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// A record changes a sum by at most the clip, whatever its values are. A record whose site is
-// not finite does not change the sum. The test compares sums with and without the record under
-// the same noise.
+// A record with any values changes a sum by at most the clip. A record whose site is not finite
+// does not change the sum. The test compares sums with and without the record under the same noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tied factor is the factor of a client, written as one site to the power of the number
-// of records (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015).
-// In DPSEP the tied factor is a function of released sums alone.
+// A tied factor is the factor of a client, written as one site to the power of the number of
+// records (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). In DPSEP
+// the tied factor depends only on released sums.
 type tied struct {
 	tilted  Tilted
 	options *SEPOptions

@@ -17,7 +17,7 @@ type View struct {
 const (
 	Coalition        = "coalition"         // as many colluding clients as the study assumes
 	Participant      = "participant"       // one other client
-	Outsider         = "outside"           // somebody who adds no noise
+	Outsider         = "outside"           // an observer who adds no noise
 	LargestCoalition = "largest-coalition" // the coordinator with more clients than the study assumes to collude
 	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
 	Anyone           = "anyone"            // every reader of single messages, if these may be read

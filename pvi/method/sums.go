@@ -99,8 +99,8 @@ func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (
 }
 
 // Increment implements [Method]. It charges release number k the cost of the k-th most expensive
-// round, whatever round the release was in, and for as many elements as the longest round has.
-// So no set of releases costs more than its charges.
+// round, in whichever round the release was made, and for as many elements as the longest round
+// has. So no set of releases costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

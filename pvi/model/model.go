@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form that a model reads. All of its values are within the public
-// bounds. It also has the values of expressions that depend on one row alone. See [Model.Load].
+// Table is a shard in the form that a model reads. All of its values are within the public bounds.
+// It also has the values of expressions that depend only on one row. See [Model.Load].
 type Table = tape.Table
 
 // Shared evaluates the prior and all expressions that do not depend on records, such as

@@ -119,9 +119,9 @@ func TestScaleHidden(t *testing.T) {
 }
 
 // A thousand clients find a scale if the privacy unit is the client. Each client has the same
-// weight, whatever its number of records. Mean and mean square agree with the averages of the
-// clients' means of clamped values, up to the noise of the last pass. The test allows 6 sds for
-// each of four numbers. A correct program exceeds them for 8 of 10^9 seeds.
+// weight for any number of records. Mean and mean square agree with the averages of the clients'
+// means of clamped values, up to the noise of the last pass. The test allows 6 sds for each of four
+// numbers. A correct program exceeds them for 8 of 10^9 seeds.
 func TestScaleOfClients(t *testing.T) {
 	clients := make([]*shard.Records, 1000)
 	for m := range clients {

@@ -197,8 +197,8 @@ func TestScaleIsFound(t *testing.T) {
 					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
 						t.Errorf("%s: want sd %g", what, sd)
 					}
-					// The bounds contain the mean ± 2.3 sds, whatever the Finding is. So at most
-					// one value in fifty is clamped.
+					// The bounds contain the mean ± 2.3 sds, for every Finding. So at most one
+					// value in fifty is clamped.
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}

@@ -40,12 +40,12 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 
 // Answer answers the pending plan, with noise from src.
 //
-// Answer changes the state. The caller must save the state and the charge before it sends a byte
-// of the release. If the release is lost, the caller must send the same bytes again, because a
-// plan has only one answer. If the error is a [pvi.Refused], nothing changes. After any other
-// error there is no release, and Spent is the cost of the noise that was drawn, which must be
-// charged. If the phase panics, Answer returns an error, and Spent is the whole quote. Panics on
-// records do not reach Answer, because the mechanism then releases noise alone.
+// Answer changes the state. The caller must save the state and the charge before it sends a byte of
+// the release. If the release is lost, the caller must send the same bytes again, because a plan
+// has only one answer. If the error is a [pvi.Refused], nothing changes. After any other error
+// there is no release, and Spent is the cost of the noise that was drawn, which must be charged. If
+// the phase panics, Answer returns an error, and Spent is the whole quote. Panics on records do not
+// reach Answer, because the mechanism then releases only noise.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {

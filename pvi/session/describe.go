@@ -14,7 +14,7 @@ import (
 )
 
 // A Posterior is the result of a study, with a marginal for each parameter. If the study reports
-// point estimates alone, it has estimates and no marginals, and its result has no q.
+// only point estimates, it has estimates and no marginals, and its result has no q.
 type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`

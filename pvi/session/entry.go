@@ -1,6 +1,6 @@
 package session
 
-// A Kind tells whether an entry is a plan or an outcome, and of which phase.
+// A Kind is the kind of an entry: a plan or an outcome of one of the phases.
 type Kind string
 
 // These are the kinds of entries, in the order of phases.

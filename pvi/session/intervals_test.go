@@ -13,8 +13,8 @@ import (
 
 var version2 = study.Override{Key: "study.version", Value: "2"}
 
-// The result of a study of point estimates alone has λ and the mean, and no sd and no covariance.
-// Its description has no λ either.
+// The result of a study that reports only point estimates has λ and the mean, but no sds and no
+// covariance. Its description has no λ either.
 func TestPointEstimates(t *testing.T) {
 	for _, c := range []struct{ privacy, inference, q string }{
 		{recordPrivacy, steps, "diagonal"},
@@ -74,8 +74,8 @@ func TestPointEstimates(t *testing.T) {
 	}
 }
 
-// In version 2, a study with a last round reports the noise-aware posterior alone. Without the
-// last round, it reports point estimates.
+// In version 2, a study with a last round reports only the noise-aware posterior. Without the last
+// round, it reports point estimates.
 func TestOnePosteriorWithALastRound(t *testing.T) {
 	inference := steps + "\nnoise_aware = \"one-step\""
 	h, old := newHouse(t, planeStudy(t, recordPrivacy, inference, "", version2), 2), newHouse(t, planeStudy(t, recordPrivacy, inference, ""), 2)

@@ -1,7 +1,7 @@
 // Package shard reads a client's records as the study declares them, and turns each record into
 // the row of numbers that the model needs.
 //
-// The study alone determines how records are read: it has the separators, levels, bounds and the
+// Only the study determines how records are read: it has the separators, levels, bounds and the
 // policies for values that are missing or out of bounds. A message gives file, line, column and
 // remedy. It never gives the value, because the value is private.
 package shard

@@ -16,7 +16,7 @@ type energy struct {
 	family     gaussian.Family
 	pooled     bool // results may differ from those of the clients by rounding
 	rough      bool // expectations may have the errors of rules of few points
-	point      bool // log likelihood and log cavity are computed at the mean of q alone
+	point      bool // log likelihood and log cavity are computed only at the mean of q
 }
 
 // at returns the expectations of the log likelihood under the q with the given natural

@@ -32,13 +32,13 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 }
 
 // NaturalGradient proposes the factor after one natural-gradient step on the free energy. The
-// factor is the gradient, at q, of the expected log likelihood with respect to the mean
-// parameters of q (conjugate-computation variational inference; Khan and Lin 2017). It is a
-// function of q alone, so the clients' factors converge to those of pooled variational inference
-// for any partition, and for tied factors too.
+// factor is the gradient, at q, of the expected log likelihood with respect to the mean parameters
+// of q (conjugate-computation variational inference; Khan and Lin 2017). It depends only on q, so
+// the clients' factors converge to those of pooled variational inference for any partition, and for
+// tied factors too.
 //
-// With Laplace's approximation the derivatives are computed at the mean of q alone. q then
-// converges to the mode and curvature of the pooled posterior.
+// With Laplace's approximation the derivatives are computed only at the mean of q. q then converges
+// to the mode and curvature of the pooled posterior.
 //
 // NaturalGradient uses the records without noise. Its proposals must be made private by a
 // mechanism.
@@ -53,8 +53,8 @@ type NaturalGradient struct {
 // NewNaturalGradient returns the solver for a shard's likelihood.
 func NewNaturalGradient(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l} }
 
-// NewLaplace returns the solver with Laplace's approximation: it computes derivatives at the
-// mean of q alone.
+// NewLaplace returns the solver with Laplace's approximation: it computes derivatives only at the
+// mean of q.
 func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l, point: true} }
 
 // Propose implements [Solver]. It releases nothing.
@@ -126,8 +126,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near does the same as proper, but reports true only if also no predictor of a record moves by
-// more than farthest.
+// near does the same as proper, but reports true only if, in addition, no predictor of a record
+// moves by more than farthest.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -40,8 +40,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// A record adds the same to a sum, for the same noise and θ, whatever records come before it. In
-// this test's model every record depends on different coordinates.
+// For the same noise and θ, a record adds the same vector to a sum after any other records. In this
+// test's model every record depends on different coordinates.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)

@@ -15,7 +15,7 @@ type witness struct{ cavity []float64 }
 func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	w.cavity = slices.Clone(p.Cavity)
 	for i, c := range p.Cavity {
-		// The posterior has natural parameters 10, 20, ..., whatever the cavity is.
+		// The posterior has natural parameters 10, 20, ..., for any cavity.
 		dst[i] = 10*float64(i+1) - c
 	}
 	return nil, nil

@@ -15,11 +15,11 @@ import (
 )
 
 // SVI increases the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic gradients
-// (Kingma and Ba's Adam, 2015). It draws θ = m + Rε, where RRᵀ is the covariance of q, and
-// climbs in the coordinates in which q is standard normal at the beginning of the round. It uses
-// the path derivative alone as the gradient, because its variance is zero if q is exact (Roeder,
-// Wu and Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε. The step size falls
-// linearly to zero, and the proposal is the average over the second half of the steps.
+// (Kingma and Ba's Adam, 2015). It draws θ = m + Rε, where RRᵀ is the covariance of q, and climbs
+// in the coordinates in which q is standard normal at the beginning of the round. It uses only the
+// path derivative as the gradient, because the variance of this estimate is zero if q is exact
+// (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε. The step size
+// falls linearly to zero, and the proposal is the average over the second half of the steps.
 //
 // SVI uses the records without noise. Its proposals must be made private by a mechanism.
 type SVI struct {

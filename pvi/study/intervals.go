@@ -80,7 +80,7 @@ func (s *Study) whyDishonest() string {
 	return `sds of q = "diagonal" leave out how coefficients are correlated`
 }
 
-// Points reports whether the study reports point estimates alone.
+// Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
 // Doubt returns a sentence that must be shown beside intervals that are not honest, or "". Only

@@ -56,9 +56,9 @@ func readSummed(s *Study, federation, t *document.Table) {
 	in.Damping = Damping{Alpha: 1}
 }
 
-// readAggregation reads who adds up the messages of clients. For secure aggregation it refuses a
-// number of colluders that is too large for any number of clients. The other rules depend on the
-// roster.
+// readAggregation reads the way in which messages of clients are added up. For secure aggregation
+// it refuses a number of colluders that is too large for any number of clients. The other rules
+// depend on the roster.
 func readAggregation(f *Federation, t *document.Table) {
 	if f.Opens != OpenSums {
 		refuse(t, "aggregation", `has no meaning where every message may be opened: write opens = %q as well, or remove aggregation`, OpenSums)

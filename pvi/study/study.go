@@ -215,9 +215,9 @@ type Opens string
 const (
 	// OpenMessages lets anyone read every message. The noise in each message hides the records.
 	OpenMessages Opens = "messages"
-	// OpenSums lets anyone read sums over at least U_min clients, and nobody a single message.
-	// Secure aggregation or a trusted coordinator enforces this rule. Each client adds a share
-	// of the noise.
+	// OpenSums lets anyone read sums over at least U_min clients, but no single message. Secure
+	// aggregation or a trusted coordinator enforces this rule. Each client adds a share of the
+	// noise.
 	OpenSums Opens = "sums"
 )
 
@@ -246,7 +246,7 @@ const OneOther = -1
 // Federation has the rules of the federation.
 type Federation struct {
 	MinClients     int // U_min, the smallest number of answers for which a sum is opened; default all clients
-	Colluders      int // t, the number of clients that may combine what they know to attack others, or OneOther; default 0, OneOther since version 2 if only sums are opened
+	Colluders      int // t, the number of clients that may combine their knowledge to attack others, or OneOther; default 0, OneOther since version 2 if only sums are opened
 	Opens          Opens
 	Aggregation    Aggregation // default ByCoordinator; empty if every message may be opened
 	NominalRecords int         // public estimate of the number of records of one client; 0 if not given

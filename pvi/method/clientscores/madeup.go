@@ -13,7 +13,7 @@ import (
 const madeUpRecords = 4000
 
 // madeUp returns count synthetic records, beginning with record number first. They are computed
-// from public numbers alone. Numbers are uniform within their bounds on the model's scale, and
+// only from public numbers. Numbers are uniform within their bounds on the model's scale, and
 // levels are equally likely. If the study gives the centre and spread of a column, the column is
 // normal within its bounds. Every outcome is the lowest value of its column.
 func madeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {

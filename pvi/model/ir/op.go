@@ -67,7 +67,7 @@ const (
 	Lgamma // log of the gamma function of one argument
 	Less
 	Equal
-	Select // Args[1] where Args[0] is not 0, and Args[2] where it is; Args[0] does not depend on parameters
+	Select // elements of Args[1] for which Args[0] is not 0, and of Args[2] for which it is; Args[0] does not depend on parameters
 
 	ops
 )

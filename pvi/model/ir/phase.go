@@ -1,7 +1,7 @@
 package ir
 
-// Phase says on which inputs a node depends, and therefore when the node is computed. The
-// verifier derives the phase from the node's arguments.
+// A Phase is a set of inputs on which a node may depend. It determines when the node is computed.
+// The verifier derives the phase from the node's arguments.
 type Phase uint8
 
 // These are the phases. The phase of a node is the join of the phases of its arguments, see

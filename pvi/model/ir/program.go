@@ -11,7 +11,7 @@ type Program struct {
 	// Priors has a proper density for every parameter, in order.
 	Priors []Prior
 	// Factors are nodes whose sum is added to the log of the priors. Each is a number that depends
-	// on parameters alone. With factors, the density of the prior need not integrate to 1.
+	// only on parameters. With factors, the density of the prior need not integrate to 1.
 	Factors []int
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction

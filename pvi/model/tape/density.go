@@ -261,7 +261,7 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes the derivatives alone. It is nil if the density has no such function.
+	// slopes computes only the derivatives. It is nil if the density has no such function.
 	slopes func(*term)
 }
 

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it has the values that depend on that
-// row alone and that the program's records need.
+// Table is a shard prepared for a program. For every row it has the values that depend only on that
+// row and that the program's records need.
 type Table struct {
 	Rows int
 	// Nodes has the values of each node for all rows, row after row. Nodes[i] is nil if no
@@ -18,11 +18,11 @@ type Table struct {
 	Squares [][]float64
 }
 
-// Load checks rows against the program's columns and computes all values that depend on one row
-// alone. columns[k] has the values of column k for all rows, row after row. Load returns an error
-// for values outside the public bounds. The error names the column but not the value. Load accepts
-// a NaN in a column of real numbers. It marks a record that was left out and that adds zero to
-// every sum.
+// Load checks rows against the program's columns and computes all values that depend only on one
+// row. columns[k] has the values of column k for all rows, row after row. Load returns an error for
+// values outside the public bounds. The error names the column but not the value. Load accepts a
+// NaN in a column of real numbers. It marks a record that was left out and that adds zero to every
+// sum.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -75,8 +75,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports, for each node that depends on one row alone, whether records or predictions
-// use it.
+// frontier reports, for each node that depends only on one row, whether records or predictions use
+// it.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
