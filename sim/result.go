@@ -35,8 +35,8 @@ type Result struct {
 	// Posterior is then the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
-	// Posterior has the marginal distributions of the posterior. If the study reports point
-	// estimates alone, it is nil, and Estimates has the estimates.
+	// Posterior has the marginal distributions of the posterior. If the study reports only point
+	// estimates, it is nil, and Estimates has the estimates.
 	Posterior  []Marginal     `json:"posterior,omitempty"`
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
@@ -53,9 +53,9 @@ type Result struct {
 	// for point estimates.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart is the root mean square, over coefficients, of the difference between the estimate
-	// and the mean of the pooled posterior, in sds of the pooled posterior. It is nil unless the
-	// study reports point estimates alone.
+	// Apart is the root mean square, over coefficients, of the difference between the estimate and
+	// the mean of the pooled posterior, in sds of the pooled posterior. It is nil unless the study
+	// reports only point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how
@@ -91,8 +91,8 @@ type Result struct {
 	Folder string `json:"folder,omitempty"`
 
 	Family     string      `json:"-"` // family of the posterior; "full" or "diagonal"
-	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports point estimates alone
-	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports point estimates alone
+	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports only point estimates
+	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
 	// q, if it differs from the posterior; otherwise nil, and always nil in version 1.
 	Q         *Q               `json:"-"`
 	Units     fit.Units        `json:"-"`

@@ -83,7 +83,7 @@ func newRecords(p *sim.Play) (*records, error) {
 	return r, err
 }
 
-// start returns the mean of the prior, where all methods begin.
+// start returns the mean of the prior, from which all methods begin.
 func (r *records) start() []float64 {
 	theta := make([]float64, r.program.Dim())
 	for i, p := range r.fit.Parameters.All() {

@@ -141,8 +141,8 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// In the test θ has two values, one of which is rare. The variable prior stands for
-			// the prior and the likelihood of all other records together.
+			// In the test θ has two values, one of which is rare. The variable prior combines the
+			// prior and the likelihood of all other records together.
 			prior := []float64{r.Float64() * 1e-3, 1}
 			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both values of θ
 			for i := range said {

@@ -306,7 +306,7 @@ type posteriorFile struct {
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 
-// estimatesFile is the JSON content of posterior.json if the study reports point estimates alone.
+// estimatesFile is the JSON content of posterior.json if the study reports only point estimates.
 type estimatesFile struct {
 	Notes      []string       `json:"notes"`
 	Estimates  []fit.Estimate `json:"estimates"`

@@ -96,8 +96,8 @@ func (n *network) without(ctx context.Context, victim string, until func(status)
 	return n.start(ctx, victim)
 }
 
-// noiseSource is the place in the client where it draws its noise, and seededSource draws noise
-// that depends only on the client's name and the plan. Such noise protects nobody.
+// noiseSource is the line of the client's code that draws its noise. seededSource replaces it, and
+// draws noise that depends only on the client's name and the plan. Such noise protects nobody.
 const (
 	noiseSource  = "noise: func(int) *dpmech.Stream { return dpmech.NewStream() },"
 	seededSource = "noise: func(ask int) *dpmech.Stream { return seeded.Stream(1, filepath.Base(o.Dir), uint64(ask)) },"
