@@ -158,3 +158,32 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 		t.Errorf("a loss above ε + log 2 has probability %g, but the statement says at most %g", tail, 2*promise.Delta)
 	}
 }
+
+// The plan compares a clip for each row of a person with one for all of them. Noise of the first is k
+// times that of the second, and here C is 1 and σ is 2.
+func TestClipsOfPersonsAreCompared(t *testing.T) {
+	const persons = `privacy = { unit = "person", rows_per_person = 4, noise_multiplier = 2.0, delta = 1e-5, clip = 1.0 }
+table = { person = "p" }`
+	source := strings.Replace(descentStudy, `privacy = { unit = "record", noise_multiplier = 2.0, delta = 1e-5 }`, persons, 1)
+	st, err := study.Parse("persons.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := sim.Protocol(st, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := Plan(&text, p); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"noise of sd 8; 4 equal rows of length C move a sum by 0.5 of it, orthogonal rows by 0.25",
+		"noise of sd 2; both move a sum by 0.5 of it",
+		"this solver clips each person",
+	} {
+		if !strings.Contains(flowing(text.String()), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
@@ -215,9 +216,33 @@ func personRows(p *pvi.Protocol) [][]string {
 	case p.Study().Inference.Partitions.Count > 0:
 		cost = "all rows of a person are in one part: a person costs as much as a single row"
 	}
-	return [][]string{
+	rows := [][]string{
 		{"rows of a person", fmt.Sprintf("at most %d at a client, chosen by lot", privacy.RowsPerPerson)},
 		{"", cost},
+	}
+	if p.Study().Inference.Partitions.Count > 0 || privacy.RowsPerPerson == 1 {
+		return rows
+	}
+	return append(rows, clipRows(p)...)
+}
+
+// clipRows returns rows of the text plan that compare a clip for each row of a person with one for
+// the sum of its rows, under the same ε and for the same C. The clip of each row needs k times the
+// noise, where k is the largest number of rows. A person with k rows of length C whose vectors are
+// equal moves a sum by kC, and one whose vectors are orthogonal by √k·C. If the sum is clipped, both
+// move it by C.
+func clipRows(p *pvi.Protocol) [][]string {
+	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
+	perPerson, solver := n.SD, "each person"
+	if stepsOf(p) == nil {
+		perPerson, solver = n.SD/k, "each row"
+	}
+	perRow := k * perPerson
+	share := func(moves, noise float64) string { return number(moves * n.Clip / noise) }
+	return [][]string{
+		{"clip of each row", fmt.Sprintf("noise of sd %s; %.0f equal rows of length C move a sum by %s of it, orthogonal rows by %s", number(perRow), k, share(k, perRow), share(math.Sqrt(k), perRow))},
+		{"clip of a person", fmt.Sprintf("noise of sd %s; both move a sum by %s of it, because the sum of the rows is shortened to C, which is a bias", number(perPerson), share(1, perPerson))},
+		{"", "this solver clips " + solver},
 	}
 }
 
