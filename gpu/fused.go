@@ -8,12 +8,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file recognises generalised linear models. In the program of such a model, the log
-// density has one outcome, and one argument of the density is x·β plus scalars that all records
-// share. The other arguments of the density are constants or shared scalars. The fused kernel
-// computes the linear predictor, the density and the derivatives in one pass over a row. The
-// general code (package tape) computes them node by node. The kernel and the general code have
-// the same code for norms and sums.
+// This file recognises generalised linear models. In the program of such a model, the log density
+// has one outcome, and one argument of the density is x·β plus scalars that all records share. The
+// other arguments of the density are constants or shared scalars. The fused kernel computes the
+// linear predictor, the density and the derivatives in one pass over a row. The general code
+// (package tape) computes them node by node. Both use the same code for norms and sums.
 
 // glm describes a program that was recognised as a generalised linear model.
 type glm struct {

@@ -167,7 +167,7 @@ func (s *collect) AddRecord(index []int32, value []float64) error {
 	for _, x := range v {
 		norm += x * x
 	}
-	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // with an infinite clip the sink refuses what is not finite
+	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // with an infinite clip the engine leaves the test for finite numbers to the sink
 		return errNorm
 	}
 	s.all = append(s.all, v)

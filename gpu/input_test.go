@@ -227,8 +227,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A row of NaNs is a record that was left out. The test checks that the other records contribute the
-// same bits as without it, and that no sink gets a finite gradient for it.
+// A row of NaNs is a record that was left out. The test checks that the other records contribute
+// the same bits as without it, and that no sink gets a finite gradient for it.
 func TestLeftOutRowsChangeNothing(t *testing.T) {
 	const rows, gone = block + 5, 7
 	for name := range zoo {

@@ -222,7 +222,7 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest relative difference between corresponding elements of two vectors.
+// far returns the largest |a−b|/(1+|a|) over corresponding elements of two vectors.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))

@@ -13,8 +13,9 @@ type PriorKind uint64
 // First and Second in a [Prior].
 const (
 	NormalPrior PriorKind = iota // the normal distribution in the [Base]
-	// Piece of a stick of a symmetric Dirichlet distribution: its concentration, and the number
-	// of pieces that follow.
+	// StickPrior is the prior of a coordinate of stick breaking, for a symmetric Dirichlet
+	// distribution: the concentration of this distribution, and the number of components after the
+	// component of the coordinate.
 	StickPrior
 	LogInverseGamma // logarithm of an inverse-gamma variable: shape and scale
 	LogHalfNormal   // logarithm of a half-normal variable: its variance

@@ -96,7 +96,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	// Zeros for the padding between rows, which nothing writes.
+	// The zeros after moves clear the memory of the releases, because no kernel writes the padding
+	// between rows.
 	rates := pack(make([]uint64, steps+len(releases)), moves)
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
 		return 0, err

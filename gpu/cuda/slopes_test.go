@@ -55,7 +55,8 @@ func TestSlopesOfOutcomes(t *testing.T) {
 			for i := range n {
 				eta, y := points[2*i], points[2*i+1]
 				slope, scale := c.want(eta, y)
-				// The allowed error of a difference is relative to the size of its terms.
+				// The tolerance is proportional to the size of the terms, because a derivative is a
+				// difference of two terms.
 				parts := 1 + y
 				if a, b := math.Float64frombits(got[2*i]), math.Float64frombits(got[2*i+1]); !close(a, slope, parts) || c.spread > 0 && !close(b, scale, (parts+c.spread)*(1+math.Abs(eta))) {
 					t.Errorf("%s on %s, η = %g, y = %g: %v and %v, want %v and %v", name, d.Name(), eta, y, a, b, slope, scale)

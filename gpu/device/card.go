@@ -40,8 +40,8 @@ func start(ordinal int) (Device, error) {
 	return m, nil
 }
 
-// copied is the size of a measured copy in bytes. The constant tries is the number of copies, of
-// which the fastest counts.
+// copied is the size of a measured copy in bytes. The copy is repeated tries times, and the fastest
+// repetition gives the rate.
 const (
 	copied = 64 << 20
 	tries  = 5

@@ -22,7 +22,7 @@ type pass struct {
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
 	words    []uint64
-	bits     dpmech.Stream // random bits of a record, in steps of a plan
+	bits     dpmech.Stream // stream of a record's random numbers, if the steps belong to a plan
 }
 
 type matrix struct {
