@@ -209,8 +209,8 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	// Offsets of the lines, because the parser would count lines from the start of the file for
-	// each key.
+	// lines contains the offsets of the lines. The parser itself would count lines from the start
+	// of the file for each key.
 	lines := lineStarts(src)
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)

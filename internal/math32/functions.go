@@ -23,7 +23,7 @@ func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		// The limit makes this true for all u if v = 255, and for none if v = 0.
+		// With this limit the condition is true for every u if v = 255, and for no u if v = 0.
 		if u < uint32(v)*257+uint32(v>>7) {
 			dst[j] = 1
 		}

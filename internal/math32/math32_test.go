@@ -182,8 +182,8 @@ func TestSumError(t *testing.T) {
 					norm := math.Sqrt(SumSquares(a) * SumSquares(b))
 					factor := float32(1 / norm * (1 - 0x1p-20))
 					if form == "growing" {
-						// The norm of the vectors is √(inputs·outputs) = 21.9, which the factor
-						// makes smaller than 1.
+						// The norm of the vectors is √(inputs·outputs) = 21.9. The factor makes it
+						// smaller than 1.
 						factor = 1. / 32
 					}
 					o.Put(i, a, b, factor)
@@ -207,8 +207,8 @@ func TestSumError(t *testing.T) {
 				if off = math.Sqrt(off); !(off <= SumError(records)) {
 					t.Errorf("%s, %d records: off by %g, promised %g", form, records, off, SumError(records))
 				}
-				// In a sum of the form "growing" all vectors but one are almost zero, which the
-				// bound does not use.
+				// In a sum of the form "growing" all vectors but one are almost zero. The bound
+				// does not use this, so it may be far above the error.
 				if form == "growing" && records == 208 && off < SumError(208)/208/2 {
 					t.Errorf("the hostile sum is off by %g only, of %g: it shows nothing", off, SumError(records))
 				}

@@ -95,10 +95,10 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// A measurement starts with calls of fewSteps steps. The number of steps grows until a call
-// takes the time fill or has mostSteps steps. Calls of this length are repeated until there were
-// tries of them or the time enough is spent. The fastest call gives the result, because other
-// programs have slowed it least.
+// A measurement begins with calls of fewSteps steps. The number of steps grows until a call takes
+// at least the time fill or has mostSteps steps. Calls of this length are then repeated, at most
+// tries times and for at most the time enough in all. The fastest call gives the result, because
+// other programs have slowed it least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000

@@ -32,7 +32,7 @@ import (
 	"fedpvi/transport"
 )
 
-// shut is a made-up status code. It stands for a connection that the server refuses, so that no
+// shut is a made-up status code. It means that the server must refuse the connection, so that no
 // call is made.
 const shut = codes.Code(1000)
 
@@ -197,7 +197,7 @@ func quoted(b []byte) string {
 
 // The test lets every role call every method with its own objects and with objects of other
 // parties. All calls that are not explicitly allowed must be denied, or the connection must be
-// refused. For a new method the test must get a request, otherwise it fails.
+// refused. The test fails if it has no request for a method.
 //
 //abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 an unauthorised caller reaches no handler, and nothing changes

@@ -167,7 +167,7 @@ func alike(a, b []int64) bool {
 func (m *model) took(l *life, from *process, item transport.Item) {
 	h, err := signed.Claims(item.Envelope)
 	if err == nil && h.Domain == signed.Share {
-		return // an answer with secure sums has its words in the opening, and nothing refers to its envelope
+		return // an opening contains the shares themselves, and nothing refers to the envelope of a share
 	}
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -316,8 +316,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry that the client gets in place of the true one. It returns false
-// if no false entry is possible.
+// instead returns a false entry, which the client gets instead of the true one. It returns false if
+// no false entry is possible.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false

@@ -13,8 +13,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A sumModel checks secure sums. It follows the public part of the protocol, and compares the
-// messages of the clients with it.
+// A sumModel checks secure sums. It computes the public steps of the protocol, and compares the
+// messages of the clients with these steps.
 type sumModel struct {
 	federation *sums.Federation // nil until the roster is known
 	progress   *sums.Progress
@@ -92,8 +92,9 @@ func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// inCut checks that every answer that the coordinator has taken is in the cut. A plan without a
-// cut has no receipts.
+// inCut checks that the cut, which is the list of the deals that are added up, contains every
+// answer that the coordinator has taken. If a plan has no cut, the coordinator gives no receipts
+// for it.
 func (m *model) inCut(ask uint64) {
 	cut := map[string]bool{}
 	for _, d := range m.sums.progress.Cut() {
