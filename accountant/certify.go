@@ -9,9 +9,9 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats sets the tilt of a composition below its saddle point, where the exponent of the
-// integrand is higher by this amount. Such a tilt gives equally good bounds, and gives rare
-// events less weight.
+// tiltNats determines the tilt of a composition. The tilt is below the saddle point, at the point
+// where the exponent of the integrand is higher by tiltNats. Such a tilt gives equally good bounds,
+// and gives rare events less weight.
 const tiltNats = 2
 
 // side selects the bounds to compute: both, or only the upper bound. A lower bound alone would
@@ -78,8 +78,8 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 
 // narrowed returns bounds on ε that are at least as close as those in b. They come from finer
 // grids, which are aligned with the losses. On a grid that is not aligned there is no lower bound
-// if the probability of a sample is smaller than the width of the grid. The upper bound is at low,
-// and the lower bound at high.
+// if the probability of a sample is smaller than the width of the grid. The upper bound belongs to
+// the δ low, and the lower bound to the δ high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b

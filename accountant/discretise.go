@@ -30,10 +30,10 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid holds the ends of cells, which are offset plus multiples of width. They are one width apart where
-// the tilted loss has most of its mass, and further apart in the tails. The error of ε due to
-// discretisation grows with the mass of a cell and with the square of its width. So the cells
-// double in width whenever the mass outside of them has fallen by a factor of 2^2.5.
+// A grid contains the ends of cells, which are offset plus multiples of width. The ends are one
+// width apart where the tilted loss has most of its mass, and further apart in the tails. The error
+// of ε due to discretisation grows with the mass of a cell and with the square of its width. So the
+// cells double in width whenever the mass outside of them has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
 	offset      float64   // loss of the grid point 0

@@ -173,8 +173,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The test checks that the listed masses add up to one. Many shares and wide shares check that
-// the computation is fast.
+// The test checks that the listed masses add up to one. The cases with many shares or wide shares
+// would take long if the computation were slow.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64

@@ -45,9 +45,9 @@ func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers holds the functions by which a method computes bounds on ε and δ. They compute the
-// upper bound at the argument low and the lower bound at high. low and high differ only for
-// discrete noise, by its max divergence from Gaussian noise.
+// answers contains the functions by which a method computes bounds on ε and δ. Both functions
+// compute the upper bound at the argument low and the lower bound at the argument high. The
+// arguments differ only for discrete noise, by its max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)

@@ -10,27 +10,29 @@ import (
 	"testing"
 )
 
-// A setting is a series of equal releases, with densities for an independent computation of its
-// cost: the losses of a release and the logarithms of their densities, for each order of the two
-// inputs. There are none if this test has no formula for them.
+// A setting is a number of equal releases and a δ. The field orders contains the densities of a
+// release for each order of the two inputs, so that the test can compute the cost independently. It
+// is nil if this test has no formula for the densities.
 type setting struct {
 	event  Event
 	delta  float64
 	orders []lossDensity
 	times  float64
-	// sampled is true for random batches, for which the losses are discretised.
+	// sampled is true if the batches are random. The losses are then discretised.
 	sampled bool
-	gap     string // reason why the bounds are known to differ; empty if they should be close
+	gap     string // reason why the lower and the upper bound differ; empty if they should be close
 }
 
-// lossDensity returns log p and log q at an output. scale is the sd of the noise, and shift is the
-// largest distance between the means of p.
+// lossDensity contains the densities p and q of an output for two adjacent inputs. The function log
+// returns log p and log q at an output, scale is the standard deviation of the noise, and shift is
+// the largest distance between the means of p.
 type lossDensity struct {
 	scale, shift float64
 	log          func(x float64) (p, q float64)
 }
 
-// The formulas are those of the tables in [Poisson] and [WithoutReplacement], written anew.
+// gaussianAt and the next two functions are a second implementation of the formulas in the tables
+// of [Poisson] and [WithoutReplacement].
 func gaussianAt(x, mean, sigma float64) float64 {
 	z := (x - mean) / sigma
 	return -z*z/2 - math.Log(sigma*math.Sqrt(2*math.Pi))
@@ -48,13 +50,14 @@ func bothOrders(q, shift, sigma float64) []lossDensity {
 	}
 }
 
-// drawSetting draws a sampler, an adjacency, a rate, noise, a number of releases and δ.
+// drawSetting draws a setting: a sampler, an adjacency, a rate, a noise multiplier, a number of
+// releases and δ.
 func drawSetting(r *rand.Rand) setting {
 	log := func(from, to float64) float64 { return math.Exp(math.Log(from) + r.Float64()*math.Log(to/from)) }
 	q, sigma, times := log(1e-5, .9), log(.3, 10), math.Round(log(1, 1e4))
 	s := setting{delta: log(1e-10, 1e-2), times: times}
 	adjacency := []Adjacency{AddRemove, ReplaceOne, ZeroOut}[r.IntN(3)]
-	sums := 1.0 // by how much a sum moves
+	sums := 1.0 // distance by which one record moves a sum, in units of the clip
 	if adjacency == ReplaceOne {
 		sums = 2
 	}
@@ -96,8 +99,8 @@ func drawSetting(r *rand.Rand) setting {
 	return s
 }
 
-// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s), computed by
-// the trapezoid rule on a fixed grid of outputs.
+// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s). The trapezoid
+// rule on a fixed grid of outputs gives the integral.
 type transform struct{ loss, log []float64 }
 
 func (d lossDensity) transform(order float64, points int) transform {
@@ -130,9 +133,9 @@ func (m transform) cumulant(s complex128) complex128 {
 	return complex(most, 0) + cmplx.Log(sum)
 }
 
-// delta returns δ(ε) of the given number of releases by integration along the line of real part c
+// delta returns δ(ε) of the given number of releases. It integrates along the line of real part c
 // (Alghamdi et al. 2023, theorem 3.1). It returns false if the integrand does not fall along the
-// line, or if two rules of different steps disagree by more than 10⁻⁹.
+// line, or if the results of two step sizes differ by more than a share of 10⁻⁹.
 func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	// c is near the minimum of the integrand on the real axis.
 	reach := 1.0
@@ -157,7 +160,7 @@ func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	m := d.transform(c, 4000)
 	k := func(order float64) float64 { return times * real(m.cumulant(complex(order, 0))) }
 	e := c / 8
-	sd := math.Sqrt(max(0, k(c+e)-2*k(c)+k(c-e))) / e // of the composed loss, tilted by e^(cL)
+	sd := math.Sqrt(max(0, k(c+e)-2*k(c)+k(c-e))) / e // standard deviation of the composed loss, tilted by e^(cL)
 	integral := func(points int, period float64) (float64, bool) {
 		m := d.transform(c, points)
 		step := 2 * math.Pi / period
@@ -188,8 +191,9 @@ func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	return two, ok && math.Abs(one-two) <= 1e-9*math.Abs(two)
 }
 
-// If fewer than one in ten of the runs draws the record at all, the loss is almost always the same
-// small number. Grids that are not aligned with this number gave bounds of [.073, 8.21].
+// The test checks the bounds for steps that seldom sample the record. The record is in no batch of
+// nine out of ten runs, so the loss is nearly always the same small number. Before the grids were
+// aligned with this number, the bounds were [.073, 8.21].
 func TestRareSamplesHaveALowerBound(t *testing.T) {
 	p := account(t, Repeated{Poisson{1e-4, .3, AddRemove}, 1000})
 	b, err := p.Epsilon(1e-5)
@@ -201,9 +205,10 @@ func TestRareSamplesHaveALowerBound(t *testing.T) {
 	}
 }
 
-// The bounds of random settings contain the value of an integration that shares no code with the
-// accountant, and they are close to each other unless the theory leaves a gap. FEDPVI_LONG=1 makes
-// a thousand settings.
+// The test compares the bounds of random settings with an integration that shares no code with the
+// accountant. The value must be within the bounds. The bounds must be close to each other if the
+// lower bound belongs to the same pair of inputs as the upper bound. With FEDPVI_LONG=1 there are a
+// thousand settings.
 func TestRandomSettings(t *testing.T) {
 	const seed = 27
 	n := 50
@@ -271,8 +276,8 @@ func TestRandomSettings(t *testing.T) {
 	if median := numerical[len(numerical)/2]; median > 1e-4 {
 		t.Errorf("the median relative width is %g", median)
 	}
-	// A few steps with a tiny rate can have a width of almost one: docs/use/accounting.md has an
-	// example. It is rare.
+	// For a few steps with a tiny rate the relative width can be almost one (docs/use/accounting.md
+	// has an example). Such settings must be rare.
 	if most := numerical[len(numerical)*49/50]; most > 0.1 {
 		t.Errorf("one in fifty settings has a relative width of %g or more; the widest is %s", most, worst["discretisation"])
 	}

@@ -339,7 +339,7 @@ func TestExtremes(t *testing.T) {
 	for i, q := range []float64{1e-6, 1e-3, .3, 1} {
 		for j, sigma := range []float64{.2, 1, 1000} {
 			for k, times := range []int{1, 300, 10_000_000} {
-				// Without FEDPVI_LONG each setting has one of the two questions.
+				// Without FEDPVI_LONG the test makes only one of the two calls for each setting.
 				if odd := (i+j+k)%2 == 1; all || odd {
 					extremes(t, q, sigma, times, 1e-15, 1e-4, AddRemove, false)
 				}

@@ -29,8 +29,8 @@ func readVectors(t *testing.T, section string, dst any) {
 	}
 }
 
-// some returns all cases, or only a few under -short, which the race detector's runs use. It
-// finds nothing in arithmetic without goroutines.
+// some returns all cases, or only a few under -short. The race detector runs tests under -short,
+// and it would find nothing in arithmetic without goroutines.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases
