@@ -66,12 +66,12 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 // fit returns an error if the noise is too small or too large for a clip of C lattice steps, or
 // if a sum could overflow.
 //
-// Proof that no sum overflows: an element of a vector is at most C in absolute value, because
-// the norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
-// sample is at most bound. So any sum of at most Releases releases, or of parts of releases, is
-// at most Releases·(Terms·C + bound). The computation of this number in floats has four
-// roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number
-// is below 2^62·(1+2^-49) < 2^63.
+// Proof that no sum overflows: an element of a vector is at most C in absolute value, because the
+// norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
+// sample is at most bound. So any sum of at most Releases releases, or of parts of releases, is at
+// most Releases·(Terms·C + bound). The computation of this number in floats has four roundings,
+// each by less than 2^-52 of the value. If the result is less than 2^62, the number is below
+// 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, sigma, bound int64) error {
 	perUnit := float64(max(1, c.PerUnit))
 	if ratio := perUnit * clip / float64(sigma); ratio > maxClipOverShare {

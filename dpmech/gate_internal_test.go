@@ -91,7 +91,7 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	}
 }
 
-// The test checks that tryAdd carries the sum of squares into the second word: the squares of
+// The test checks that tryAdd carries the sum of squares into the second word, if the squares of
 // many elements together exceed 64 bits.
 func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {

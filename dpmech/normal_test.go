@@ -57,8 +57,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// The test counts the numbers in cells of equal probability. It also counts the last digits of
-// the numbers, because a sampler with few distinct values would repeat some digits.
+// The test counts the numbers in cells of equal probability. It also counts the last digits of the
+// numbers, because a sampler with few distinct values would prefer some last digits.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)

@@ -38,7 +38,7 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	}
 	r.taken += steps
 	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
-	// A sampler of the same distribution as the noise of a run without a plan.
+	// This sampler has the same distribution as the sampler of a run without a plan.
 	p.noise = zigguratOf(uint64(r.of.sigma), 1)
 	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
 	return p, nil

@@ -45,8 +45,8 @@ func (m *GaussianSum) saturate(sum []int64) {
 	}
 }
 
-// gather replaces the sum by the sum of the vectors that query adds. The query may add as many
-// vectors as most says. If query panics, the sum is zero. Such a panic must not depend on a
+// gather replaces the sum by the sum of the vectors that query adds. The argument most is the
+// maximum number of vectors. If query panics, the sum is zero. Such a panic must not depend on a
 // record, so a query must recover from a panic while it processes a record, and leave out the
 // record.
 func (a *Accumulator) gather(most int, query func() error) (err error) {

@@ -55,8 +55,8 @@ func TestRowLanesAgree(t *testing.T) {
 	})
 }
 
-// The test adds the maximum number of rows whose norm is the maximum clip, and rows at the end
-// of a table.
+// The test adds as many rows of the largest norm as one call may add, and rows at the end of a
+// table.
 func TestRowLanesAtTheirLimits(t *testing.T) {
 	for d := 1; d <= 33; d++ {
 		x := make([]float64, 2*d)

@@ -51,11 +51,11 @@ type SampledConfig struct {
 // [GaussianSum] that are accounted together. It is immutable. A [SampledRun] takes the
 // steps.
 //
-// A record may be all rows of a person (SampledConfig.Rows). Nothing in the proof changes: such
-// a record, too, enters a batch or does not, independently of other persons' rows, and its
-// vector, the clipped sum over its rows, has norm at most Clip and is a function of its rows. So
-// a person with any number of rows costs what a record of one row costs. This would not hold if
-// the rows were sampled one by one, or if only their vectors were clipped.
+// A record may be all rows of a person (SampledConfig.Rows). The proof is the same: the record is
+// in a batch or not, independently of the rows of other persons. Its vector is the clipped sum over
+// its rows, so it has norm at most Clip and depends only on these rows. A person with any number of
+// rows therefore costs the same as a record of one row. This would not hold if the rows were
+// sampled one by one, or if each row's vector were clipped separately.
 //
 // Guarantee: for two adjacent inputs, all releases of one run together satisfy the
 // privacy profile of [SampledSum.Event], even if the vectors of a step depend on earlier
@@ -163,8 +163,8 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 }
 
 // accountedNoise returns a lower bound on √(ns² − 1/12)/c for n = shares, the σ s of a share and
-// the clip c of all records of a unit, both in lattice steps. It uses √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of
-// x covers the rounding.
+// the clip c of all records of a unit, both in lattice steps. It uses √(1 − x) ≥ 1 − x for x in [0,
+// 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
 	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)

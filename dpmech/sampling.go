@@ -59,9 +59,9 @@ func checkRecords(records, least int) error {
 	return nil
 }
 
-// repeated returns e once for every epoch that has begun after the given number of steps. An
-// epoch has as many steps as epoch says. It returns an error if the accountant has no bound for
-// e.
+// repeated returns e once for every epoch that has begun after the given number of steps. The
+// argument epoch is the number of steps of an epoch. It returns an error if the accountant has no
+// bound for e.
 func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)

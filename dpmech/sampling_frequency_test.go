@@ -15,7 +15,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// effort multiplies the number of draws of the tests in this file. An example is go test
+// effort multiplies the number of draws in the tests of this file, for example with go test
 // ./dpmech -effort 50.
 var effort = flag.Int("effort", 1, "times the draws of the frequency tests of samplers")
 
@@ -96,8 +96,8 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint distribution of two steps. The argument law is the distribution
-// of one step.
+// checkTwoSteps checks the joint distribution of the batches of two steps. The argument law is the
+// distribution of the batch of one step.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}

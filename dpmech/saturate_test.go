@@ -35,8 +35,9 @@ func drawVectors(t *rapid.T, most int) [][]float64 {
 	return rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(-1, 9), 3, 3), 0, most).Draw(t, "vectors")
 }
 
-// The test compares a sum of any number of vectors with the sum of a mechanism that has room for
-// all of them, element by element moved into ±Terms·C. The noise must be the same for both.
+// The test compares the sum of any number of vectors with the sum of a mechanism that has room for
+// all of them. Each element of that sum must be moved into ±Terms·C, and the noise must be the same
+// for both.
 func TestSumsAreSaturated(t *testing.T) {
 	wide := narrow
 	wide.Terms = 100
@@ -100,7 +101,7 @@ func TestSaturatedSumsKeepTheSensitivity(t *testing.T) {
 	})
 }
 
-// The test checks that a batch with more records than the public number fits into the range of a
+// The test checks that the sum of a batch of more than Terms records is within the range of a
 // release.
 func TestBatchesAreSaturated(t *testing.T) {
 	s, err := dpmech.NewSampledSum(dpmech.SampledConfig{

@@ -21,11 +21,11 @@ import (
 // private information.
 //
 // A release may have any number of vectors. If there are more than Config.Terms, every element of
-// the sum is moved into ±Terms·C, the range of the sums of Terms vectors. This changes no
-// guarantee: the map moves no element of two sums further apart, so the L2 distance of the sums of
-// adjacent inputs does not grow, and the result is still on the lattice. A release of fewer
-// vectors is not changed. Leaving out vectors by lot would be worse: an added vector can then
-// displace another one, and the sensitivity is at least 2C under every adjacency.
+// the sum is moved into ±Terms·C, the range of the sums of Terms vectors. This does not change the
+// guarantee. The map moves no elements of two sums further apart, so the L2 distance of the sums of
+// adjacent inputs does not grow, and the result is still on the lattice. A release of fewer vectors
+// is not changed. Leaving out randomly chosen vectors would be worse: an added vector could then
+// replace another one in the sum, and the sensitivity would be at least 2C under every adjacency.
 //
 // No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise) could
 // reach 2^62 lattice steps.
