@@ -96,18 +96,19 @@ type Coordinator interface {
 	// the other, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the parts for the peer of other clients' messages, one after the other.
+	// Pieces returns the peer's parts of other clients' messages, one after the other.
 	Pieces(ctx context.Context, peer channel.Party, of Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of a cut.
 	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error
 
-	// Complain records that the peer cannot open its part of the message of another client, whose
-	// place in the roster is given, and so does not confirm the cut of a plan.
+	// Complain records that the peer cannot open its part of another client's message, and so does
+	// not confirm the cut of a plan. The arguments are the number of the plan and the place of the
+	// other client in the roster.
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 
-// Wanted names the messages of which [Coordinator].Pieces returns the parts for a client.
+// Wanted names the messages of which [Coordinator].Pieces returns a client's parts.
 type Wanted struct {
 	// Ask is the number of the plan whose cut lists the messages. It is not used if KeysOf is not
 	// empty.

@@ -11,7 +11,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the parts for the caller of other clients' messages, beginning at an offset.
+// Pieces sends the caller its parts of other clients' messages, beginning at an offset.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {
@@ -46,7 +46,7 @@ func sendPiecesOf(stream grpc.ServerStream, c *call, body Pieces, offset uint64)
 	return nil
 }
 
-// secureSince is the protocol version since which there are Pieces and Confirm.
+// secureSince is the first protocol version that has the methods Pieces and Confirm.
 const secureSince = 2
 
 // needs returns a refusal if the coordinator speaks only earlier protocol versions.
@@ -73,14 +73,15 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 	return none, c.study.Coordinator.Confirm(ctx, c.peer, m.GetEnvelope())
 }
 
-// Columns returns the parts for this client of the deals in the cut of a plan, in the order of the
-// cut. They have size bytes together.
+// Columns returns this client's parts of the deals in the cut of a plan, in the order of the cut.
+// They have size bytes together.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
 
-// PairKeys returns the parts for this client of the keys of other clients, given by their places
-// in the roster, in this order. They have size bytes together.
+// PairKeys returns this client's parts of the keys of other clients. The argument of has the places
+// of these clients in the roster, and the parts are in the same order. They have size bytes
+// together.
 func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(of))
 	for i, place := range of {
@@ -94,8 +95,9 @@ func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Envelope: envelope}.Build())
 }
 
-// Complain tells the coordinator that this client does not confirm the cut of a plan, because it
-// cannot open its part of the deal of the client at a place in the roster.
+// Complain tells the coordinator that this client cannot open its part of another client's deal,
+// and so does not confirm the cut of the plan ask. The argument place is the place of the other
+// client in the roster.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }

@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces returns as many bytes as 64 times the number of the plan, or as the places of the
-// clients are.
+// Pieces returns 64 bytes for each plan up to the wanted one, or one byte for each of the wanted
+// keys.
 func (d *desk) Pieces(_ context.Context, peer channel.Party, of Wanted) (Pieces, error) {
 	defer d.called("Pieces", peer)()
 	var b []byte
@@ -89,8 +89,8 @@ func TestKeysConfirmationsAndComplaints(t *testing.T) {
 	wantRefusal(t, north.Confirm(t.Context(), make([]byte, MaxEnvelope+1)), Malformed)
 }
 
-// A client must not accept more or fewer bytes than it expects, or a message without bytes, which
-// could go on for ever.
+// The test checks that a client refuses more or fewer bytes than it expects. It must also refuse a
+// message without bytes, because such messages could go on for ever.
 //
 //abuse:case A12 a client accepts as many bytes of pieces as the cut has
 func TestHostilePieces(t *testing.T) {
@@ -117,7 +117,8 @@ func TestHostilePieces(t *testing.T) {
 	}
 }
 
-// A coordinator of version 1 has no pieces. A client of version 1 may call only what it knows.
+// The test checks that a client returns an error for pieces if the coordinator supports only
+// version 1. A coordinator of version 2 must refuse the new methods to a client of version 1.
 func TestPiecesNeedVersion2(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{}, versions{1, 1})
 	_, err := w.dial(w.config("north")).Columns(t.Context(), 1, 64)

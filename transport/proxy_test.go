@@ -140,7 +140,7 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-// The test gives up while a proxy does not answer.
+// The test cancels the context of a connection while the proxy does not answer.
 func TestProxyThatIsSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newMiddleman(t, nil, func(c net.Conn) (string, error) {

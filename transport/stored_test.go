@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A kept is a body in memory that stands for a body on disk.
+// A kept is a body in memory that simulates a body on disk.
 type kept struct {
 	body []byte
 	fail error

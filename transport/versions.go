@@ -6,7 +6,7 @@ import "fmt"
 // that the two ends can be updated one after the other.
 const (
 	MinVersion = 1
-	MaxVersion = 2 // since this version there are Pieces and Confirm, for studies with secure aggregation
+	MaxVersion = 2 // version 2 adds Pieces and Confirm, for studies with secure aggregation
 )
 
 // versions is a range of protocol versions, both ends included.
