@@ -40,9 +40,9 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return Assemble(h, payload, signature), nil
 }
 
-// Assemble returns the envelope with the given header, payload and signature. It checks nothing.
-// A message that names the signatures of many parties under the same payload contains the
-// signatures alone, and its receiver assembles and verifies the envelopes.
+// Assemble returns the envelope with the given header, payload and signature. It checks nothing. If
+// many parties sign the same payload, a message can contain their signatures without the envelopes.
+// The receiver then assembles and verifies each envelope.
 func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
 	envelope = wire.AppendBytes(envelope, payload)
