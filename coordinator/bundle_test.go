@@ -175,7 +175,8 @@ func TestWrongEntriesAreFound(t *testing.T) {
 	}
 }
 
-// The coordinator signs steps of secure aggregation in a study without it.
+// The test checks that Verify refuses steps of secure aggregation that the coordinator has signed
+// in a study without secure aggregation.
 //
 //abuse:case A21 steps of secure aggregation in a study without it are refused
 func TestStepsOfAnotherProtocolAreFound(t *testing.T) {

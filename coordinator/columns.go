@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// columns serve the deals of a cut. A client gets its part of each deal, one after the other. The
-// deals do not change until the plan has an outcome.
+// columns provides each client with its parts of the deals in a cut, one after the other. The deals
+// do not change until the plan has an outcome.
 type columns struct {
 	study      *Study
 	federation *sums.Federation
@@ -33,8 +33,8 @@ func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *col
 	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
 }
 
-// load reads the deals into memory unless they are too long. Clients fetch many small parts of
-// short deals.
+// load reads the deals into memory unless they are too long, because clients fetch many small parts
+// of short deals.
 func (c *columns) load() error {
 	c.once.Do(func() {
 		size := c.federation.DealSize()
@@ -72,7 +72,7 @@ type part struct {
 // pieces are parts of messages, one after the other.
 type pieces struct {
 	study *Study
-	over  func(*view) bool // whether the messages are not needed any more, and may be gone
+	over  func(*view) bool // reports whether the messages are no longer needed, and may have been removed
 	parts []part
 	size  uint64
 }
@@ -109,13 +109,13 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err, or a refusal if messages could not be read because they are not needed any
-// more.
+// unlessOver returns err. If the messages are no longer needed, it returns a refusal instead,
+// because a failed read then has this cause.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil
 	}
-	// After this call, the view is that of the transaction that has removed the messages.
+	// When this call returns, the view includes the transaction that has removed the messages.
 	_ = s.call(context.Background(), func(*batch) error { return nil })
 	if over(s.shown.Load()) {
 		return refuse(transport.OutOfPlace, "the plan or the study ended while messages of other clients were fetched")
@@ -173,7 +173,7 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	return out, nil
 }
 
-// keysOf returns the parts for a client of the keys of other clients.
+// keysOf returns a client's parts of the keys of other clients.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

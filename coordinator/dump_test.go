@@ -27,16 +27,16 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A vault is an adversary that copies all that a coordinator holds at every transaction: its
-// files, its state in memory, and its keys. It also has the keys and the states of some clients.
-// Its reading of the messages follows docs/prove/secure-sums.md and uses no code of package sums,
-// but for the places of columns.
+// A vault is an adversary that copies all data of a coordinator at every transaction: its files,
+// its state in memory and its keys. It also has the keys and the states of some clients. It decodes
+// messages as docs/prove/secure-sums.md describes, and uses package sums only for the places of
+// clients and for positions in messages.
 //
-// A row is a column of words: a part of a deal, a share, or a part of a client's vector. The vault
-// finds rows with its keys, and it finds each row of an honest client that stands somewhere in the
-// clear. All that it can compute of the vectors by linear algebra are then the combinations of
-// vectors that lie in the space that its rows span. This makes no assumption about the way in
-// which a client has drawn its rows, because there are fewer rows than words in a row.
+// A row is a column of a deal, a share, or a part of a client's vector. The vault decrypts columns
+// with its keys, and finds the rows of honest clients that are unencrypted anywhere in the data. By
+// linear algebra it can then compute exactly those combinations of vectors that are combinations of
+// its rows. The test needs no assumption about the distribution of rows, because there are fewer
+// rows than words in a row.
 type vault struct {
 	t       *testing.T
 	h       *house
@@ -51,13 +51,13 @@ type vault struct {
 	dealt   map[store.ReleaseKey]dealt
 	rows    map[[32]byte][]uint64 // rows that the vault has, by their hash
 	clear   *finder
-	shared  map[uint64]bool // plans with a certificate
+	shared  map[uint64]bool // number of transcript entries that the vault has read
 	dumps   int
 	entries uint64   // number of entries of the transcript that it has read
-	found   []string // what was learned beyond the sums
+	found   []string // descriptions of combinations, other than sums, that the vault could compute
 }
 
-// A dealt is what a deal's envelope says.
+// A dealt contains the data of a deal that the vault needs.
 type dealt struct {
 	plan, salt []byte
 	body       []byte
@@ -70,14 +70,14 @@ func newVault(t *testing.T) *vault {
 	}
 }
 
-// must reports an error of a search. It is called in the loop of the study, which must go on.
+// must reports an error of a search. It does not end the test, because it runs in the study's loop.
 func (v *vault) must(err error) {
 	if err != nil {
 		v.t.Error(err)
 	}
 }
 
-// commit is called for every transaction. The loop of the study calls it.
+// commit makes a commit and then copies the data. The study's loop calls it for every transaction.
 func (v *vault) commit(commit func() error) error {
 	err := commit()
 	if err == nil && v.open.Load() {
@@ -86,7 +86,8 @@ func (v *vault) commit(commit func() error) error {
 	return err
 }
 
-// copy reads all that the coordinator has at this moment, and checks what can be learned from it.
+// copy reads all data of the coordinator at this moment, and checks which combinations of vectors
+// follow from them.
 func (v *vault) copy() {
 	v.dumps++
 	st := v.h.study.st
@@ -113,7 +114,7 @@ func (v *vault) copy() {
 	v.files()
 	for _, p := range v.corrupt {
 		if p.secure == nil {
-			continue // it has not read the roster
+			continue // the party has not read the roster yet
 		}
 		state, err := p.secure.MarshalBinary()
 		v.must(err)
@@ -136,7 +137,7 @@ func (v *vault) files() {
 	}))
 }
 
-// search adds the rows of honest clients that stand in the clear in some bytes.
+// search adds the rows of honest clients that are unencrypted in b.
 func (v *vault) search(b []byte) {
 	for _, row := range v.clear.find(b) {
 		v.hold(row)
@@ -151,7 +152,7 @@ func (v *vault) hold(row []uint64) {
 	v.rows[[32]byte(h.Sum(nil))] = row
 }
 
-// messages reads the messages in the store that the vault has not read.
+// messages reads the messages in the store that the vault has not read yet.
 func (v *vault) messages(kept store.Study) {
 	for v.entries < kept.Items() {
 		v.entries++
@@ -204,7 +205,7 @@ func (v *vault) message(k store.ReleaseKey, envelope, body []byte) {
 	}
 }
 
-// pairKeys decrypts a client's keys for others with all keys that the vault has.
+// pairKeys decrypts the keys that a client has sent to others, as far as the vault has the keys.
 func (v *vault) pairKeys(dealer int, body []byte) {
 	header := v.honest[0].chain.Header("fedpvi/v1/pair-key", 0, Hash{}).Bytes()
 	for holder := 1; holder <= v.f.Clients(); holder++ {
@@ -228,7 +229,8 @@ func (v *vault) pairKeys(dealer int, body []byte) {
 	}
 }
 
-// drawn returns the key that a client has drawn for a holder, from the client's state.
+// drawn returns the key that a client has drawn for another client. It reads the key from the
+// client's state.
 func (v *vault) drawn(p *party, holder int) [32]byte {
 	state, err := p.secure.MarshalBinary()
 	v.must(err)
@@ -249,7 +251,7 @@ func (d dealt) derive(pair [32]byte, use string, dealer, holder int) cipher.Bloc
 	return block
 }
 
-// columns adds the columns of a deal that can be read with some key, or without one.
+// columns adds the columns of a deal that are unencrypted or that one of the vault's keys decrypts.
 func (v *vault) columns(dealer int, d dealt) {
 	for holder := 1; holder <= v.f.Clients(); holder++ {
 		at, size := v.f.Column(dealer, holder)
@@ -269,7 +271,7 @@ func (v *vault) columns(dealer int, d dealt) {
 // words returns the number of words in a column.
 func (v *vault) words() int { return v.f.ShareSize() / 8 }
 
-// inTheClear adds bytes as a column if they can be one.
+// inTheClear adds b as a column if it has the right length and all words are valid.
 func (v *vault) inTheClear(b []byte) {
 	if words := wordsOf(b); len(words) == v.words() && !slices.ContainsFunc(words, func(x uint64) bool { return !field.Valid(x) }) {
 		v.hold(words)
@@ -283,8 +285,7 @@ func wordsOf(b []byte) (words []uint64) {
 	return words
 }
 
-// read returns the column that belongs to a piece of a deal, or nil if the key is not that of the
-// piece.
+// read decrypts the column in a piece of a deal. It returns nil if the key is wrong.
 func (d dealt) read(piece []byte, key [32]byte, dealer, holder, words int) []uint64 {
 	use := "seal"
 	if len(piece) == 16 {
@@ -304,19 +305,20 @@ func (d dealt) read(piece []byte, key [32]byte, dealer, holder, words int) []uin
 	return wordsOf(plain)
 }
 
-// stream returns a column that is not sent.
+// stream returns a column that both ends compute from a key, so that it is not sent.
 func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
 	b := make([]byte, 8*words)
 	cipher.NewCTR(d.derive(key, "column", dealer, holder), make([]byte, aes.BlockSize)).XORKeyStream(b, b)
 	column := wordsOf(b)
 	for i := range column {
-		column[i] &= field.P // a word that is P, and would be left out, does not come in a test
+		column[i] &= field.P // a word that equals P would be left out, but is too rare to occur in a test
 	}
 	return column
 }
 
-// know tells the finder the vector and the columns of an honest client, so that it finds them in
-// the clear. A vault has the vector of a client on its side.
+// know adds the rows of a deal. If the dealer is honest, the finder gets the rows of its vector and
+// its columns, so that it finds them in unencrypted data. If the dealer is corrupt, the vault gets
+// the rows of its vector.
 func (v *vault) know(ask uint64, place int, d dealt) {
 	for _, p := range v.corrupt {
 		if v.f.Place(p.peer.Name) == place {
@@ -332,8 +334,8 @@ func (v *vault) know(ask uint64, place int, d dealt) {
 		for _, row := range v.vector(p, ask) {
 			v.clear.know(row)
 		}
-		// The client keeps its own column. With four clients of whom three open a sum, the sum of
-		// the columns with the factors 4, 3, 2 and 1 is 0.
+		// The dealer's own column is not in the deal. With four clients of whom three open a sum,
+		// the sum of the columns with the factors 4, 3, 2 and 1 is 0.
 		own := make([]uint64, v.words())
 		for holder := 1; holder <= v.f.Clients(); holder++ {
 			at, size := v.f.Column(place, holder)
@@ -352,7 +354,7 @@ func (v *vault) know(ask uint64, place int, d dealt) {
 	}
 }
 
-// vector returns the rows of the vector that a client has dealt.
+// vector returns the vector that a client has dealt, divided into rows.
 func (v *vault) vector(p *party, ask uint64) [][]uint64 {
 	n := v.words()
 	all := make([]uint64, (v.f.Clients()-v.f.Fewest()+1)*n)
@@ -366,8 +368,8 @@ func (v *vault) vector(p *party, ask uint64) [][]uint64 {
 	return rows
 }
 
-// judge checks that the combinations of vectors that the vault can compute are sums of all honest
-// clients, in plans that have a certificate.
+// judge checks that the vault can compute only sums over all honest clients, and only for plans
+// that have a certificate.
 func (v *vault) judge() {
 	if wrong := v.learned(); wrong != "" {
 		v.found = append(v.found, fmt.Sprintf("after transaction %d: %s", v.dumps, wrong))
@@ -377,11 +379,12 @@ func (v *vault) judge() {
 // A target is a row of the vector of an honest client.
 type target struct {
 	ask  uint64
-	who  int // number of the honest client, from 0
-	part int // number of the row, from 0
+	who  int // index of the honest client
+	part int // index of the row
 }
 
-// learned says what the vault can compute beyond the sums, or returns "".
+// learned returns a description of a combination, other than the permitted sums, that the vault can
+// compute. It returns "" if there is none.
 func (v *vault) learned() string {
 	targets, functions := v.functions()
 	for _, f := range functions {
@@ -398,7 +401,8 @@ func (v *vault) learned() string {
 	return ""
 }
 
-// functions returns a basis of the combinations of targets in the space of the vault's rows.
+// functions returns a basis of the combinations of targets that are combinations of the vault's
+// rows.
 func (v *vault) functions() (targets []target, functions [][]uint64) {
 	n := v.words()
 	var rows [][]uint64
@@ -436,7 +440,7 @@ func (v *vault) functions() (targets []target, functions [][]uint64) {
 	return targets, functions
 }
 
-// vanishing returns a basis of the combinations of rows whose first words are zero.
+// vanishing returns a basis of the combinations of rows in which the first words are zero.
 func vanishing(rows [][]uint64, first int) [][]uint64 {
 	rank := 0
 	for col := 0; col < first && rank < len(rows); col++ {
@@ -468,8 +472,8 @@ func power(a, e uint64) uint64 {
 	return r
 }
 
-// A finder finds rows in bytes, at any place and in both orders of the bytes of a word. Two words
-// of a row that follow each other are taken as the row.
+// A finder finds rows at any offset in bytes, with words in either byte order. If it finds two
+// successive words of a row, it takes the whole row as found.
 type finder struct {
 	rows  [][]uint64
 	at    map[uint64]spot
@@ -510,8 +514,8 @@ func (f *finder) find(b []byte) (rows [][]uint64) {
 	return rows
 }
 
-// dumpOf returns all numbers and bytes that can be reached from a value of the program, one after
-// the other. Numbers have eight bytes.
+// dumpOf returns all numbers and bytes that can be reached from a value. Each number except a byte
+// has eight bytes.
 func dumpOf(value any) []byte {
 	w := walker{seen: map[uintptr]bool{}}
 	w.walk(reflect.ValueOf(value))
@@ -537,7 +541,7 @@ func (w *walker) walk(v reflect.Value) {
 		w.walk(v.Elem())
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[Study]() || v.Type() == reflect.TypeFor[Hub]() {
-			return // the state belongs to them
+			return // the state refers back to its study and hub
 		}
 		for i := range v.NumField() {
 			w.walk(v.Field(i))
@@ -579,8 +583,8 @@ func wideRecords(n, d int) *shard.Records {
 	return records
 }
 
-// playInVault plays two plans of a study of four clients, of whom three open a sum. The last
-// client is on the coordinator's side.
+// playInVault runs two plans of a study of four clients, of whom three can open a sum. The last
+// client is corrupt.
 func playInVault(t *testing.T) *vault {
 	t.Helper()
 	const d = 100 // a row has as many words
@@ -599,10 +603,10 @@ func playInVault(t *testing.T) *vault {
 	return v
 }
 
-// At every transaction of a study of four clients, all that the coordinator has is copied: its
-// files, its state in memory, its keys, and the keys and the state of one client. Whoever searches
-// this finds two sums, one for each plan and after its certificate, and nothing else about the
-// vectors of the other three.
+// The test copies all data of the coordinator at every transaction of a study with four clients:
+// its files, its state in memory and its keys. It also copies the keys and the state of one client.
+// From these data an adversary must be able to compute only two sums over the vectors of the other
+// three clients, one for each plan after its certificate.
 //
 //abuse:case P16 all bytes of a coordinator at every transaction, with its keys and those of one client of four, determine the sums and nothing else
 func TestDumpsOfTheCoordinatorTellSums(t *testing.T) {

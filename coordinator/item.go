@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem returns an entry as a transport.Item, which can be sent to clients. A long body is read from the disk only when
-// it is sent.
+// newItem returns an entry as a transport.Item, which can be sent to clients. A long body is read
+// from the disk only when it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: s.derived(e)}
 	if body.Long() {

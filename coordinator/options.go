@@ -82,8 +82,8 @@ type Events interface {
 	Aborted()               // a study was aborted
 	Opened()                // a plan was published
 	Verdict(verdict string) // a round of the posterior ended: accepted, rejected or void
-	// Influence tells the norm of a client's answer relative to the median norm of the others. It is
-	// called only where everybody may read messages.
+	// Influence reports the norm of a client's answer relative to the median norm of the other
+	// answers. It is called only if everybody may read the answers.
 	Influence(client string, norm float64)
 	Closed(whole bool)           // a round was closed; whole means that all answers arrived
 	Took()                       // an answer was accepted

@@ -30,7 +30,7 @@ type secure struct {
 	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. These
 	// complaints are not signed and not stored. They decide only whose deals are left out.
 	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by place of the dealer
-	leftOut    map[int]bool                   // places of the dealers whose deals cost a plan
+	leftOut    map[int]bool                   // places of the dealers because of whose deals a plan was void
 }
 
 // secure reports whether the clients of the study aggregate securely.
@@ -52,7 +52,7 @@ func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secu
 	}, nil
 }
 
-// follow applies an entry that was signed.
+// follow applies an entry of the transcript.
 func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	if x == nil || e.Ask == 0 {
 		return nil
@@ -119,7 +119,8 @@ func (b *batch) stepIfDue(ask uint64) error {
 	return nil
 }
 
-// awaited returns the clients whose message for the present step of the open plan can still come.
+// awaited returns the clients whose messages for the present step of the open plan may still
+// arrive.
 func (b *batch) awaited() (names []identity.Name) {
 	x := b.state.secure
 	for _, place := range x.machine.Missing() {
@@ -144,8 +145,8 @@ func (b *batch) cut(ask uint64, body []byte) error {
 	return b.tell(transcript.Cut, ask, body)
 }
 
-// blame reports whether the cut cannot be confirmed by enough clients, because they cannot decrypt
-// their columns of one deal. The deals of this client are then left out of later cuts.
+// blame leaves a dealer out of later cuts if so many clients cannot decrypt their columns of its
+// deal that the cut cannot be confirmed. It reports whether there is such a dealer.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {
@@ -156,8 +157,8 @@ func (x *secure) blame() (lost bool) {
 	return lost
 }
 
-// dealers returns the number of clients whose deals later cuts can have. Without secure aggregation
-// it is the number of clients that have not left.
+// dealers returns the number of clients whose deals may be in later cuts. Without secure
+// aggregation it is the number of clients that have not left.
 func (b *batch) dealers() (n int) {
 	x := b.state.secure
 	for _, name := range b.state.staying() {
@@ -301,7 +302,8 @@ func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	})
 }
 
-// step returns the messages of the present step of the open plan, or "" without secure aggregation.
+// step returns the kind of the messages of the present step of the open plan, such as "deals". It
+// returns "" without secure aggregation.
 func (x *secure) step() string {
 	if x == nil {
 		return ""
@@ -309,11 +311,11 @@ func (x *secure) step() string {
 	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
 }
 
-// keyed reports whether as many clients have sent their keys as open a sum.
+// keyed reports whether enough clients have sent their keys to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
-// waits returns the event for which the study waits, in words. Without secure aggregation this is
-// other.
+// waits returns the event for which the study waits, in words. If secure aggregation determines no
+// such event, it returns other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

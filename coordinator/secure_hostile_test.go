@@ -13,7 +13,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A client sends its deal with a changed body, and then with the right one. The round opens.
+// The test sends a deal with a changed body, and then the right one. The coordinator must refuse
+// the first and accept the second, and the round must succeed.
 //
 //abuse:case P16 a deal with a changed body is refused, and the right one is taken after it
 func TestDealWithAnotherBody(t *testing.T) {
@@ -22,7 +23,7 @@ func TestDealWithAnotherBody(t *testing.T) {
 	parties := h.invite(four...)
 	admit(t, parties...)
 	for _, p := range parties {
-		_, err := p.step(t.Context()) // keys
+		_, err := p.step(t.Context()) // sends the client's keys
 		check(t, err)
 	}
 	p := parties[0]
@@ -42,8 +43,9 @@ func TestDealWithAnotherBody(t *testing.T) {
 	}
 }
 
-// Nobody may be missing, and one client says that it cannot decrypt the deal of another one. No
-// later sum can be opened, so the study ends before the clients pay for further plans.
+// All three clients of the study are needed for a sum, and one of them complains that it cannot
+// decrypt the deal of another. No later sum can then be opened. The test checks that the study ends
+// before the clients pay for another plan.
 //
 //abuse:case P16 if too few deals can be decrypted the study ends, and the clients pay for no further plan
 func TestTooFewDealersAreLeft(t *testing.T) {
@@ -65,7 +67,8 @@ func TestTooFewDealersAreLeft(t *testing.T) {
 	}
 }
 
-// A client deals a number that no honest client can have. The round is void, and the next one opens.
+// One client deals a number that no honest client can have. The test checks that this round is void
+// and the next one is accepted.
 //
 //abuse:case P16 a sum that honest clients cannot have makes its round void, and no later one
 func TestSumThatIsImpossible(t *testing.T) {
@@ -87,7 +90,7 @@ func TestSumThatIsImpossible(t *testing.T) {
 	}
 }
 
-// A client repeats a complaint about a deal. The log has it once.
+// The test checks that the coordinator logs a repeated complaint about a deal only once.
 //
 //abuse:case P16 a complaint about a deal that is repeated is logged once
 func TestRepeatedComplaints(t *testing.T) {
@@ -109,8 +112,9 @@ func TestRepeatedComplaints(t *testing.T) {
 	}
 }
 
-// A client was put back to before it drew its keys, and sends others. It is refused, so that it
-// stops before it pays for deals that nobody can decrypt.
+// A client was restored to a state from before it drew its keys, and sends new keys. The test
+// checks that the coordinator refuses them, because nobody could decrypt the client's deals, and
+// the client must not pay for such deals.
 //
 //abuse:case A16 a client that has lost the keys that it sent is refused before it pays for a deal
 func TestKeysAgain(t *testing.T) {
@@ -119,7 +123,7 @@ func TestKeysAgain(t *testing.T) {
 	parties := h.invite(four...)
 	admit(t, parties...)
 	p := parties[0]
-	_, err := p.step(t.Context()) // keys
+	_, err := p.step(t.Context()) // sends the client's keys
 	check(t, err)
 	p.secure.Client, err = sums.NewClient(p.secure.federation, p.peer.Name)
 	check(t, err)
@@ -130,7 +134,8 @@ func TestKeysAgain(t *testing.T) {
 	}
 }
 
-// The keys that clients have sent each other are removed when the study is over or aborted.
+// The test checks that the coordinator removes the keys that clients have sent to each other when
+// the study ends or is aborted.
 //
 //abuse:case P13 the sealed keys of the clients are removed when the study is over
 func TestKeysAreRemoved(t *testing.T) {
@@ -166,8 +171,8 @@ func TestKeysAreRemoved(t *testing.T) {
 	}
 }
 
-// The bundle of a study with secure aggregation is valid after every step of every client, also
-// after a void round and after the study was aborted.
+// The test checks that the bundle of a study with secure aggregation is valid after every step of
+// every client. It includes a void round and an abort.
 func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(secureText(3))
@@ -202,8 +207,8 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A client fetches its columns, and the plan ends meanwhile, because the others have opened the sum.
-// The client is told so, and goes on with the next plan.
+// A client fetches its columns of a plan while the other clients open the sum and so end the plan.
+// The test checks that the coordinator refuses the rest of the columns as late.
 //
 //abuse:case P16 columns of a plan that ends while they are fetched are refused as late
 func TestColumnsOfAPlanThatEnds(t *testing.T) {

@@ -19,13 +19,13 @@ import (
 	"fedpvi/transport"
 )
 
-// secureText is a study of four clients, of which one may be missing, and the coordinator may
-// have one on its side.
+// secureText returns the document of a study with four clients. A sum can be opened without one of
+// them, and the coordinator may collude with one.
 func secureText(rounds int) []byte {
 	return planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1")
 }
 
-// A sharer is the part of a party in a study with secure aggregation. Like a client, it keeps the
+// A sharer contains the state of a party for secure aggregation. Like a client, it keeps the
 // messages that it has not sent, and sends them again after a failure.
 type sharer struct {
 	*sums.Client
@@ -48,7 +48,7 @@ func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) 
 	if e.Ask == 0 {
 		return nil
 	}
-	if e.Kind.Outcome() { // what a client checks before it applies an outcome
+	if e.Kind.Outcome() { // a client makes the same checks before it applies an outcome
 		sum, err := p.site.SumOf(sessionEntry(e, body))
 		if err != nil {
 			return err
@@ -173,7 +173,8 @@ func (p *party) secureStep(ctx context.Context) (bool, error) {
 	return did, nil
 }
 
-// outOfPlace returns err unless the coordinator refuses a message that came too late.
+// outOfPlace returns nil if the coordinator has refused a message because it came too late.
+// Otherwise it returns err.
 func outOfPlace(err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
@@ -184,8 +185,8 @@ func outOfPlace(err error) error {
 
 var four = []identity.Name{"east", "north", "south", "west"}
 
-// A study with secure aggregation has the same posterior as the same study in which the
-// coordinator adds up.
+// The test compares a study with secure aggregation with the same study in which the coordinator
+// adds up the answers. Their posteriors must be equal.
 func TestSecureStudyIsPlayed(t *testing.T) {
 	results := map[string][]byte{}
 	for _, aggregation := range []string{"secure", "coordinator"} {
@@ -212,8 +213,8 @@ func TestSecureStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// One client is missing in each of the steps. The round opens all the same, and the client can
-// take part in the next one.
+// In each step of a round, one client is missing in turn. The test checks that the sum is opened
+// without it, and that the client can take part in the next round.
 func TestSecureRoundWithoutOneClient(t *testing.T) {
 	var hours atomic.Int64 // read by the coordinator's goroutines
 	now := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(hours.Load()) * time.Hour) }
@@ -247,14 +248,14 @@ func TestSecureRoundWithoutOneClient(t *testing.T) {
 	}
 }
 
-// wake makes the coordinator notice the time.
+// wake makes a call, so that the coordinator checks its clock.
 func (d direct) wake(ctx context.Context) error {
 	_, err := d.Standing(ctx)
 	return err
 }
 
-// The coordinator is killed at every commit of a study with secure aggregation. The plans,
-// outcomes and the result are the same as in an undisturbed run, bit for bit.
+// The test kills the coordinator at every commit of a study with secure aggregation. The plans, the
+// outcomes and the result must equal those of an undisturbed run, bit for bit.
 //
 //abuse:case A01 also with secure aggregation, whose steps are one transaction each
 func TestSecureKilledAtEveryTransaction(t *testing.T) {
@@ -283,7 +284,7 @@ func TestSecureKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// The status says which messages the study waits for, and how many of them it needs.
+// The test checks that the status names the messages for which the study waits, and their number.
 func TestSecureStatus(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(secureText(1))

@@ -15,8 +15,8 @@ import (
 )
 
 // The messages of secure aggregation are keys, deals, confirmations and shares. All but
-// confirmations have a body, which arrives like that of an answer: whole, or in pieces. The
-// coordinator cannot decrypt them.
+// confirmations have a body, which arrives in the same way as that of an answer: whole or in
+// pieces. The coordinator cannot decrypt keys and deals.
 
 // offerShared receives the envelope of a message. It returns the number of bytes of the body that
 // the coordinator has.
@@ -122,7 +122,7 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope) // the body has not come, so that the machine must not yet know
+		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope) // a separate machine, because the body has not arrived and the study's machine must not have the keys yet
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
 		o.release.Body = o.deal.Body
@@ -164,8 +164,8 @@ func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	return hash, found, err
 }
 
-// contradictory handles a second, different message of a client for the same step. It keeps a
-// second deal as evidence.
+// contradictory handles a second, different message of a client for the same step. If the message
+// is a deal, contradictory keeps it as evidence.
 func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) error {
 	x := b.state.secure
 	if _, err := signed.Verify(envelope, c.entry.Key, b.state.chain.Header(signed.Deal, key.Ask, b.modelOf(key.Ask))); err == nil && x.machine.Ask() == key.Ask {
@@ -174,7 +174,7 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			return err
 		})
 	}
-	if key.Ask == 0 { // the client must not go on, because nobody could decrypt its deals
+	if key.Ask == 0 { // the client must stop, because nobody could decrypt its deals
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
@@ -267,7 +267,8 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	return nil
 }
 
-// add adds a message to the machine, after it has compared the body with the envelope.
+// add adds a message to the state machine of secure aggregation, after it has compared the body
+// with the envelope.
 func (b *batch) add(o *offer, w *written, body transcript.Body) (err error) {
 	x := b.state.secure
 	if w.key.Step == store.Answering && body != w.release.Body {
@@ -334,7 +335,7 @@ func (s *Study) Complain(ctx context.Context, peer channel.Party, ask uint64, pl
 			}
 			by := x.complaints[place]
 			if by[peer.Name] {
-				return nil // it is in the log already, which a client cannot fill
+				return nil // the log already has this complaint, and a client must not be able to fill the log
 			}
 			if by == nil {
 				by = map[identity.Name]bool{}

@@ -30,7 +30,7 @@ type state struct {
 	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
 	since   time.Time            // time of the last progress
 	blocked blocked
-	last    *session.Round // how the last round ended; nil before, and after a restart
+	last    *session.Round // result of the last round; nil before the first round, and after a restart
 
 	secure *secure // secure aggregation of a study that has begun; nil without
 
@@ -272,8 +272,8 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	return nil
 }
 
-// question returns an open plan, or the question for keys if ask is 0. It returns nil if there is
-// no such question.
+// question returns an open plan. If ask is 0, it returns the question for the clients' keys. It
+// returns nil if there is no such question.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying

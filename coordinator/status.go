@@ -33,8 +33,8 @@ type Status struct {
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
 	Open    []RoundStatus  `json:"open,omitempty"`
-	// Rounds counts how the rounds of the posterior ended; nil before the first. Last tells how the
-	// last one ended, since the coordinator was started.
+	// Rounds counts the rounds of the posterior by their verdict. It is nil before the first round.
+	// Last describes the last round since the coordinator was started.
 	Rounds *session.History `json:"rounds,omitempty"`
 	Last   *session.Round   `json:"last_round,omitempty"`
 	Waits  string           `json:"waits,omitempty"`     // the event for which the study waits, in words

@@ -45,8 +45,8 @@ type Study struct {
 	failed bool // whether the last transaction failed
 }
 
-// paces is the number of paces of the study that a round lasts at least, so that a client that
-// computes longer than the pace can answer.
+// paces is the minimum deadline of a round in units of the study's pace, so that a client that
+// needs longer than the pace for its computation can still answer.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.

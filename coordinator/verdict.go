@@ -5,12 +5,13 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// strange is the norm of an answer, relative to the median norm of the other answers, above which a
-// log calls it strange. Among honest clients of one study the norm grows at most with the number of
-// records.
+// strange is a bound on the norm of an answer relative to the median norm of the other answers. The
+// log calls an answer above it unlike the others. Among honest clients of one study the norm grows
+// at most with the number of records.
 const strange = 10
 
-// logRound logs the verdict on a round, and the influence of each answer where messages are opened.
+// logRound logs the verdict on a round. If the coordinator opens the messages of the clients, it
+// also logs the influence of each answer.
 func (s *Study) logRound(ask uint64, r session.Round) {
 	if r.Verdict == pvi.Accepted {
 		s.log.Info("verdict", "ask", ask, "verdict", string(r.Verdict))

@@ -3,8 +3,9 @@
 // transcript from the roster to the posterior. Every part is signed by its author, and
 // the last entry of the transcript, signed by the coordinator, names all answers.
 //
-// [Verify] recomputes the study from the opened sums, without a network and without a key. A bundle does not
-// contain the bodies of answers. It contains the envelopes, each with the hash of the answer's sealed body.
+// [Verify] recomputes the study from the opened sums, without a network and without a key. A bundle
+// does not contain the bodies of answers. It contains the envelopes, each with the hash of the
+// answer's sealed body.
 //
 // # Format
 //

@@ -235,8 +235,8 @@ func (v *verifier) deal(ask uint64, client identity.Name) (sums.Received, error)
 	return r, err
 }
 
-// opened checks that an outcome has the sum that the clients have opened, with the clients in the
-// cut, or no sum.
+// opened checks that an outcome has the sum that the clients have opened, over the clients in the
+// cut, or that it has no sum.
 func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	stated, err := v.server.SumOf(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil || stated.Elements == nil {

@@ -70,8 +70,8 @@ func start(t *testing.T, dir string, untilDone bool) *running {
 	return startTraced(t, dir, untilDone, nil)
 }
 
-// The test serves studies without naming a port. The coordinator then listens at the port that
-// the invitations name, if it is one port.
+// The test serves studies without naming a port. The coordinator must listen on the port that the
+// invitations name, if all of them name the same port.
 func TestListensWhereItInvites(t *testing.T) {
 	got, err := invited(foundedAt(t, "hub.example.org:7777", "192.0.2.1:7777"))
 	if err != nil || got != ":7777" {
@@ -82,7 +82,7 @@ func TestListensWhereItInvites(t *testing.T) {
 	}
 }
 
-// foundedAt returns studies of which each has one of the addresses.
+// foundedAt returns one study for each of the given addresses.
 func foundedAt(t *testing.T, addresses ...string) []*coordinator.Study {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "state"), coordinator.Options{})

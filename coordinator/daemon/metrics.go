@@ -12,11 +12,11 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics holds all numbers that a coordinator exports to a monitoring system. They do not
-// depend on the contents of messages and do not name clients, except verdicts, which the transcript
-// has, and the norms of answers that everybody may read. There are no durations, because
-// the duration of a round depends on the clients' computing times, which depend on their
-// records.
+// metrics contains all numbers that a coordinator exports to a monitoring system. They do not
+// depend on the contents of messages and do not name clients, with two exceptions: the verdicts,
+// which are in the transcript, and the norms of answers that everybody may read. There are no
+// durations, because the duration of a round depends on the clients' computing times, which depend
+// on their records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -123,8 +123,8 @@ func (m *metrics) Moved(received, sent int) {
 	m.moved.WithLabelValues("sent").Add(float64(sent))
 }
 
-// handler returns a handler that serves the metrics and a health check. The health check fails if works
-// returns an error.
+// handler returns a handler that serves the metrics and a health check. The health check fails if
+// works returns an error.
 func (m *metrics) handler(works func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

@@ -18,7 +18,7 @@ type ReleaseKey struct {
 	Step   Step
 }
 
-// A Step says for which step of secure aggregation a message was made.
+// A Step is the step of secure aggregation to which a message belongs.
 type Step uint8
 
 // Steps of secure aggregation, and the only step of other studies, which is Answering.
@@ -28,7 +28,8 @@ const (
 	Sharing                // a share of a sum
 )
 
-// stepShift is the number of bits of a number of a plan in a key. The step has the bits above.
+// stepShift is the number of bits for the number of a plan in a key. The bits above contain the
+// step.
 const stepShift = 56
 
 // prefix returns the beginning of the keys of a plan and a step.
@@ -181,8 +182,8 @@ func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []b
 	return s.each(releases, prefix(ask, step), prefix(ask+1, step), f)
 }
 
-// Shares makes earlier versions of the program refuse the state, because they do not know the
-// messages of secure aggregation.
+// Shares raises the format of the file, so that earlier versions of the program, which do not know
+// the messages of secure aggregation, refuse it.
 func (s Study) Shares() error { return s.atLeast(formatShares) }
 
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
@@ -191,7 +192,8 @@ func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, nil, nil, f)
 }
 
-// each calls f with the messages from a key on, and before another key unless that is nil.
+// each calls f with the messages whose keys are at or after from, and before the key before, unless
+// that is nil.
 func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envelope []byte) error) error {
 	c := s.part(part).Cursor()
 	for k, v := c.Seek(from); k != nil && (before == nil || bytes.Compare(k, before) < 0); k, v = c.Next() {

@@ -25,7 +25,8 @@ const (
 	formatLong  = "2" // keeps long values in parts
 	formatSlots = "3" // keeps long values in parts, and the key of the state's parts under another key
 	formatFiles = "4" // keeps long values in files
-	// formatShares keeps messages of secure aggregation, whose keys earlier formats do not have.
+	// formatShares adds the messages of secure aggregation, which have keys that earlier formats do
+	// not know.
 	formatShares = "5"
 )
 

@@ -306,8 +306,9 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
-// Messages of secure aggregation with one plan and client do not mix. When the plan is closed, only
-// the envelopes of answers stay. An earlier version of the program refuses the state.
+// The test checks that the messages of different steps for one plan and client are kept apart. When
+// the plan is closed, only the envelopes of answers must stay. An earlier version of the program
+// must refuse the state.
 func TestMessagesOfSteps(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
