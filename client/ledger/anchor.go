@@ -19,22 +19,22 @@ import (
 // AnchorFile is the name of the anchor in a state directory.
 const AnchorFile = "ledger.anchor"
 
-// A mark is the state of the ledger after a commit. The database has a mark of its newest
-// transaction, and the anchor a mark of each.
+// A mark identifies the state of the ledger after a commit. The database contains the mark of its
+// newest transaction, and the anchor contains the marks of its newest transactions.
 //
-// The database alone cannot notice that it went back by one transaction: bbolt keeps the meta
-// page of the previous transaction, and uses it where the newest one has a flipped bit. A charge
-// would be lost, or a promise of a study. The anchor is a second file. After each commit, and
-// before the caller sends anything, a mark is appended to the anchor and synced. [Open] then
-// compares both files. An anchor that is one commit behind is the trace of a crash between the
-// two writes, and is brought up to date. All other differences are damage.
+// The database alone cannot detect that it is one transaction old: bbolt keeps the meta page of the
+// previous transaction, and uses it if the newest meta page has a flipped bit. A charge or a
+// promise of a study would then be lost. The anchor is a second file. After each commit, and before
+// the caller sends anything, a mark is appended to the anchor and synced. [Open] then compares both
+// files. If the anchor is one commit behind, the program has crashed between the two writes, and
+// Open updates the anchor. Any other difference is damage.
 type mark struct {
-	commits uint64 // number of transactions since the anchor exists
+	commits uint64 // number of transactions since the database first had a mark
 	head    Hash   // hash of the newest entry; zero if there is none
 }
 
-// markSize is the size of an encoded mark in bytes. The last 8 bytes are the first of the SHA-256
-// of the data holder's public key and the bytes before them.
+// markSize is the size of an encoded mark in bytes. The last 8 bytes are the beginning of a SHA-256
+// of the data holder's public key and the other bytes of the mark.
 const markSize = 8 + sha256.Size + 8
 
 func (m mark) encode(holder identity.PublicKey) []byte {
@@ -72,8 +72,8 @@ func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) 
 	return newest, nil
 }
 
-// marked returns the mark in the database. It is the zero mark in a database that has had no
-// commit since anchors exist.
+// marked returns the mark in the database. A database of an earlier version, which wrote no marks,
+// has the zero mark until its next commit.
 func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
 	b := tx.Bucket(metaBucket).Get(markKey)
 	if b == nil {
@@ -94,10 +94,10 @@ type anchor struct {
 	newest mark
 }
 
-// openAnchor compares the anchor in a directory with the newest mark of the database, whose
-// newest entry has the hash head and follows the entry with the hash previous. Then it writes
-// the anchor anew, with that mark alone. So what the program compared is on the disk, and the
-// file stays short.
+// openAnchor compares the anchor in a directory with the newest mark of the database. The newest
+// entry of the database has the hash head, and the entry before it has the hash previous. Then
+// openAnchor replaces the anchor by one that contains only this mark. The mark is then durable, and
+// the file stays short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)
 	if err := compare(path, holder, db, head, previous); err != nil {
@@ -128,7 +128,7 @@ func compare(path string, holder identity.PublicKey, db mark, head, previous Has
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if db.commits == 0 {
-			return nil // no commit has made an anchor yet
+			return nil // there is no anchor before the first commit with a mark
 		}
 		return &Damaged{Path: path, Problem: "the file is missing, and " + File + " has a mark of it"}
 	}

@@ -66,8 +66,8 @@ func (hastyDisk) Create(path string) (durable.NewFile, error) {
 
 func (hastyDisk) SyncDir(string) error { return nil }
 
-// entries opens the store with the given files, and returns the number of entries. A nil anchor
-// means that the file is missing. The error is a *ledger.Damaged or nil.
+// entries opens the store with the given files, and returns the number of entries. If anchor is
+// nil, the anchor is missing. The error is a *ledger.Damaged or nil.
 func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	t.Helper()
 	path := filepath.Join(p.dir, ledger.AnchorFile)
@@ -90,8 +90,8 @@ func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	return n, nil
 }
 
-// The test puts each of the two files back to every earlier transaction. Only an anchor that is
-// one transaction behind is a trace of a crash. All else is refused.
+// The test replaces each of the two files by the file after an earlier transaction. The store must
+// be opened only if the anchor is at most one transaction behind, which a crash can cause.
 //
 //abuse:case A15 one of the two files put back to any earlier transaction: not opened
 func TestFilesFromThePast(t *testing.T) {
@@ -116,9 +116,9 @@ func TestFilesFromThePast(t *testing.T) {
 	}
 }
 
-// The test flips bits of both files. bbolt uses its older meta page where a bit of the newer one
-// is flipped, so the file then has one charge less. No flipped bit may lose a charge unnoticed.
-// The short test flips every bit of both meta pages and of the anchor.
+// The test flips bits of both files. If a bit of the newer meta page is flipped, bbolt uses the
+// older one, and the file then has one charge less. Open must return an error, or no charge may be
+// missing. The short test flips every bit of both meta pages and of the anchor.
 //
 //abuse:case A15 any flipped bit is refused, or no charge is missing
 func TestFlippedBitLosesNoCharge(t *testing.T) {
@@ -156,8 +156,8 @@ func TestFlippedBitLosesNoCharge(t *testing.T) {
 	}
 }
 
-// The test opens a store of an earlier version, which has no anchor. It has one from the next
-// transaction on, and its format then keeps earlier programs from adding entries without a mark.
+// The test opens a store of an earlier version, which has no anchor. The next transaction must make
+// an anchor and raise the format, so that earlier programs cannot add entries without a mark.
 func TestStoreWithoutAnchor(t *testing.T) {
 	s := newStore(t)
 	_, err := pay(s, study, 1)
@@ -182,8 +182,8 @@ func TestStoreWithoutAnchor(t *testing.T) {
 	}
 }
 
-// The test cuts the anchor of a new store at every byte of its second mark, as a crash during the
-// first commit does.
+// The test truncates the anchor of a new store at every byte of its second mark, as a crash during
+// the first commit can do.
 func TestFirstMarkIsCut(t *testing.T) {
 	s := newStore(t)
 	p := past{dir: s.Dir()}
@@ -196,7 +196,7 @@ func TestFirstMarkIsCut(t *testing.T) {
 	}
 }
 
-// A fullDisk is a file system on which nothing can be appended after its file is opened.
+// A fullDisk is a file system that fails when bytes are appended to an existing file.
 type fullDisk struct {
 	durable.System
 	sync bool // whether a sync fails, instead of a write
@@ -224,8 +224,9 @@ func (f fullFile) Write(b []byte) (int, error) {
 
 func (f fullFile) Sync() error { return errFull }
 
-// The test lets the write or the sync of the anchor fail. The store gives no message to send, and
-// accepts no change. When it is opened again, the charge is there and the anchor is mended.
+// The test makes the write or the sync of the anchor fail. The store must return no message to
+// send, and must accept no further change. When it is opened again, it must have the charge and a
+// valid anchor.
 //
 //abuse:case A01 an anchor that cannot be written: nothing is sent, and the charge stays
 func TestAnchorThatCannotBeWritten(t *testing.T) {
@@ -252,7 +253,8 @@ func TestAnchorThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// FuzzAnchor opens a store with an anchor of any bytes. It is refused or no charge is missing.
+// FuzzAnchor opens a store with an anchor of arbitrary bytes. Open must return an error, or no
+// charge may be missing.
 func FuzzAnchor(f *testing.F) {
 	p := newPast(f, 2)
 	f.Add(p.anchors[1])

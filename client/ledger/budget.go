@@ -23,7 +23,7 @@ const (
 // A Budget is a limit (ε, δ) on the privacy loss of a data set. It never changes.
 type Budget struct {
 	Unit      string               `json:"unit"`             // Record, Person or Client
-	Person    string               `json:"person,omitempty"` // column that says whose row a row is, with the unit Person
+	Person    string               `json:"person,omitempty"` // column that identifies the person of a row, if the unit is Person
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
 	Delta     float64              `json:"delta"`
@@ -31,10 +31,10 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // order of a Rényi filter; 0 for other filters
 }
 
-// NewBudget returns a budget with the given limit, for the persons of the given column if the
-// unit is Person. Its filter is Gaussian if every planned
-// release is Gaussian. Later studies on the data set must then be Gaussian too. Otherwise the
-// filter is a Rényi filter of the order 1 + 2·log(1/δ)/ε.
+// NewBudget returns a budget with the given limit. If the unit is Person, the column person
+// identifies the person of a row. The filter is Gaussian if every planned release is Gaussian.
+// Later studies on the data set must then be Gaussian too. Otherwise the filter is a Rényi filter
+// of the order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit, person string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Person: person, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -48,8 +48,8 @@ func NewBudget(unit, person string, adjacency accountant.Adjacency, target accou
 	return b, err
 }
 
-// AtOrder returns a copy of the budget with a Rényi filter of the given order. Order 0 stands
-// for 1 + 2·log(1/δ)/ε.
+// AtOrder returns a copy of the budget with a Rényi filter of the given order. If order is 0, the
+// order is 1 + 2·log(1/δ)/ε.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon

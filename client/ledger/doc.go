@@ -13,8 +13,8 @@
 // transaction or no part of it, and the client sends the same bytes again. No charge is ever
 // removed.
 //
-// Every reader of a ledger recomputes each cost from the event in the charge, and refuses a
-// ledger whose recorded costs differ. A second file, the anchor, shows that the first one did not
-// go back to an earlier transaction. A directory that was restored from a backup passes both
-// checks. Only a party that has seen a later entry can detect the backup. See [Store.Contains].
+// Every reader of a ledger recomputes each cost from the event in the charge, and refuses a ledger
+// whose recorded costs differ. A second file, the anchor, shows whether the first file lacks its
+// newest transactions. A directory that was restored from a backup passes both checks. Only a party
+// that has seen a later entry can detect the backup. See [Store.Contains].
 package ledger

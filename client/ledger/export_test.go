@@ -15,7 +15,7 @@ func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 // Abandon closes the file without cleaning up, as a killed process does.
 func (s *Store) Abandon() error { return errors.Join(s.anchor.file.Close(), s.db.Close()) }
 
-// Unanchor makes the store one of an earlier version, which wrote no marks.
+// Unanchor changes the store to the form of an earlier version, which wrote no marks.
 func (s *Store) Unanchor() error {
 	return errors.Join(os.Remove(filepath.Join(s.dir, AnchorFile)), s.db.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(metaBucket)

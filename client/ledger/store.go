@@ -31,14 +31,14 @@ const lockWait = time.Second
 // format is the name and version of the file's layout.
 const format = "fedpvi client ledger 2"
 
-// unanchored is the format of a file that has had no commit since anchors exist. The next commit
-// changes it, so that no earlier program adds entries without a mark.
+// unanchored is the format of a file whose commits so far wrote no marks. The next commit raises
+// it, so that no earlier program adds entries without a mark.
 const unanchored = "fedpvi client ledger 1"
 
 // Names of the buckets of the file. The bucket meta contains the format, the data holder's public
-// key and the mark of the newest transaction, and chain contains the entries by number. The bucket studies contains a bucket for
-// each study with its encrypted state. The bucket outbox contains the charged messages of plans
-// whose outcome is unknown.
+// key and the mark of the newest transaction, and chain contains the entries by number. The bucket
+// studies contains a bucket for each study with its encrypted state. The bucket outbox contains the
+// charged messages of plans whose outcome is unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -181,7 +181,7 @@ func (s *Store) load() error {
 	})
 }
 
-// loadAnchor compares the anchor with the database, and opens it.
+// loadAnchor checks the anchor against the database, and opens it.
 func (s *Store) loadAnchor() error {
 	var m mark
 	if err := s.whole(func() error {
