@@ -87,7 +87,8 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 	return t.Flush()
 }
 
-// printRound writes how a round ended, and the influence of each answer where messages are opened.
+// printRound writes how a round ended. If the coordinator opens the messages of the clients, it
+// also writes the influence of each answer.
 func printRound(w io.Writer, r *session.Round) {
 	fmt.Fprintf(w, "  plan %d was %s\n", r.Plan, r.Verdict)
 	for _, i := range r.Influences {

@@ -75,7 +75,7 @@ func (c *tuneCommand) Run(ctx context.Context) error {
 	return found.Write(os.Stdout)
 }
 
-// choose runs a private selection, in which the private records choose among candidate settings.
+// choose runs a private selection, which chooses among candidate settings by the private records.
 func (c *tuneCommand) choose(ctx context.Context) (err error) {
 	if len(c.Data) > 0 {
 		return errors.New("--data declares a file public, and --private uses private records: leave one of them out, or name the private file with --set simulation.data=FILE")
