@@ -13,8 +13,8 @@ func (s *Site) Foretell(n int) (Plan, bool) {
 }
 
 // ForetellOutcome returns the outcome that accepts an opened sum of the participants for the open
-// plan number n. The site must have applied all outcomes before it. The server may find that q
-// with the sum is not proper, and publish another outcome.
+// plan number n. The site must have applied all outcomes before it. The server publishes another
+// outcome if q is not proper after this sum.
 func (s *Site) ForetellOutcome(n int, participants []ClientID, sum []int64) Outcome {
 	return Outcome{
 		Protocol: s.protocol.digest, Sequence: s.sequence + 1, Number: n, Verdict: Accepted,

@@ -426,8 +426,8 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// If only sums are opened, the noise multiplier is the noise of as many shares as the smallest
-// number of answers minus the number of colluders.
+// If only sums are opened, the noise multiplier is the sd, in clips, of the sum of U_min − t noise
+// shares.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {

@@ -10,7 +10,7 @@ type Estimate struct {
 }
 
 // Estimates returns the point estimates at θ. If the coordinate of a parameter is its logarithm,
-// the estimate is the exponential of the coordinate, which depends on no sd.
+// the estimate is the exponential of the coordinate, which does not depend on an sd.
 func (m *Model) Estimates(theta []float64) []Estimate {
 	units := m.Units()
 	natural := make([]float64, len(units))

@@ -43,8 +43,8 @@ func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes the natural parameters of the factor to dst. A tied factor is computed from
-// all, which is λ.
+// Natural writes the natural parameters of the factor to dst. The argument all is λ, from which a
+// tied factor is computed.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {

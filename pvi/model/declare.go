@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// ErrCircle is the error of [Builder.Build] if no order of the parameters exists in which the prior
-// of each depends on earlier ones alone.
+// ErrCircle is the error of [Builder.Build] if there is no order of the parameters in which the
+// prior of each depends only on earlier ones.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
 // Declare declares a parameter whose prior is given later, by [Builder.Prior].

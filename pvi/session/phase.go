@@ -59,7 +59,8 @@ type sitePhase interface {
 	// foretell computes a plan from the outcomes before it. It returns false if the plan depends
 	// on the order of answers.
 	foretell(number int) (body []byte, ok bool)
-	// foretellOutcome computes the outcome of a plan from the sum that was opened.
+	// foretellOutcome computes the outcome of a plan from its opened sum, if the outcome accepts
+	// this sum.
 	foretellOutcome(number int, sum Sum) []byte
 	// check returns a refusal if a plan is invalid. It reports whether the plan names the
 	// client.

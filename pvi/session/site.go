@@ -169,9 +169,9 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
-// ForetellOutcome returns the body of the outcome of the open plan if the sum, which was opened, is
-// accepted. It returns nil unless one plan is open. Most outcomes are these. For another outcome the
-// coordinator publishes another body.
+// ForetellOutcome returns the body of the outcome of the open plan that accepts the given opened
+// sum. It returns nil unless exactly one plan is open. Most outcomes accept the sum. Otherwise the
+// coordinator publishes a different body.
 func (s *Site) ForetellOutcome(sum Sum) []byte {
 	if len(s.open) != 1 {
 		return nil

@@ -105,10 +105,11 @@ func (s *Site) Stalled() string {
 	return ""
 }
 
-// Resume begins to count rejected rounds in a row anew, after the study has changed.
+// Resume sets the number of rejected rounds in a row to zero. It is called after the study has
+// changed.
 func (s *Server) Resume() { resume(s.phases) }
 
-// Resume is like [Server.Resume].
+// Resume does the same as [Server.Resume] for the site.
 func (s *Site) Resume() { resume(s.phases) }
 
 func resume[P any](phases []P) {

@@ -63,9 +63,9 @@ type family struct {
 	// Sentence replaces the names in braces.
 	says string
 
-	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. ratio
-	// is the name of the ratio that the exponential of a difference of predictors is, or empty
-	// if there is no such ratio.
+	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. If the
+	// exponential of a difference of predictors is a ratio, such as an odds ratio, ratio is its
+	// name. Otherwise ratio is empty.
 	unit, ratio string
 
 	curved bool // whether a public bound on the curvature of a record exists
@@ -164,9 +164,9 @@ func (m *Model) Sentence(predictor string) string {
 	return words.Replace(of.find().says)
 }
 
-// PredictorUnit returns the unit of the predictor η, or "" if it has the outcome's unit. ratio
-// is the name of the ratio that the exponential of a difference of predictors is, or "" if there
-// is no such ratio.
+// PredictorUnit returns the unit of the predictor η, or "" if it has the outcome's unit. If the
+// exponential of a difference of predictors is a ratio, such as an odds ratio, ratio is its name.
+// Otherwise ratio is "".
 func (f Family) PredictorUnit() (unit, ratio string) {
 	of := f.find()
 	return of.unit, of.ratio

@@ -49,7 +49,8 @@ func within(c *study.Column) string {
 	return "one of " + strings.Join(c.Levels, ", ")
 }
 
-// sliceOf describes the values that a record must have if they are few, and returns "" otherwise.
+// sliceOf describes the bounds of a column if they are narrow and other records are left out.
+// Otherwise it returns "".
 func sliceOf(c *study.Column) string {
 	if c.Type != study.Numeric || c.Outside == study.Clamp || c.High-c.Low >= narrow*math.Max(math.Abs(c.Low), math.Abs(c.High)) {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// observing returns the edits with which daemons take their noise from a seed and write what they
-// do.
+// observing returns the edits that make daemons draw their noise from a seed and record their
+// actions.
 func observing() []overlay.Edit {
 	return []overlay.Edit{
 		{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.Noise\n", After: "\tseen.Answered(int(ask), answer.Release)\n"},
@@ -30,7 +30,7 @@ const (
 	keeping    = "\trecords = records.Keep(m.Study)\n"
 )
 
-// A processFault is a fault of the daemons that shows one record by what a client does.
+// A processFault is a fault of the daemons. It reveals one record by an action of the client.
 type processFault struct {
 	name, says string
 	edit       overlay.Edit
@@ -73,8 +73,8 @@ func faultEdits() (edits []overlay.Edit) {
 // seeds is the number of trials of each fault.
 const seeds = 20
 
-// findFaults plays a pair with every fault and with several seeds. It returns an error if a trial
-// misses a fault.
+// findFaults runs a pair with every fault and with several seeds. It returns an error if a trial
+// does not find its fault.
 func findFaults(ctx context.Context, programs string, pair audit.Pair) error {
 	began := time.Now()
 	var errs []error

@@ -15,9 +15,9 @@
 // With upgrade and a folder that contains the programs of an earlier build, demonet runs a study
 // that the earlier build begins and this build ends.
 //
-// With outcomes it runs studies twice, with two files of one client and the same noise, and compares
-// all that others may see of the two runs. Package audit has the studies. With outcomes all there
-// are more studies, and daemons with planted faults, which it must find.
+// With outcomes it runs studies twice, with the same noise but different files of one client, and
+// compares everything that others can observe in the two runs. Package audit has the studies. With
+// outcomes all it runs more studies, and also daemons with planted faults, which it must find.
 //
 // With siege, a number of runs and a seed, demonet runs a study many times. It kills processes
 // at random moments, cuts connections and simulates full disks.

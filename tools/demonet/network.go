@@ -27,8 +27,8 @@ type network struct {
 	running               map[string]*exec.Cmd
 	programs              map[string]string // folder with the programs, by party
 
-	// environment, if not nil, returns further variables of a party. The processes then write
-	// nothing but their logs.
+	// environment, if not nil, returns further environment variables of a party. The processes then
+	// write only their logs.
 	environment func(id, state string) []string
 }
 

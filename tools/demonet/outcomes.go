@@ -22,12 +22,14 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// The clients of a study whose outcomes are compared. The first one has two files.
+// These are the names of the clients of a study whose outcomes are compared. The first client has
+// two files.
 const first, second = "first", "second"
 
-// outcomes runs studies with real processes, and compares everything that others may see of the
-// first client with one of its files and with the other. The noise is the same. If all is set, it
-// runs more studies, and finds every fault of processFaults with twenty seeds.
+// outcomes runs studies with real processes. It runs each study twice with the same noise, but with
+// different files of the first client. It compares everything about this client that others can
+// observe. If all is true, it runs more studies, and checks with twenty seeds that it finds every
+// fault in processFaults.
 func outcomes(ctx context.Context, all bool) error {
 	began := time.Now()
 	programs, err := observedPrograms()
@@ -59,7 +61,8 @@ func outcomes(ctx context.Context, all bool) error {
 	return findFaults(ctx, programs, pairs[0])
 }
 
-// together runs tasks, as many at a time as there are processors, and joins their errors.
+// together runs tasks and joins their errors. It runs as many tasks at a time as there are
+// processors.
 func together(tasks []func() error) error {
 	var wg sync.WaitGroup
 	errs, slots := make([]error, len(tasks)), make(chan struct{}, runtime.NumCPU())
@@ -74,8 +77,8 @@ func together(tasks []func() error) error {
 	return errors.Join(errs...)
 }
 
-// observedPrograms builds daemons that take their noise from a seed and write what they do, and
-// returns the folder.
+// observedPrograms builds daemons that draw their noise from a seed and record their actions. It
+// returns the folder with the daemons.
 func observedPrograms() (string, error) {
 	folder, err := filepath.Abs(filepath.Join(dir, "observed"))
 	if err != nil {
@@ -88,7 +91,7 @@ func observedPrograms() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	copies, err := os.MkdirTemp("", "outcomes") // the go command would take copies in the repository for a package
+	copies, err := os.MkdirTemp("", "outcomes") // copies in the repository would be a package for the go command
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +112,8 @@ type trial struct {
 	fault    string // fault of the programs; empty for none
 }
 
-// run returns a description of the first difference, or "".
+// run runs the study with both files. It returns a description of the first difference, or "" if
+// there is none.
 func (t *trial) run(ctx context.Context) (string, error) {
 	if err := t.files(); err != nil {
 		return "", err
@@ -138,7 +142,7 @@ func (t *trial) run(ctx context.Context) (string, error) {
 	return t.pair.Far(worlds[0].answer, worlds[1].answer)
 }
 
-// files writes the study and the files of both worlds.
+// files writes the study and the files of records for both runs.
 func (t *trial) files() error {
 	for k, text := range t.pair.Files {
 		records := filepath.Join(t.dir, fmt.Sprint(k))
@@ -180,7 +184,7 @@ func (t *trial) environment(id, state string) []string {
 	return []string{seen.SeedVariable + "=" + fmt.Sprint(seed), seen.SeenVariable + "=" + state + ".seen", seen.FaultVariable + "=" + t.fault}
 }
 
-// most is the time after which a study is stopped, so that a process that waits for ever is seen.
+// most is the time after which a process is killed, because it may wait forever.
 const most = time.Minute
 
 // play runs the study in a copy of the state in which it was joined.
@@ -207,7 +211,7 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 			return nil, err
 		}
 		if w.exits[id] = code; code != 0 {
-			break // the others would wait for ever
+			break // the other processes would wait forever
 		}
 	}
 	n.stop()
@@ -222,7 +226,7 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 	return w, nil
 }
 
-// copyState copies a state directory, which nobody else may read.
+// copyState copies a state directory. Other users may not read the copy.
 func copyState(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
@@ -239,11 +243,11 @@ func copyState(to, from string) error {
 	})
 }
 
-// exit waits until a process ends and returns its exit code. If it takes longer than a time, exit
-// kills it and returns −1.
+// exit waits until a process ends and returns its exit code. If the process runs longer than most,
+// exit kills it and returns −1.
 func (n *network) exit(id string, most time.Duration) (int, error) {
 	c := n.running[id]
-	timer := time.AfterFunc(most, func() { _ = c.Process.Kill() }) // it may just have ended
+	timer := time.AfterFunc(most, func() { _ = c.Process.Kill() }) // the process may already have ended
 	defer timer.Stop()
 	delete(n.running, id)
 	var exit *exec.ExitError
@@ -253,7 +257,7 @@ func (n *network) exit(id string, most time.Duration) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// A world is what others may see of a study with one of the files.
+// A world contains everything that others can observe in a study with one of the files.
 type world struct {
 	exits   map[string]int
 	logs    map[string][]string
@@ -263,7 +267,7 @@ type world struct {
 	answer  []byte  // first answer of the first client
 }
 
-// differs describes the first difference between two worlds, or returns "".
+// differs returns a description of the first difference between two worlds, or "" if there is none.
 func (w *world) differs(from *world) string {
 	switch {
 	case !reflect.DeepEqual(w.exits, from.exits):
@@ -291,7 +295,7 @@ func (w *world) differs(from *world) string {
 	return ""
 }
 
-// read reads the log of a party, and what it wrote about itself.
+// read reads the log and the recorded actions of a party.
 func (w *world) read(id, state string) error {
 	log, err := os.ReadFile(state + ".log")
 	if err != nil {
@@ -302,7 +306,7 @@ func (w *world) read(id, state string) error {
 			w.logs[id] = append(w.logs[id], timeless(line))
 		}
 	}
-	if id == hub { // which client's call comes first is up to the operating system
+	if id == hub { // the operating system decides which client's call comes first
 		slices.Sort(w.logs[id])
 	}
 	file, err := os.Open(state + ".seen")
@@ -339,8 +343,8 @@ func (w *world) note(id string, s seen.Deed) {
 	}
 }
 
-// forgetOrder replaces the numbers of plans by 0, sorts the lines of logs, and forgets how often the
-// clients asked for news.
+// forgetOrder replaces the numbers of plans by 0, sorts the lines of logs, and removes the counts
+// of the clients' requests for news.
 func (w *world) forgetOrder() {
 	clear(w.plans)
 	for _, s := range w.sizes {
@@ -359,11 +363,11 @@ func (w *world) forgetOrder() {
 	}
 }
 
-// numbers are those of plans and entries in logs.
+// numbers matches the numbers of plans and entries in logs.
 var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
 
-// verdict matches lines and metrics about the verdict on a round. The verdict follows from released
-// numbers, and so may be different.
+// verdict matches lines and metrics about the verdict on a round. The verdict depends on released
+// numbers, so it may differ.
 var verdict = regexp.MustCompile("a round was (accepted|rejected)|verdict")
 
 // timeless returns a line of a log without its time.

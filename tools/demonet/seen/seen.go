@@ -1,5 +1,5 @@
-// Package seen contains functions with which daemons take their noise from a seed and write what
-// they do. Only programs built by the command demonet import it, which a policy test checks.
+// Package seen contains functions with which daemons draw their noise from a seed and record their
+// actions. Only programs built by the command demonet import it, which a policy test checks.
 package seen
 
 import (
@@ -16,18 +16,18 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Names of the environment variables of a daemon whose outcomes are compared.
+// These are the names of the environment variables of a daemon whose outcomes are compared.
 const (
 	SeedVariable = "FEDPVI_SEED" // seed of the client's noise
-	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes what it did, one [Deed] a line
+	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes its actions, one [Deed] in each line
 
 	FaultVariable = "FEDPVI_FAULT" // name of the fault of the daemon; empty for none
 )
 
-// Deed is something that a daemon did.
+// A Deed is a recorded action of a daemon.
 type Deed struct {
 	Plan    int      `json:"plan,omitempty"`
-	Release []byte   `json:"release,omitempty"` // numbers of an answer, as they were sealed
+	Release []byte   `json:"release,omitempty"` // numbers of an answer before encryption
 	Sizes   []int    `json:"sizes,omitempty"`   // bytes of a message with an answer
 	Metrics []string `json:"metrics,omitempty"` // values of metrics when the daemon ended
 }
@@ -35,7 +35,8 @@ type Deed struct {
 var answers uint64
 
 // Noise returns the stream of a client's noise for its next answer. It depends on the seed and on
-// the number of answers before, because asynchronous plans have numbers that depend on the clock.
+// the number of earlier answers, but not on the plan's number, because numbers of asynchronous
+// plans depend on the clock.
 func Noise(int) *dpmech.Stream {
 	answers++
 	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
@@ -51,8 +52,8 @@ func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: releas
 // Sent writes the size of a message.
 func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
-// Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of a
-// connection does, because of the frames that keep it alive. Sizes of messages are compared instead.
+// Figures writes the metrics of a daemon that do not depend on the clock. It omits the number of
+// bytes of connections, which includes keep-alive frames. Sizes of messages are compared instead.
 func Figures(from prometheus.Gatherer) {
 	families, err := from.Gather()
 	if err != nil {
