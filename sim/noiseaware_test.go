@@ -128,8 +128,8 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// The mean-field approximation makes the sds of this study too small by less than half,
-		// so the bound is 8 of them.
+		// The sds of the mean-field approximation are more than half of the posterior's sds in this
+		// study. The bound of 8 of them is therefore at least 4 of the posterior's sds.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}

@@ -220,8 +220,7 @@ func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
-		// a study with a private solver may have fewer rounds than a solver without privacy
-		// needs.
+		// A study with a private solver may have fewer rounds than a solver without privacy needs.
 		if rounds < leastClimb {
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}

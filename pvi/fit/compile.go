@@ -42,8 +42,8 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// runs returns an error if the engine refuses a program, so that a study is refused when it is
-// read and not when a client runs it.
+// runs returns an error if the engine refuses a program. A study with such a program is then
+// refused when it is read, and not only when a client runs it.
 func runs(m *model.Model) error {
 	table, err := m.Load(0, make([][]float64, len(m.Columns())))
 	if err != nil {

@@ -242,7 +242,7 @@ func TestRecordsAreReadOneByOne(t *testing.T) {
 	})
 }
 
-// A file that cannot be read at all has an error, with a position and no value.
+// If a file cannot be read at all, Read returns an error with a position but without a value.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, file string

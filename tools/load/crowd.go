@@ -60,7 +60,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client. At most at calls run at the same time.
+// each calls do for every client. At most the given number of calls run at the same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	tokens := make(chan struct{}, at)
 	failed := make(chan error, len(c.clients))
