@@ -158,6 +158,11 @@ func odds(x float64) string {
 	return digits(math.Exp(x), 4, true)
 }
 
+// apart reports whether the upper bound of ε is more than a hundredth above the lower bound.
+func apart(a *calculator.Answer) bool {
+	return a.EpsilonLower != nil && a.EpsilonUpper != nil && *a.EpsilonUpper > *a.EpsilonLower*1.01
+}
+
 func notes(a *calculator.Answer) []string {
 	var notes []string
 	switch a.Adjacency {
@@ -167,8 +172,12 @@ func notes(a *calculator.Answer) []string {
 		notes = append(notes, "Mind: replacing a record moves a sum by up to twice the clip norm. Figures of other programs are mostly for add-remove, and smaller.")
 	}
 	switch a.Sampling {
+	case calculator.Poisson:
+		if apart(a) {
+			notes = append(notes, "The bounds lie apart because of the arithmetic: ε is far smaller than the losses of the few runs that draw the record, and one grid of losses cannot resolve both.")
+		}
 	case calculator.WithoutReplacement:
-		if a.EpsilonLower != nil && a.EpsilonUpper != nil && *a.EpsilonUpper > *a.EpsilonLower*1.01 {
+		if apart(a) {
 			notes = append(notes, "For sampling without replacement the truth lies between the two bounds: for several steps the exact value is not known. The lower one is an attack, so that no better accountant will come below it. It is not the figure for a Poisson sample.")
 		}
 	case calculator.Permutation:

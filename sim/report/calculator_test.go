@@ -3,9 +3,12 @@ package report
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"fedpvi/sim/calculator"
 )
 
 // The test checks that upper bounds are printed rounded up and lower bounds rounded down.
@@ -25,5 +28,19 @@ func TestDigitsAreSafe(t *testing.T) {
 	})
 	if got := digits(1, 4, true); got != "1" {
 		t.Errorf("1 is printed as %s", got)
+	}
+}
+
+// If the bounds of a Poisson sample lie apart, the answer says why.
+func TestReasonOfBoundsThatLieApart(t *testing.T) {
+	low, near, far := 3e-5, 3.01e-5, 5e-4
+	for _, c := range []struct {
+		upper float64
+		says  bool
+	}{{near, false}, {far, true}} {
+		a := &calculator.Answer{Sampling: calculator.Poisson, EpsilonLower: &low, EpsilonUpper: &c.upper}
+		if said := strings.Contains(strings.Join(notes(a), " "), "one grid of losses cannot resolve both"); said != c.says {
+			t.Errorf("bounds %g and %g: the reason is stated: %t", low, c.upper, said)
+		}
 	}
 }
