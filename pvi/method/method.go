@@ -42,7 +42,7 @@ type Method interface {
 	Forecast() Forecast
 
 	// CheckShard returns an error for records that this method cannot use. It does not check the
-	// limits on records that the study sets for every method.
+	// number of regressors.
 	CheckShard(*shard.Shard) error
 
 	// NewClient returns the client's half of the method for the given records, before its first

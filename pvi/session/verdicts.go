@@ -15,8 +15,8 @@ type Round struct {
 	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; nil if the study does not publish releases
 }
 
-// Blocking returns the clients whose answers made the round rejected: without the answer of any one
-// of them, λ would have been accepted.
+// Blocking returns the clients that blocked a rejected round: without the answer of such a client,
+// λ would have been accepted.
 func (r *Round) Blocking() []string {
 	var names []string
 	for _, i := range r.Influences {
