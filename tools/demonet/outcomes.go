@@ -32,7 +32,7 @@ const first, second = "first", "second"
 // fault in processFaults.
 func outcomes(ctx context.Context, all bool) error {
 	began := time.Now()
-	programs, err := observedPrograms()
+	programs, err := builtWith("observed", append(observing(), faultEdits()...))
 	if err != nil {
 		return err
 	}
@@ -77,10 +77,9 @@ func together(tasks []func() error) error {
 	return errors.Join(errs...)
 }
 
-// observedPrograms builds daemons that draw their noise from a seed and record their actions. It
-// returns the folder with the daemons.
-func observedPrograms() (string, error) {
-	folder, err := filepath.Abs(filepath.Join(dir, "observed"))
+// builtWith builds daemons with edits, which may call package seen, and returns their folder.
+func builtWith(name string, edits []overlay.Edit) (string, error) {
+	folder, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +95,7 @@ func observedPrograms() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(copies)
-	files, err := overlay.Write(root, copies, "fedpvi/tools/demonet/seen", append(observing(), faultEdits()...))
+	files, err := overlay.Write(root, copies, "fedpvi/tools/demonet/seen", edits)
 	if err != nil {
 		return "", err
 	}

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+
+	"fedpvi/tools/plant/overlay"
 )
 
 // secureNetworks are studies with secure sums: one with three hospitals that must all answer, and
@@ -25,7 +24,7 @@ const fewest = 3 // smallest number of hospitals for which a sum is opened
 // equal bit for bit. To compare them, both runs draw the same noise, with a client that is built
 // for this purpose.
 func addUp(ctx context.Context) error {
-	programs, err := seededPrograms(ctx)
+	programs, err := builtWith("seeded", seeding())
 	if err != nil {
 		return err
 	}
@@ -96,38 +95,8 @@ func (n *network) without(ctx context.Context, victim string, until func(status)
 	return n.start(ctx, victim)
 }
 
-// noiseSource is the line of the client's code that draws its noise. seededSource replaces it, and
-// draws noise that depends only on the client's name and the plan. Such noise protects nobody.
-const (
-	noiseSource  = "noise: func(int) *dpmech.Stream { return dpmech.NewStream() },"
-	seededSource = "noise: func(ask int) *dpmech.Stream { return seeded.Stream(1, filepath.Base(o.Dir), uint64(ask)) },"
-)
-
-// seededPrograms builds the programs with clients whose noise follows from a seed. An overlay of
-// the go command replaces one file by a changed copy, so the client's source code contains no
-// seeded noise.
-func seededPrograms(ctx context.Context) (folder string, err error) {
-	folder = filepath.Join(dir, "seeded")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", err
-	}
-	const source = "client/client.go"
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return "", err
-	}
-	if strings.Count(string(text), noiseSource) != 1 {
-		return "", fmt.Errorf("%s does not draw its noise in the line %q", source, noiseSource)
-	}
-	changed := strings.Replace(string(text), noiseSource, seededSource, 1)
-	changed = strings.Replace(changed, "\n\nimport (", "\n\nimport \"fedpvi/dpmech/seeded\"\n\nimport (", 1)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: filepath.Join(folder, "client.go")}})
-	if err == nil {
-		err = errors.Join(os.WriteFile(filepath.Join(folder, "client.go"), []byte(changed), 0o600), os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o600))
-	}
-	if err != nil {
-		return "", err
-	}
-	_, err = command(ctx, "", "go", "build", "-trimpath", "-overlay", filepath.Join(folder, "overlay.json"), "-o", folder+string(filepath.Separator), "./cmd/client", "./cmd/coordinator")
-	return folder, err
+// seeding returns the edit with which a client draws noise that depends on nothing but its name and
+// the plan. Such noise protects nobody.
+func seeding() []overlay.Edit {
+	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}
 }

@@ -46,6 +46,12 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
+// NoiseOf returns the noise of a client by plan. It depends on the client's name alone, so that a
+// client that was killed draws the same noise again.
+func NoiseOf(client string) func(plan int) *dpmech.Stream {
+	return func(plan int) *dpmech.Stream { return seeded.Stream(1, client, uint64(plan)) }
+}
+
 // Answered writes the numbers of an answer.
 func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: release}) }
 
