@@ -6,13 +6,14 @@
 #include <pthread.h>
 #include <stdio.h>
 
-// One pointer for each call, NULL until the library is open or if it lacks the call.
+// There is one pointer for each call. It is NULL until the library is open, and stays NULL if the
+// library lacks the call.
 #define CALL(name, symbol, parameters, arguments) static CUresult(*at_##name) parameters;
 #include "calls.h"
 #undef CALL
 
-// The calls themselves. cuInit does nothing and returns success, as gorgonia.org/cu calls it when
-// a program starts and ends the program if it fails; fedpvi_open calls real_cuInit.
+// These are the calls. cuInit does nothing and returns success, because gorgonia.org/cu calls it
+// when a program starts, and ends the program if it fails. fedpvi_open calls real_cuInit.
 static CUresult real_cuInit(unsigned int flags) { return at_cuInit(flags); }
 static CUresult absent(void);
 #define cuInit unused_cuInit

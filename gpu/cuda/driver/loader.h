@@ -1,9 +1,9 @@
-// loader.h: libcuda.so.1, opened when a GPU is asked for and not before.
+// loader.h declares functions that open libcuda.so.1 when a GPU is first requested.
 #include <cuda.h>
 
-// fedpvi_open opens the driver's library, finds its calls and initialises it. It returns NULL,
-// or the reason why there is no driver, in a string that stays valid. Only the first call does
-// the work; later calls return the same result.
+// fedpvi_open opens the driver's library, finds its calls and initialises it. It returns NULL, or
+// the reason why there is no driver, in a string that stays valid. The first call does the work,
+// and later calls return the same result.
 const char *fedpvi_open(CUresult *code);
 
 // fedpvi_load compiles PTX as cuModuleLoadDataEx does and writes the compiler's error messages

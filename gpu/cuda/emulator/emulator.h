@@ -1,10 +1,9 @@
-// The parts of CUDA C++ that prelude.h provides, on a processor.
+// This file provides the parts of CUDA C++ that are in prelude.h, for a CPU.
 //
-// Every thread of a block is a fiber that runs until it waits. Blocks run one after the other.
-// So the emulator finds errors of logic, barriers that not all threads reach, shared memory
-// that is read before it is written, and, by running fibers in several orders, most places
-// where a barrier is missing. It does not find errors that depend on the memory model of a
-// device.
+// Every thread of a block is a fiber that runs until it waits. Blocks run one after the other. So
+// the emulator finds errors of logic, barriers that not all threads reach, and shared memory that
+// is read before it is written. It runs fibers in several orders, and so finds most missing
+// barriers. It does not find errors that depend on the memory model of a device.
 #pragma once
 
 #include <cmath>
@@ -29,15 +28,15 @@ struct Place {
 	u32 thread, threads, block, blocks;
 };
 
-extern Place place; // of the running fiber
+extern Place place; // place of the running fiber
 extern u64 *shared;
 
 void sync_block();
 u32 exchange(u32 value, u32 step);
 u32 ballot(bool yes);
 
-// A kernel: its name, a function that calls it with pointers to its parameters, and the number
-// of parameters.
+// A kernel consists of its name, a function that calls it with pointers to its parameters, and the
+// number of parameters.
 struct Kernel {
 	const char *name;
 	void (*call)(void **parameters);

@@ -8,8 +8,7 @@ namespace emulator {
 
 #if defined(__x86_64__)
 
-// Saves the registers that the System V ABI preserves over a call. Control words stay as they
-// are.
+// Saves the registers that the System V ABI preserves over a call. Control words are not changed.
 asm(R"(
 .text
 .globl emulator_switch
@@ -34,8 +33,7 @@ emulator_switch:
 )");
 
 void fresh_fiber(Context *c, char *stack, std::size_t size, void (*entry)()) {
-	// At the beginning of a function the stack pointer is eight bytes off a multiple of
-	// sixteen.
+	// When a function begins, the stack pointer is eight bytes less than a multiple of sixteen.
 	auto top = (void **)((uintptr_t)(stack + size) & ~(uintptr_t)15);
 	*--top = nullptr;
 	*--top = (void *)entry;

@@ -1,4 +1,4 @@
-// A fiber is a stack and a place where it continues.
+// A fiber is a stack and the place at which its code continues.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@ namespace emulator {
 
 #if defined(__x86_64__)
 
-// Continues at to, which was saved or made by fresh_fiber, and saves the present place.
+// Saves the present place and continues at to, which an earlier call saved or fresh_fiber made.
 extern "C" void emulator_switch(void **saved, void *to);
 
 using Context = void *;
@@ -22,7 +22,7 @@ inline void switch_to(Context *saved, Context *to) { swapcontext(saved, to); }
 
 #endif
 
-// Prepares c to begin with entry, which never returns, on a stack.
+// Prepares c to begin with entry on the given stack. entry must not return.
 void fresh_fiber(Context *c, char *stack, std::size_t size, void (*entry)());
 
 } // namespace emulator

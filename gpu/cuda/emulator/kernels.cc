@@ -1,6 +1,6 @@
 //go:build emulator
 
-// The kernels, from the sources that are compiled for devices.
+// This file compiles the kernels from the same sources as for devices.
 #include "../kernel/kernels.cu"
 #include "probes.h"
 

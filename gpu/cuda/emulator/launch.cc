@@ -19,7 +19,7 @@ constexpr u32 most_threads = 1024, warp = 32;
 constexpr u32 most_shared = 96 << 10; // bytes
 constexpr std::size_t stack_size = 64 << 10;
 
-// A barrier opens when all of its threads have come.
+// A barrier opens when all of its threads have arrived.
 struct Barrier {
 	u32 expected, arrived;
 	u64 passed;
@@ -28,7 +28,7 @@ struct Barrier {
 struct Fiber {
 	Context context;
 	Barrier *at; // the barrier that the fiber waits at, or nullptr
-	u64 passed;  // value of the barrier's counter when it came
+	u64 passed;  // value of the barrier's counter when the fiber arrived
 	bool ended;
 };
 
@@ -47,7 +47,7 @@ char *stacks;
 void (*entered)(void **);
 void **arguments;
 
-// Waits until all have come.
+// Waits until all threads of the barrier have arrived.
 void wait_at(Barrier &b) {
 	if (++b.arrived == b.expected) {
 		b.arrived = 0;
@@ -68,7 +68,7 @@ void run_fiber() {
 	__builtin_unreachable();
 }
 
-// Returns the i-th of n numbers in an order.
+// Returns the i-th of the numbers 0 to n - 1 in the given order.
 u32 nth(u32 i, u32 n, int order, u64 &state) {
 	switch (order) {
 	case EMULATOR_BACKWARD:
@@ -82,8 +82,8 @@ u32 nth(u32 i, u32 n, int order, u64 &state) {
 
 bool can_run(const Fiber &f) { return !f.ended && (!f.at || f.at->passed != f.passed); }
 
-// Runs a warp until all of its threads wait for others, so that the warps of a block are as far
-// apart as barriers permit. Returns whether any thread ran.
+// Runs a warp until all of its threads wait for other warps or have ended. The warps of a block are
+// then as far apart as barriers permit. Returns whether any thread ran.
 bool run_warp(u32 first, int order, u32 &left) {
 	const u32 lanes = place.threads - first < warp ? place.threads - first : warp;
 	bool ran = false;
@@ -111,7 +111,8 @@ bool run_block(int order, u64 &state) {
 		if (i % warp == 0) warps[i / warp] = {{n - i < warp ? n - i : warp, 0, 0}, {}};
 		fibers[i].at = nullptr;
 		fibers[i].ended = false;
-		// Stacks at distances of a power of two would share a few lines of the cache.
+		// If the distances of stacks were powers of two, all stacks would share a few lines of the
+		// cache.
 		fresh_fiber(&fibers[i].context, stacks + i * stack_size, stack_size - i % 61 * 192, run_fiber);
 	}
 	const u32 count = (n + warp - 1) / warp;

@@ -11,7 +11,7 @@ KERNEL void probe_reverse(u64 *out, const u64 *in) {
 	out[global_index()] = shared_memory[n - 1 - t];
 }
 
-// Does so without the barrier that it needs.
+// Does the same without the barrier that it needs.
 KERNEL void probe_reverse_racing(u64 *out, const u64 *in) {
 	u32 t = thread_index(), n = block_size();
 	shared_memory[t] = in[global_index()];
@@ -39,10 +39,10 @@ KERNEL void probe_warp(u64 *sums, u64 *odd, const u64 *in) {
 	odd[global_index()] = bits;
 }
 
-// Adds every value to a total.
+// Adds every value of in to a total.
 KERNEL void probe_total(u64 *total, const u64 *in) { add_atomically(total, in[global_index()]); }
 
-// Passes many barriers: every thread passes its number to the next one, rounds times.
+// Passes many barriers. In each of the rounds every thread passes its number to the next thread.
 KERNEL void probe_ring(u64 *out, u64 rounds) {
 	u32 t = thread_index(), n = block_size();
 	u64 mine = t;
@@ -61,5 +61,5 @@ KERNEL void probe_stuck(u64 *out) {
 	out[global_index()] = 1;
 }
 
-// Reads shared memory that nobody has written.
+// Reads shared memory that no thread has written.
 KERNEL void probe_garbage(u64 *out) { out[global_index()] = shared_memory[thread_index()]; }

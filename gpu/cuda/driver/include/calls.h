@@ -1,5 +1,5 @@
-// calls.h lists the driver's calls for the macro CALL(name, symbol, parameters, arguments):
-// by name here, by symbol in libcuda.so.1.
+// calls.h lists the driver's calls for the macro CALL(name, symbol, parameters, arguments). The
+// argument name is the name in this program, and symbol is the name in libcuda.so.1.
 
 // Devices.
 CALL(cuInit, cuInit, (unsigned int flags), (flags))
@@ -155,7 +155,7 @@ CALL(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (CUgraphExec *exe
 CALL(cuGraphLaunch, cuGraphLaunch, (CUgraphExec exec, CUstream stream), (exec, stream))
 CALL(cuGraphExecDestroy, cuGraphExecDestroy, (CUgraphExec exec), (exec))
 
-// Arrays, textures and surfaces: only because cu refers to them.
+// These calls for arrays, textures and surfaces are here only because cu refers to them.
 CALL(cuArrayCreate, cuArrayCreate_v2, (CUarray *array, const CUDA_ARRAY_DESCRIPTOR *descriptor), (array, descriptor))
 CALL(cuArrayGetDescriptor, cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR *descriptor, CUarray array), (descriptor, array))
 CALL(cuArrayDestroy, cuArrayDestroy, (CUarray array), (array))

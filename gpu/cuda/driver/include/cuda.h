@@ -1,10 +1,10 @@
-// cuda.h: what gorgonia.org/cu and this program use of the CUDA driver API, written for
-// them from its public documentation (docs.nvidia.com/cuda/cuda-driver-api), so that they
-// build where no toolkit is installed, and alike with every one.
+// cuda.h declares the part of the CUDA driver API that gorgonia.org/cu and this program use. It was
+// written from the public documentation (docs.nvidia.com/cuda/cuda-driver-api), so that programs
+// can be built without a toolkit, and in the same way on machines with any toolkit.
 //
-// Names, values and layouts are those of the binary interface of libcuda.so.1. Every call
-// is declared with the signature of the version that calls.h names, which drivers keep
-// after a toolkit's header has moved on: CUDA 13 changed cuCtxCreate, cuMemAdvise,
+// Names, values and layouts are those of the binary interface of libcuda.so.1. Every call has the
+// signature of the version that calls.h names. Drivers keep these versions, but headers of newer
+// toolkits may declare other versions: CUDA 13 changed cuCtxCreate, cuMemAdvise,
 // cuMemPrefetchAsync, cuGraphAddDependencies and cuGraphGetEdges.
 #ifndef FEDPVI_CUDA_H
 #define FEDPVI_CUDA_H
@@ -37,7 +37,7 @@ typedef struct CUuuid_st { char bytes[16]; } CUuuid;
 typedef void (*CUhostFn)(void *userData);
 typedef size_t (*CUoccupancyB2DSize)(int blockSize);
 
-// Enumerations are ints; their values are below.
+// Enumerations are ints. Their values are below.
 typedef int CUaddress_mode, CUarray_format, CUdevice_attribute, CUdevice_P2PAttribute,
 	CUfilter_mode, CUfunc_cache, CUfunction_attribute, CUjit_option, CUjitInputType, CUlimit,
 	CUmem_advise, CUmemorytype, CUpointer_attribute, CUsharedconfig, CUstreamCaptureMode;
@@ -191,7 +191,7 @@ enum {
 };
 #undef A
 
-// What calls point to.
+// These are the structs to which arguments of calls point.
 typedef struct {
 	size_t Width, Height;
 	CUarray_format Format;
@@ -256,7 +256,7 @@ typedef struct {
 	size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D_PEER;
 
-typedef struct { // of cuGraphAddKernelNode, the first version
+typedef struct { // parameters of cuGraphAddKernelNode, first version
 	CUfunction func;
 	unsigned int gridDimX, gridDimY, gridDimZ;
 	unsigned int blockDimX, blockDimY, blockDimZ;
@@ -277,8 +277,9 @@ typedef struct {
 	void *userData;
 } CUDA_HOST_NODE_PARAMS;
 
-// The calls. They are hidden in the program that defines them, so that the driver's library
-// never takes them for its own. What stands in for the library defines CUDA_VISIBILITY.
+// These are the calls. They have hidden visibility in the program that defines them, so that the
+// driver's library does not use the program's functions instead of its own. A replacement of the
+// library defines CUDA_VISIBILITY.
 #ifndef CUDA_VISIBILITY
 #define CUDA_VISIBILITY "hidden"
 #endif

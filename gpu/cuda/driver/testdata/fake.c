@@ -1,8 +1,8 @@
-// A libcuda.so.1 of the host's memory, which runs no kernel but counts launches, for tests
-// of what stands before a GPU. The environment says what is wrong with it: FAKE_INIT and
-// FAKE_VERSION are what cuInit and cuDriverGetVersion say, FAKE_DEVICES and FAKE_MAJOR the
-// number of GPUs and their capability, FAKE_MEMORY their bytes, and FAKE_FAIL=SYMBOL=CODE a
-// call that fails.
+// This is a libcuda.so.1 for tests of the code that calls the driver. Its memory is memory of the
+// host. It counts launches and runs no kernel but "add". The environment determines its faults.
+// FAKE_INIT and FAKE_VERSION are the results of cuInit and cuDriverGetVersion. FAKE_DEVICES and
+// FAKE_MAJOR are the number of GPUs and their major capability, and FAKE_MEMORY is the size of
+// their memory in bytes. FAKE_FAIL=SYMBOL=CODE makes the call SYMBOL return CODE.
 #define CUDA_VISIBILITY "default"
 #include <cuda.h>
 
@@ -26,7 +26,7 @@ static CUresult fails(const char *symbol) {
 static long taken;
 static int current, capturing, recorded;
 
-// What is done only with a context.
+// BOUND begins a call that needs a context.
 #define BOUND do { TRY; if (!current) return CUDA_ERROR_INVALID_CONTEXT; } while (0)
 
 CUresult cuInit(unsigned int flags) { TRY; return (CUresult)setting("FAKE_INIT", 0); }
@@ -58,7 +58,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 	return 0;
 }
 
-// A piece of memory begins with its size.
+// An allocation begins with its size.
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	BOUND;
 	size_t *at;
@@ -69,7 +69,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	*p = (CUdeviceptr)(uintptr_t)(at + 2);
 	return 0;
 }
-// Memory that was not overwritten is not taken back.
+// The call fails for memory that was not overwritten.
 CUresult cuMemFree_v2(CUdeviceptr p) {
 	BOUND;
 	size_t *at = (size_t *)(uintptr_t)p - 2;
@@ -89,7 +89,8 @@ CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, CUstream q) { BO
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q) { BOUND; memcpy((void *)(uintptr_t)d, (void *)(uintptr_t)s, n); return 0; }
 CUresult cuMemsetD8_v2(CUdeviceptr d, unsigned char v, size_t n) { BOUND; memset((void *)(uintptr_t)d, v, n); return 0; }
 
-// Kernel "add" of a module adds its second argument, a double, to the number at the first.
+// The kernel "add" of a module adds its second argument, a double, to the number at its first
+// argument.
 static double *target;
 static double summand;
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned int n, CUjit_option *options, void **values) {
@@ -128,7 +129,7 @@ CUresult cuEventSynchronize(CUevent e) { BOUND; return 0; }
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) { BOUND; *ms = 2; return 0; }
 CUresult cuEventDestroy_v2(CUevent e) { BOUND; return 0; }
 
-// A graph repeats the last launch that was recorded, as often as there were some.
+// A graph repeats the last recorded launch as many times as launches were recorded.
 CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) { BOUND; capturing = 1; recorded = 0; return 0; }
 CUresult cuStreamEndCapture(CUstream s, CUgraph *g) { BOUND; capturing = 0; *g = (CUgraph)1; return 0; }
 CUresult cuGraphDestroy(CUgraph g) { BOUND; return 0; }

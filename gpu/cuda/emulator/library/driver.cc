@@ -1,8 +1,8 @@
-// A libcuda.so.1 with emulated devices: programs built for a CUDA driver run the kernels on a
-// processor (make test-cuda). A launch is complete when the call returns. EMULATED_ORDER is the
-// order of threads, 0 to 2. EMULATED_DEVICES is the number of devices, one by default.
-// EMULATED_TRACE is a file to which every launch adds a line with its device, its kernel and
-// its number of blocks.
+// This is a libcuda.so.1 with emulated devices. Programs built for a CUDA driver run the kernels on
+// a CPU with it (make test-cuda). A launch is complete when the call returns. EMULATED_ORDER is the
+// order of threads, from 0 to 2. EMULATED_DEVICES is the number of devices, one by default.
+// EMULATED_TRACE is a file to which every launch adds a line with its device, its kernel and its
+// number of blocks.
 #define CUDA_VISIBILITY "default"
 #include <cuda.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t memory_size = (size_t)1 << 32, shared_size = 96 << 10;
 
-// A call of a kernel, with its parameters.
+// A Work is a call of a kernel with its parameters.
 struct Work {
 	int kernel;
 	unsigned blocks, threads, shared;
@@ -36,9 +36,9 @@ struct Piece {
 	size_t bytes;
 	CUcontext of;
 };
-std::mutex memory; // guards in_use and the rest
+std::mutex memory; // guards in_use and the variables below
 std::map<CUdeviceptr, Piece> taken;
-std::map<CUcontext, size_t> in_use; // bytes
+std::map<CUcontext, size_t> in_use; // number of allocated bytes, by context
 
 int devices() {
 	static const char *n = getenv("EMULATED_DEVICES");
@@ -66,8 +66,7 @@ CUresult run(Work &w) {
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-// Returns whether n bytes from an address on lie in one piece that was allocated on this
-// device.
+// Returns whether the n bytes from an address on are inside one allocation on the current device.
 bool inside(CUdeviceptr p, size_t n) {
 	std::lock_guard<std::mutex> lock(memory);
 	auto piece = taken.upper_bound(p);
@@ -148,8 +147,8 @@ CUresult cuMemFree_v2(CUdeviceptr p) {
 	std::lock_guard<std::mutex> lock(memory);
 	auto piece = taken.find(p);
 	if (piece == taken.end() || piece->second.of != current) return CUDA_ERROR_INVALID_VALUE;
-	// Programs must overwrite memory before they free it; anything left would be visible to
-	// others.
+	// Programs must overwrite memory before they free it. Otherwise its next user could read the
+	// content.
 	const char *at = (const char *)p;
 	for (size_t i = 0; i < piece->second.bytes; i++) {
 		if (at[i]) return CUDA_ERROR_INVALID_VALUE;
@@ -174,7 +173,8 @@ CUresult cuMemsetD8_v2(CUdeviceptr d, unsigned char v, size_t n) {
 	return bound();
 }
 
-// The emulator has the kernels already, but checks that the text names no others.
+// The emulator contains the kernels already. This call only checks that the text names no other
+// kernels.
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned int, CUjit_option *, void **) {
 	static const char entry[] = ".entry ";
 	for (const char *at = (const char *)image; (at = strstr(at, entry));) {
