@@ -1,5 +1,5 @@
 // Package guard recovers from panics in computations on private records. A panic would end the
-// program, and everybody who waits for an answer of the program would notice its end. This would
+// program, and the parties that wait for an answer of the program would notice its end. This would
 // reveal information about a record without a privacy cost.
 package guard
 

@@ -11,16 +11,16 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-40
 	MOVQ    constants+32(FP), R9
 	VMOVUPS (R9), Y15      // the sign
 	VMOVUPS 32(R9), Y14    // 1/log 2
-	VMOVUPS 64(R9), Y13    // the least exponent
-	VMOVUPS 96(R9), Y12    // log 2, its upper part
-	VMOVUPS 128(R9), Y11   // its lower part
+	VMOVUPS 64(R9), Y13    // the smallest exponent
+	VMOVUPS 96(R9), Y12    // upper part of log 2
+	VMOVUPS 128(R9), Y11   // lower part of log 2
 	VMOVUPS 160(R9), Y10   // 1
 	XORQ    AX, AX
 
 eight:
 	VMOVUPS (SI)(AX*4), Y0
 	VORPS   Y15, Y0, Y1
-	VMAXPS  Y1, Y13, Y1    // the second operand if it is no number
+	VMAXPS  Y1, Y13, Y1    // a NaN stays NaN, because the instruction then returns this operand
 
 	// t = exp(−|x|) = 2ⁿ·eʳ
 	VMULPS       Y14, Y1, Y2
@@ -40,13 +40,13 @@ eight:
 	VPSLLD       $23, Y2, Y2
 	VPADDD       Y2, Y3, Y3
 
-	// The slope: 1/(1 + t), or t/(1 + t) where x is negative.
+	// The slope is 1/(1 + t), or t/(1 + t) if x is negative.
 	VADDPS    Y10, Y3, Y4
 	VBLENDVPS Y0, Y3, Y10, Y5
 	VDIVPS    Y4, Y5, Y5
 	VMOVUPS   Y5, (DX)(AX*4)
 
-	// max(x, 0) + log(1 + t)
+	// The value is max(x, 0) + log(1 + t).
 	VADDPS      Y10, Y4, Y6
 	VDIVPS      Y6, Y3, Y6
 	VMULPS      Y6, Y6, Y7

@@ -2,7 +2,8 @@
 
 // func tileAVX2(dst *float32, stride int, a *float32, row, step int, b *float32, k int, add bool)
 //
-// Six rows of sixteen sums, two registers each, Y4 to Y15. k is positive.
+// tileAVX2 keeps six rows of sixteen sums in the registers Y4 to Y15, with two registers for each
+// row. k must be positive.
 TEXT ·tileAVX2(SB), NOSPLIT, $0-57
 	MOVQ   dst+0(FP), DI
 	MOVQ   stride+8(FP), DX
@@ -88,7 +89,7 @@ store:
 	VZEROUPPER
 	RET
 
-// TURN transposes four columns of eight rows, of 64 bytes each, to four rows.
+// TURN transposes four columns of eight rows to four rows. A row has 64 bytes.
 #define TURN(at, to) \
 	VMOVUPS     at(SI), X0               \
 	VMOVUPS     (at+64)(SI), X1          \
@@ -113,7 +114,8 @@ store:
 
 // func transposeAVX2(dst, w *float32)
 //
-// Eight rows of sixteen columns, to sixteen rows, each 64 bytes after the other.
+// transposeAVX2 transposes eight rows of sixteen columns to sixteen rows. Successive rows of dst
+// begin 64 bytes apart.
 TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
 	MOVQ dst+0(FP), DI
 	MOVQ w+8(FP), SI
