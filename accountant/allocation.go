@@ -25,9 +25,10 @@ import (
 // steps with one pick each. If the noise is too small for the grid, each pick is accounted as
 // one release without amplification. There is no lower bound on the cost.
 //
-// The mass outside of the grid counts as infinite losses, so the grid gives no Rényi divergence. The
-// exponential of (α−1)·D_α is jointly convex in both distributions, and so D_α of the pair is at
-// most α/2σ², that of N(e_i, Sigma²I) against N(0, Sigma²I). [Renyi] returns this bound.
+// The mass outside of the grid counts as infinite losses, so the grid gives no Rényi divergence.
+// [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly convex in both
+// distributions. So D_α of the pair is at most α/2σ², the value of D_α for N(e_i, Sigma²I) against
+// N(0, Sigma²I).
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64

@@ -129,8 +129,8 @@ func TestAllocationEdges(t *testing.T) {
 	}
 }
 
-// The Rényi divergence of an allocation is at most that of Gaussian releases, which is finite, so that
-// a ledger can charge it.
+// The test checks that the bound on the Rényi divergence of an allocation is that of Gaussian
+// releases. The bound is finite, so a Rényi filter can charge an allocation.
 func TestAllocationHasARenyiDivergence(t *testing.T) {
 	for _, order := range []float64{1.5, 4, 32} {
 		got, err := Renyi(Repeated{RandomAllocation{4, 1, 2, AddRemove}, 3}, order)

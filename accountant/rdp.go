@@ -55,8 +55,9 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// bounded returns a composition whose Rényi divergences are at least as large. It has Gaussian
-// releases in the place of those with a mass at infinity for which such a release is known.
+// bounded returns a composition whose Rényi divergences are at least as large as those of c. If a
+// step has a mass at infinity and a Gaussian release with larger divergences is known, it replaces
+// the step by this release.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {
