@@ -1,14 +1,15 @@
 #include "textflag.h"
 
-// 1.5·2^52. Its sum with an integer n, |n| < 2^51, has the bits of 1.5·2^52 plus n.
+// This is 1.5·2^52 as a float64. Its sum with an integer n, |n| < 2^51, has the bits of 1.5·2^52
+// plus n.
 DATA whole<>+0(SB)/8, $0x4338000000000000
 GLOBL whole<>(SB), RODATA|NOPTR, $8
 
 // func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
 //
-// Works on four rows at a time. As in sumOfSquares, lane i of a row's register is the sum of
-// every fourth square from the i-th on, and the remaining squares are added to lane 0. The
-// number of rows must be a positive multiple of four.
+// sumsOfSquaresAVX2 works on four rows at a time. As in sumOfSquares, lane i of a row's register is
+// the sum of every fourth square from the i-th on, and the remaining squares are added to lane 0.
+// The number of rows must be a positive multiple of four.
 TEXT ·sumsOfSquaresAVX2(SB), NOSPLIT, $0-64
 	MOVQ dst_base+0(FP), DI
 	MOVQ rows_base+24(FP), SI
@@ -99,8 +100,8 @@ add:
 
 // func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
 //
-// Sums up to 16 columns at a time over all rows, as integral float64s below 2^51, and adds the
-// result to sum. There must be at least one row.
+// addTruncatedRowsAVX2 sums up to 16 columns at a time over all rows, as integral float64s below
+// 2^51, and adds the result to sum. There must be at least one row.
 TEXT ·addTruncatedRowsAVX2(SB), NOSPLIT, $0-88
 	MOVQ         sum_base+0(FP), DI
 	MOVQ         sum_len+8(FP), R12

@@ -10,8 +10,8 @@ import (
 // most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. So few rows stay in
-// a cache between the pass that computes norms and the pass that adds.
+// together returns the number of rows of d elements that are added together. This number is so
+// small that the rows stay in a cache between the pass that computes norms and the pass that adds.
 func together(d int) int {
 	const cached = 1 << 14 // number of elements that fit in the cache, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))

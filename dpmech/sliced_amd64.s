@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// COLUMNS finds the columns of the two draws of a word. Separate loads are faster than a
+// COLUMNS computes the column numbers of the two draws in a word. Separate loads are faster than a
 // gather instruction.
 #define COLUMNS(at, low, high) \
 	MOVQ at(BX), high \
@@ -10,9 +10,10 @@
 
 // func slicedAVX2(table *[slicedColumns]uint32, origin int32, dst *int64, words *uint64, missing *uint8, eights int)
 //
-// Makes eight draws of 32 bits at a time: 12 bits choose the column, 7 the slice, 13 the
-// place. An entry of the table is the threshold and, in 12 bits, the other slice. The number
-// of a column's own slice is that of the column. eights must be positive.
+// slicedAVX2 makes eight samples at a time from draws of 32 bits each: 12 bits choose the column, 7
+// bits choose the slice, and 13 bits choose the place. An entry of the table consists of the
+// threshold and, in 12 bits, the number of the column's other slice. The column's own slice has the
+// same number as the column. eights must be positive.
 TEXT ·slicedAVX2(SB), NOSPLIT, $0-48
 	MOVQ         table+0(FP), SI
 	MOVL         origin+8(FP), AX
@@ -23,7 +24,7 @@ TEXT ·slicedAVX2(SB), NOSPLIT, $0-48
 	VMOVD        AX, X15
 	VPBROADCASTD X15, Y15          // the origin
 	VPCMPEQD     Y14, Y14, Y14
-	VPSRLD       $20, Y14, Y13     // 12 bits: also the slice that is not in the table
+	VPSRLD       $20, Y14, Y13     // mask of 12 bits, which is also the slice number notInTable
 	VPSRLD       $25, Y14, Y12     // 7 bits
 	VPSRLD       $19, Y14, Y11     // 13 bits
 
@@ -46,7 +47,7 @@ eight:
 	VPSRLD     $13, Y0, Y4
 	VPAND      Y12, Y4, Y4
 	VPSRLD     $12, Y3, Y5
-	VPCMPGTD   Y4, Y5, Y5          // threshold > bits: the column's own
+	VPCMPGTD   Y4, Y5, Y5          // if threshold > bits, the draw chooses the column's own slice
 	VPAND      Y13, Y3, Y6
 	VPBLENDVB  Y5, Y1, Y6, Y6
 	VPCMPEQD   Y13, Y6, Y7
@@ -69,15 +70,15 @@ eight:
 	VZEROUPPER
 	RET
 
-// 2^52 + 2^51 as a float64. Its sum with an integer below 2^51 in absolute value has that
-// integer in the lower bits.
+// This is 2^52 + 2^51 as a float64. If an integer below 2^51 in absolute value is added, the lower
+// bits of the sum contain the integer.
 DATA magic<>+0(SB)/8, $0x4338000000000000
 GLOBL magic<>(SB), RODATA|NOPTR, $8
 
 // func hideAVX2(sums *float32, noise *int64, n int, perStep, step float64)
 //
-// n must be a positive multiple of four. Sums in steps and noise must be below 2^51 in
-// absolute value.
+// hideAVX2 requires an n that is a positive multiple of four. Sums in steps, and noise, must be
+// below 2^51 in absolute value.
 TEXT ·hideAVX2(SB), NOSPLIT, $0-40
 	MOVQ         sums+0(FP), DI
 	MOVQ         noise+8(FP), SI

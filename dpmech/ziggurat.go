@@ -90,9 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform by rejection, because one more 56-bit draw leads to some places
-// than to others. For such a surplus draw again returns the place of a new draw. For other draws
-// it returns place.
+// again makes the place uniform by rejection, because some places result from one 56-bit draw more
+// than others. If the draw is such a surplus draw, again draws anew and returns the new place.
+// Otherwise it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place

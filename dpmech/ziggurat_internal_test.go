@@ -277,9 +277,9 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// The test checks the draws of places. One more 56-bit number leads to some places than to
-// others, and Fill and Sample must reject the surplus numbers and draw again. The stream of the
-// test has no key, so that drawing again panics.
+// The test checks the draws of places. Some places result from one 56-bit number more than others,
+// and Fill and Sample must reject these surplus numbers and draw again. The stream of the test has
+// no key, so that drawing again panics.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {
