@@ -140,8 +140,8 @@ const (
 	Version     Reason = "version"      // the two ends have no common protocol version
 )
 
-// A Refusal says why a call was refused. The call has changed nothing. The other end displays
-// the text, so the text must contain no data values and no secrets.
+// A Refusal is the reason why a call was refused. The call has changed nothing. The other end
+// displays the text, so the text must contain no data values and no secrets.
 type Refusal struct {
 	Reason Reason
 	Text   string

@@ -852,8 +852,8 @@ func (b0 FollowRequest_builder) Build() *FollowRequest {
 	return m0
 }
 
-// An entry is a start and pieces, until its body is complete. The first piece may come
-// with the start.
+// An entry is sent as a start and pieces, until its body is complete. The first piece may
+// come with the start.
 type FollowResponse struct {
 	state            protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Start *FollowResponse_Start  `protobuf:"bytes,1,opt,name=start"`

@@ -36,7 +36,7 @@ const (
 //
 // The coordinator of one study, which the TLS server name selects.
 type StudyClient interface {
-	// Hello agrees on the protocol version of the calls that follow.
+	// Hello negotiates the protocol version of later calls.
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
 	// Join redeems an invitation. Guests may call Hello and Join.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
@@ -45,13 +45,13 @@ type StudyClient interface {
 	Approve(ctx context.Context, in *ApproveRequest, opts ...grpc.CallOption) (*ApproveResponse, error)
 	// Follow sends entries of the transcript in pieces.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error)
-	// Submit receives a release: first the offer; after the answer with the number of bytes
-	// received so far, the pieces from that byte on; and a last answer once all is durable.
-	// A short body may come with the offer.
+	// Submit receives a release. The client first sends the offer. The server answers with the
+	// number of bytes received so far. The client sends the pieces from that byte on, and the
+	// server answers again when all is durable. A short body may come with the offer.
 	Submit(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubmitRequest, SubmitResponse], error)
-	// Pieces sends the parts for the caller of other clients' messages. Since version 2.
+	// Pieces sends the caller its parts of other clients' messages. Since version 2.
 	Pieces(ctx context.Context, in *PiecesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PiecesResponse], error)
-	// Confirm receives a confirmation of a cut, or the complaint that there is none. Since
+	// Confirm receives a confirmation of a cut, or a complaint about a deal in the cut. Since
 	// version 2.
 	Confirm(ctx context.Context, in *ConfirmRequest, opts ...grpc.CallOption) (*ConfirmResponse, error)
 }
@@ -181,7 +181,7 @@ func (c *studyClient) Confirm(ctx context.Context, in *ConfirmRequest, opts ...g
 //
 // The coordinator of one study, which the TLS server name selects.
 type StudyServer interface {
-	// Hello agrees on the protocol version of the calls that follow.
+	// Hello negotiates the protocol version of later calls.
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	// Join redeems an invitation. Guests may call Hello and Join.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
@@ -190,13 +190,13 @@ type StudyServer interface {
 	Approve(context.Context, *ApproveRequest) (*ApproveResponse, error)
 	// Follow sends entries of the transcript in pieces.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error
-	// Submit receives a release: first the offer; after the answer with the number of bytes
-	// received so far, the pieces from that byte on; and a last answer once all is durable.
-	// A short body may come with the offer.
+	// Submit receives a release. The client first sends the offer. The server answers with the
+	// number of bytes received so far. The client sends the pieces from that byte on, and the
+	// server answers again when all is durable. A short body may come with the offer.
 	Submit(grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]) error
-	// Pieces sends the parts for the caller of other clients' messages. Since version 2.
+	// Pieces sends the caller its parts of other clients' messages. Since version 2.
 	Pieces(*PiecesRequest, grpc.ServerStreamingServer[PiecesResponse]) error
-	// Confirm receives a confirmation of a cut, or the complaint that there is none. Since
+	// Confirm receives a confirmation of a cut, or a complaint about a deal in the cut. Since
 	// version 2.
 	Confirm(context.Context, *ConfirmRequest) (*ConfirmResponse, error)
 	mustEmbedUnimplementedStudyServer()
