@@ -7,7 +7,7 @@
 //   - roster: the parties of a study, their keys and their consent.
 //   - channel: mutual TLS between the parties.
 //   - transcript: the chain of signed entries that records a study.
-//   - sums: sums of the clients' vectors that nobody can take apart.
+//   - sums: sums of the clients' vectors, which reveal no single vector.
 //   - signed: signed messages, bound to a study, round, model and roster.
 //   - seal: encryption for one recipient, and of state that is stored on disk.
 //

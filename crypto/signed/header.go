@@ -39,7 +39,7 @@ const (
 	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
 	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that the study ends early
-	Exclusion  identity.Domain = "fedpvi/v1/exclusion"  // coordinator's message that a client takes no part any more
+	Exclusion  identity.Domain = "fedpvi/v1/exclusion"  // coordinator's message that excludes a client
 
 	// Messages of package sums.
 	Keys        identity.Domain = "fedpvi/v1/keys"        // client's keys for the columns that it will deal

@@ -28,7 +28,7 @@ func (b Body) Append(out []byte) []byte {
 	return append(wire.AppendUint64(out, b.Size), b.Hash[:]...)
 }
 
-// ReadBody decodes what Append appends. It refuses bodies of more than MaxBody bytes.
+// ReadBody decodes the output of Append. It refuses bodies of more than MaxBody bytes.
 func ReadBody(r *wire.Reader) (b Body) {
 	b.Size = r.Uint64()
 	r.Fixed(b.Hash[:])

@@ -102,7 +102,7 @@ func (r Receipt) Compare(s Receipt) int {
 
 // An Abortion is the body of the Abort entry, and of an Exclude entry.
 type Abortion struct {
-	By     identity.Name // party that aborted the study, or client that takes no part any more
+	By     identity.Name // party that aborted the study, or client that was excluded
 	Reason string
 }
 

@@ -19,7 +19,7 @@ const (
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
 
-	Exclude Kind = "exclude" // a client takes no part any more; its body is an Abortion by this client
+	Exclude Kind = "exclude" // the coordinator excludes a client; the body is an Abortion that names this client
 )
 
 // Kinds of the entries between a plan and its outcome in a study with secure sums. Package sums

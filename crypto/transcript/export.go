@@ -9,13 +9,14 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// An Export is a client's copy of the envelopes of a transcript. The coordinator has signed each of
-// them, so two exports that differ are evidence against it.
+// An Export is a client's copy of the envelopes of a transcript. The coordinator has signed each
+// envelope, so two exports with different envelopes of the same number are evidence against the
+// coordinator.
 type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
 	Coordinator []byte        `json:"coordinator"` // the coordinator's entry of the roster
-	Envelopes   [][]byte      `json:"envelopes"`   // in order, from the first that the client has kept
+	Envelopes   [][]byte      `json:"envelopes"`   // envelopes in order, from the first that the client has kept
 }
 
 // Entries checks every signature and the links between the entries, and returns the entries. The
@@ -63,7 +64,8 @@ func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entr
 	return e, err
 }
 
-// A Fork is the first place at which two copies of a transcript differ.
+// A Fork is the error for two different entries with the same number that the coordinator has
+// signed. It contains the first such pair of two copies of a transcript.
 type Fork struct{ One, Other Entry }
 
 func (f *Fork) Error() string {
@@ -74,8 +76,8 @@ func (f *Fork) Error() string {
 	return fmt.Sprintf("the coordinator has signed two entries with the number %d (%s%s): it has shown two histories of the study from there on", f.One.Number, f.One.Kind, plan)
 }
 
-// Compare returns a [Fork] if two copies of one transcript have different entries of one number. It
-// returns the number of entries that both have.
+// Compare returns a [*Fork] if two copies of a transcript have different entries with the same
+// number. It also returns the number of entries that are in both copies.
 func Compare(one, other []Entry) (common int, err error) {
 	byNumber := map[uint64]Entry{}
 	for _, e := range one {
