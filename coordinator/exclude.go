@@ -9,12 +9,12 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Exclude leaves a client out of the rest of a study, for a reason that all clients can read. It
-// signs an entry of the transcript, so that everybody sees it and nobody can take it back. The
-// answers that the client has given stay in their sums, and rejected rounds are counted from here on.
+// Exclude excludes a client from the rest of a study, for a reason that all clients can read. It
+// signs an entry of the transcript, so all clients see the exclusion, and it cannot be undone.
+// Earlier answers of the client stay in their sums. The count of rejected rounds begins again.
 //
-// With secure aggregation an excluded client counts as missing in the sums from here on. The number
-// of clients and the number that opens a sum stay the same.
+// With secure aggregation an excluded client counts as missing in later sums. The number of
+// clients, and the number of clients that open a sum, stay the same.
 func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -41,7 +41,8 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 	})
 }
 
-// excludable returns an error if the study cannot go on with one client less.
+// excludable returns an error if too few clients would remain for the study to continue after an
+// exclusion.
 func (s *Study) excludable(st *state) error {
 	if len(st.staying()) <= s.fewest(st) {
 		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: coordinator abort", len(st.staying()), s.fewest(st))
@@ -86,8 +87,8 @@ func (s *Study) readExcluded(st *state, kept store.Study) error {
 	return nil
 }
 
-// held returns why a study waits for an order of its operator: too many rounds in a row were
-// rejected, and the study can go on without a client. It returns "" if the study can go on.
+// held returns the reason why a study waits for an order of its operator, which is that too many
+// rounds in a row were rejected. It returns "" if the study can continue.
 func (b *batch) held() string {
 	st := b.state
 	if st.server == nil || len(st.open) > 0 {

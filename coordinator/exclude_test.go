@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// round lets the parties follow, and answer if a plan is pending. The party named evil sends
+// round makes the parties read new entries and answer a pending plan. The party named evil sends
 // precisions far below zero.
 func (h *house) round(evil identity.Name, parties ...*party) {
 	h.t.Helper()
@@ -48,9 +48,9 @@ func (h *house) restart() {
 	h.open()
 }
 
-// A client makes three rounds fail. The coordinator asks for no fourth answer and waits for an
-// order, also after a restart. When the client is excluded, which every client reads in the
-// transcript, the others finish the study. Whoever verifies the bundle sees the same.
+// One client makes three rounds fail. The test checks that the coordinator then sends no fourth
+// plan and waits for an order, also after a restart. After the client is excluded, the other
+// clients must finish the study, and Verify must accept its bundle.
 //
 //abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
 func TestExcludedClient(t *testing.T) {
@@ -106,7 +106,8 @@ func TestExcludedClient(t *testing.T) {
 	}
 }
 
-// Without enough other clients a study with three rejected rounds in a row is aborted.
+// The test checks that a study is aborted after three rejected rounds in a row if it needs all its
+// clients.
 func TestStalledStudyIsAborted(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 5", "max_rejected = 3"))
@@ -120,10 +121,10 @@ func TestStalledStudyIsAborted(t *testing.T) {
 	}
 }
 
-// In a study with secure aggregation a client is excluded while a plan waits for its deal. The
-// coordinator is restarted. The client counts as missing, and the sums of the others are opened.
-// Nobody else can be excluded, because all who are left open a sum. The roster stays as it was: no
-// other one can be signed during a round.
+// The test excludes a client from a study with secure aggregation while a plan waits for the
+// client's deal, and then restarts the coordinator. The sums of the other clients must be opened
+// without the excluded one. No other client can be excluded, because all remaining clients are
+// needed to open a sum. It must not be possible to sign another roster during a round.
 //
 //abuse:case A20 with secure sums an excluded client counts as missing, and the sums of the others are opened
 func TestExcludedFromSecureSums(t *testing.T) {

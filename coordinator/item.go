@@ -21,8 +21,8 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	return i
 }
 
-// derived reports whether clients can compute the body of an entry from those before it: a plan,
-// and an outcome whose sum they have opened.
+// derived reports whether clients can compute the body of an entry from earlier entries. They can
+// do so for plans, and for outcomes of secure aggregation, because an opening contains the sum.
 func (s *Study) derived(e transcript.Entry) bool {
 	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }

@@ -149,8 +149,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// hold stops a study in which too many rounds in a row were rejected. If the study can go on without
-// one of its clients, it waits for an order, and otherwise it is aborted.
+// hold stops a study in which too many rounds in a row were rejected. The study waits for an order
+// if it can continue without one of its clients. Otherwise hold aborts it.
 func (b *batch) hold(why string) error {
 	if b.study.excludable(b.state) != nil {
 		return b.abort(b.study.name(), why)

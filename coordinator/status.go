@@ -145,8 +145,9 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// unready returns the names of the clients for which the next plan waits: those that have not sent
-// their keys, if it needs more keys, and otherwise those that are not connected.
+// unready returns the names of the clients for which the next plan waits. If the plan needs keys of
+// more clients, these are the clients that have not sent their keys. Otherwise they are the clients
+// that are not connected.
 func (b *batch) unready() (all []string) {
 	if x := b.state.secure; x != nil && !x.keyed() {
 		for _, name := range b.awaited() {

@@ -60,7 +60,7 @@ const (
 	// noteAborted is the key under which the store keeps the reason of an abort before the study
 	// began.
 	noteAborted = "aborted"
-	// noteExcluded is the key under which the store keeps why clients were excluded.
+	// noteExcluded is the key under which the store keeps the reasons of exclusions.
 	noteExcluded = "excluded"
 	// noteSince is the key under which the store keeps the time since which the study waits.
 	noteSince = "since"

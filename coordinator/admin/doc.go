@@ -25,7 +25,7 @@ type API interface {
 	Status(ctx context.Context, study string) ([]coordinator.Status, error)
 	// Begin begins a study before all invited clients have consented.
 	Begin(ctx context.Context, study string) error
-	// Exclude leaves a client out of the rest of a study.
+	// Exclude excludes a client from the rest of a study.
 	Exclude(ctx context.Context, study string, client identity.Name, reason string) error
 	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error

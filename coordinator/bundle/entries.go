@@ -9,14 +9,14 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A History has the entries of the transcript in a bundle.
+// A History contains the entries of the transcript in a bundle.
 type History struct {
 	Study       signed.Hash
 	Coordinator identity.Fingerprint
 	All         []transcript.Entry
 }
 
-// Entries verifies a bundle and returns the entries of its transcript. It opens the bundle once.
+// Entries verifies a bundle and returns the entries of its transcript. It calls open once.
 func Entries(open func() (io.ReadCloser, error)) (*History, error) {
 	f, err := open()
 	if err != nil {

@@ -50,9 +50,9 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil without
 	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
-	excluded map[identity.Name]uint64 // last plan before each exclusion of a client
+	excluded map[identity.Name]uint64 // number of the last plan before the exclusion, by excluded client
 	receipts []transcript.Receipt     // receipts of the answers verified so far
-	entries  []transcript.Entry       // the entries so far
+	entries  []transcript.Entry       // entries of the transcript verified so far
 	report   Report
 }
 
@@ -73,7 +73,7 @@ func Verify(r io.Reader) (*Report, error) {
 	return &v.report, nil
 }
 
-// verify is like Verify, and returns what it has read.
+// verify does the same as Verify, and returns the verifier with the contents of the bundle.
 func verify(r io.Reader) (*verifier, error) {
 	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
 	v.parts = v.in.parts()
@@ -253,8 +253,8 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// exclude follows an entry that leaves a client out. The client may be in the sums of the plans that
-// are open, and of no later one.
+// exclude applies an entry that excludes a client. Sums of the plans that are open may contain the
+// client's answers, and sums of later plans must not.
 func (v *verifier) exclude(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	if err != nil {
@@ -272,7 +272,7 @@ func (v *verifier) exclude(body []byte) error {
 	return nil
 }
 
-// mayAnswer returns an error if a client was excluded before a plan.
+// mayAnswer returns an error if the client was excluded before the plan ask.
 func (v *verifier) mayAnswer(ask uint64, name identity.Name) error {
 	if last, out := v.excluded[name]; out && ask > last {
 		return fmt.Errorf("plan %d counts %s, which was excluded before", ask, name)

@@ -139,8 +139,8 @@ func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed"
 // PutNote stores a value under a key, encoded as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes into value what PutNote has stored under a key. If nothing is stored, value does
-// not change.
+// Note decodes into value the JSON that PutNote has stored under a key. If nothing is stored, value
+// does not change.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
 // Put stores a client's value for a part.
