@@ -211,7 +211,8 @@ func (c *verifyCommand) Run(*environment) error {
 	return nil
 }
 
-// compare compares the bundle with the exports of clients, and these with each other.
+// compare compares the transcript in the bundle with the exports of clients, and the exports with
+// each other.
 func (c *verifyCommand) compare() error {
 	if len(c.Exports) == 0 {
 		return nil
