@@ -203,3 +203,54 @@ func TestOneStepRestored(t *testing.T) {
 		}
 	}
 }
+
+// A coordinator that changes a sum of the last round, where messages are opened, is refused by every
+// client and by whoever computes the round again. If it changes a release as well, its client
+// refuses.
+func TestOneStepChangedSumsAreRefused(t *testing.T) {
+	p := oneStepProtocol(t)
+	p.study.Version = 2
+	for name, c := range map[string]struct {
+		lie     func(o *lastround.Outcome)
+		refused [2]bool
+	}{
+		"nothing":           {func(*lastround.Outcome) {}, [2]bool{}},
+		"a sum":             {func(o *lastround.Outcome) { o.Gradient[0] += 1000 }, [2]bool{true, true}},
+		"a release and sum": {func(o *lastround.Outcome) { o.Gradient[0]++; o.Releases[0]++ }, [2]bool{true, false}},
+		"no releases":       {func(o *lastround.Outcome) { o.Releases = nil }, [2]bool{true, true}},
+	} {
+		h := defaultHouse(t, p)
+		round, start := p.After()[0], p.startOfLast(h.sites[0].q)
+		server := lastround.NewServer(round, start)
+		plan, _ := server.Next()
+		sites := []*lastround.Site{
+			lastround.NewSite(round, start, h.sites[0].ID(), oneStepShard(p, 0, 150), 0),
+			lastround.NewSite(round, start, h.sites[1].ID(), oneStepShard(p, 150, 400), 0),
+		}
+		var o *lastround.Outcome
+		for m, site := range sites {
+			var r lastround.Release
+			err := site.Propose(&r, &plan, seeded.Stream(1, "last", uint64(m)))
+			if err == nil {
+				o, err = server.Collect(&r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(o.Releases) == 0 {
+			t.Fatal("no releases are published")
+		}
+		c.lie(o)
+		for m, site := range sites {
+			if err := site.Settle(o); (err != nil) != c.refused[m] {
+				t.Errorf("%s: client %d: %v", name, m, err)
+			}
+		}
+		again := lastround.NewServer(round, start)
+		again.Next()
+		if _, err := again.Replay(o); (err != nil) != (c.refused == [2]bool{true, true}) {
+			t.Errorf("%s: computed again: %v", name, err)
+		}
+	}
+}

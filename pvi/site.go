@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi/method"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -102,7 +103,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
 	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
 	if p.publishes() {
-		s.sent = hashOf(dst)
+		s.sent = phase.HashOf(dst)
 	}
 	return nil
 }

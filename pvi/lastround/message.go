@@ -27,4 +27,7 @@ type Outcome struct {
 	Participants []phase.ClientID `json:"participants"` // clients whose releases are in the sums, in order
 	Gradient     []int64          `json:"gradient"`     // sum of gradients, in lattice steps; nil if void
 	Curvature    []int64          `json:"curvature"`    // sum of curvatures, packed, in lattice steps; nil if void
+	// Releases are the gradient and curvature of each participant, one after the other, if the study
+	// publishes them.
+	Releases []int64 `json:"releases,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -113,6 +114,26 @@ func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.
 // Limit returns the largest absolute value of an element of one release.
 func (r *Round) Limit() int64 {
 	return max(r.Gradient.MaxTotal(), r.Curvature.MaxTotal()) / int64(len(r.roster.Clients))
+}
+
+// ReleasesSize returns the number of elements of the releases in an outcome with all clients. It is
+// 0 if the outcome has no releases. See [phase.Publishes].
+func (r *Round) ReleasesSize() int {
+	if !phase.Publishes(r.model.Study, len(r.roster.Clients), r.Size()) {
+		return 0
+	}
+	return len(r.roster.Clients) * r.Size()
+}
+
+// checkReleases returns a refusal if the releases in an outcome do not add up to its sums.
+func (r *Round) checkReleases(o *Outcome) error {
+	if o.Gradient == nil || r.ReleasesSize() == 0 {
+		if o.Releases != nil {
+			return phase.Refuse("the outcome of the last round has releases, which this study does not publish")
+		}
+		return nil
+	}
+	return phase.CheckReleases("the last round", o.Releases, slices.Concat(o.Gradient, o.Curvature), len(o.Participants), r.Limit())
 }
 
 // Size returns the number of elements of a release: the gradient and the curvature.

@@ -19,6 +19,7 @@ type Server struct {
 	answered  []phase.ClientID // clients that have answered, in order
 	gradient  []int64
 	curvature []int64
+	releases  []int64 // releases in the order of answered, if the study publishes them
 }
 
 // NewServer returns the server of the last round r, which begins at the given Start.
@@ -65,6 +66,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	for i, n := range r.Curvature {
 		s.curvature[i] += n
 	}
+	if round.ReleasesSize() > 0 {
+		s.releases = slices.Insert(s.releases, at*round.Size(), slices.Concat(r.Gradient, r.Curvature)...)
+	}
 	s.answered = slices.Insert(s.answered, at, r.Client)
 	if len(s.answered) < len(round.roster.Clients) {
 		return nil, nil
@@ -85,7 +89,7 @@ func (s *Server) finish() *Outcome {
 	s.open = false
 	o := &Outcome{Round: s.digest, Verdict: phase.Void, Point: s.point, Participants: s.answered}
 	if len(s.answered) >= s.round.roster.Fewest {
-		o.Verdict, o.Gradient, o.Curvature = phase.Accepted, s.gradient, s.curvature
+		o.Verdict, o.Gradient, o.Curvature, o.Releases = phase.Accepted, s.gradient, s.curvature, s.releases
 	}
 	return o
 }
@@ -119,11 +123,14 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if err := phase.CheckReplay(o.Participants, s.round.roster.Clients, nil, 0, 0); err != nil {
 		return nil, err
 	}
+	if err := s.round.checkReleases(o); err != nil {
+		return nil, err
+	}
 	if o.Gradient != nil || o.Curvature != nil {
 		if err := s.round.check(o.Gradient, o.Curvature, len(o.Participants)); err != nil {
 			return nil, err
 		}
-		s.gradient, s.curvature = slices.Clone(o.Gradient), slices.Clone(o.Curvature)
+		s.gradient, s.curvature, s.releases = slices.Clone(o.Gradient), slices.Clone(o.Curvature), slices.Clone(o.Releases)
 	}
 	s.answered = slices.Clone(o.Participants)
 	return s.finish(), nil

@@ -25,6 +25,7 @@ type Site struct {
 	exact    bool // whether all machines compute the same bits of the point
 	missed   int  // number of releases of the rounds that the client did not make
 	answered bool
+	sent     phase.Digest // hash of the release, if the study publishes releases
 }
 
 // NewSite returns the site of a client with its records, at the start of a last round. The
@@ -68,6 +69,9 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	curvature, err := s.released(s.round.Curvature, src, s.records.EachInformation)
 	if err != nil {
 		return err
+	}
+	if s.round.ReleasesSize() > 0 {
+		s.sent = phase.HashOf(slices.Concat(gradient, curvature))
 	}
 	*r = Release{s.digest, s.id, gradient, curvature}
 	return nil
@@ -135,7 +139,7 @@ func (s *Site) ForetellOutcome(participants []phase.ClientID, gradient, curvatur
 // Settle checks the outcome of the last round. It does not change the site. If the outcome
 // contradicts the site's state, the error is [phase.Refused].
 func (s *Site) Settle(o *Outcome) error {
-	_, took := slices.BinarySearch(o.Participants, s.id)
+	at, took := slices.BinarySearch(o.Participants, s.id)
 	switch {
 	case o.Round != s.digest:
 		return phase.Refuse("the outcome is for last round %.16s, this is %.16s", o.Round, s.digest)
@@ -148,7 +152,7 @@ func (s *Site) Settle(o *Outcome) error {
 	}
 	switch o.Verdict {
 	case phase.Void:
-		if o.Gradient != nil || o.Curvature != nil {
+		if o.Gradient != nil || o.Curvature != nil || o.Releases != nil {
 			return phase.Refuse("the outcome of the last round is void and has sums")
 		}
 		return nil
@@ -156,7 +160,16 @@ func (s *Site) Settle(o *Outcome) error {
 		if fewest := s.round.roster.Fewest; len(o.Participants) < fewest {
 			return phase.Refuse("the sums of the last round were opened for %d answers, fewer than the %d for which noise shares were made", len(o.Participants), fewest)
 		}
-		return s.round.check(o.Gradient, o.Curvature, len(o.Participants))
+		if err := s.round.check(o.Gradient, o.Curvature, len(o.Participants)); err != nil {
+			return err
+		}
+		if err := s.round.checkReleases(o); err != nil {
+			return err
+		}
+		if size := s.round.Size(); took && o.Releases != nil && phase.HashOf(o.Releases[at*size:][:size]) != s.sent {
+			return phase.Refuse("the outcome of the last round has another release of client %q than the one that this client sent: the coordinator has changed it", s.id)
+		}
+		return nil
 	}
 	return phase.Refuse("the verdict on the last round is %q", o.Verdict)
 }

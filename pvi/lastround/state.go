@@ -16,11 +16,12 @@ type serverState struct {
 	Answered  []phase.ClientID
 	Gradient  []int64
 	Curvature []int64
+	Releases  []int64 `json:",omitempty"`
 }
 
 // MarshalBinary returns the server's state.
 func (s *Server) MarshalBinary() ([]byte, error) {
-	return json.Marshal(serverState{phase.StateVersion, s.digest, s.planned, s.open, s.answered, s.gradient, s.curvature})
+	return json.Marshal(serverState{phase.StateVersion, s.digest, s.planned, s.open, s.answered, s.gradient, s.curvature, s.releases})
 }
 
 // Restore sets a new server to a state that MarshalBinary returned.
@@ -35,13 +36,15 @@ func (s *Server) Restore(state []byte) error {
 		err = errors.Join(err, errors.New("the round is open and was not planned"))
 	case !v.Planned && len(v.Answered) > 0:
 		err = errors.Join(err, errors.New("the round was not planned and has answers"))
+	case len(v.Releases) != s.round.ReleasesSize()/len(s.round.roster.Clients)*len(v.Answered):
+		err = errors.Join(err, errors.New("the round has no release for each answer"))
 	case !s.round.roster.Selects(v.Answered):
 		err = errors.Join(err, errors.New("the round counts clients that are not in the roster, or not in order"))
 	}
 	if err != nil {
 		return fmt.Errorf("restoring the server of the last round: %w", err)
 	}
-	s.planned, s.open, s.answered, s.gradient, s.curvature = v.Planned, v.Open, v.Answered, v.Gradient, v.Curvature
+	s.planned, s.open, s.answered, s.gradient, s.curvature, s.releases = v.Planned, v.Open, v.Answered, v.Gradient, v.Curvature, v.Releases
 	return nil
 }
 
@@ -50,11 +53,16 @@ type siteState struct {
 	Round    phase.Digest
 	Client   phase.ClientID
 	Answered bool
+	Sent     *phase.Digest `json:",omitempty"` // hash of the release, if the study publishes releases
 }
 
 // MarshalBinary returns the site's state.
 func (s *Site) MarshalBinary() ([]byte, error) {
-	return json.Marshal(siteState{phase.StateVersion, s.digest, s.id, s.answered})
+	v := siteState{phase.StateVersion, s.digest, s.id, s.answered, nil}
+	if s.sent != (phase.Digest{}) {
+		v.Sent = &s.sent
+	}
+	return json.Marshal(v)
 }
 
 // Restore sets a new site to a state that MarshalBinary returned.
@@ -70,10 +78,12 @@ func (s *Site) Restore(state []byte) error {
 	if err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	s.answered = v.Answered
+	if s.answered = v.Answered; v.Sent != nil {
+		s.sent = *v.Sent
+	}
 	return nil
 }
 
 func (r *Round) elements() int {
-	return phase.StateFields + 2*phase.NamesElements(r.roster.Clients) + r.Gradient.Dim() + r.Curvature.Dim()
+	return phase.StateFields + 2*phase.NamesElements(r.roster.Clients) + r.Size() + r.ReleasesSize()
 }

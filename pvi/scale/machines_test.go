@@ -343,3 +343,60 @@ func TestAnyNumberOfRecords(t *testing.T) {
 		}
 	}
 }
+
+// A coordinator that changes a sum of opened messages is refused by every client and by whoever
+// computes the passes again. If it changes a client's release as well, this client refuses.
+func TestChangedSumsAreRefused(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "")
+	st.Version = 2
+	for name, c := range map[string]struct {
+		lie     func(p *pass, size int)
+		refused [3]bool
+	}{
+		"nothing":           {func(*pass, int) {}, [3]bool{}},
+		"a sum":             {func(p *pass, _ int) { p.Sum[0] += 99 }, [3]bool{true, true, true}},
+		"a release":         {func(p *pass, size int) { p.Releases[size]++ }, [3]bool{true, true, true}},
+		"a release and sum": {func(p *pass, size int) { p.Releases[size]++; p.Sum[0]++ }, [3]bool{false, true, false}},
+	} {
+		h := newScaleHouse(t, st, 1, ball(1, 50, 5, 1), ball(2, 50, 5, 1), ball(3, 50, 5, 1))
+		plan, _ := h.server.Next()
+		var o *Outcome
+		for m := range h.sites {
+			if m == 2 {
+				c.lie(h.server.open, h.scaling.Size(1))
+				state, err := h.server.MarshalBinary()
+				if err == nil {
+					h.server, err = RestoreServer(h.scaling, state)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			var err error
+			if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(o.Releases) != h.scaling.ReleasesSize(1) || len(o.Releases) == 0 {
+			t.Fatalf("%s: %d elements of releases", name, len(o.Releases))
+		}
+		for m, s := range h.sites {
+			state, err := s.MarshalBinary()
+			restored, failed := NewSite(h.scaling, s.ID(), ball(uint64(m+1), 50, 5, 1))
+			if err = errors.Join(err, failed); err == nil {
+				err = restored.Restore(state)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := restored.Settle(o); (err != nil) != c.refused[m] {
+				t.Errorf("%s: client %d: %v", name, m, err)
+			}
+		}
+		again := NewServer(h.scaling)
+		again.Next()
+		if _, err := again.Replay(o); (err != nil) != (c.refused == [3]bool{true, true, true}) {
+			t.Errorf("%s: computed again: %v", name, err)
+		}
+	}
+}

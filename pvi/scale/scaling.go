@@ -172,6 +172,26 @@ func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 // n, counted from 1.
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
+// ReleasesSize returns the number of elements of the releases in an outcome of pass number n with
+// all clients. It is 0 if outcomes have no releases. See [phase.Publishes].
+func (s *Scaling) ReleasesSize(n int) int {
+	if !phase.Publishes(s.study, len(s.roster.Clients), s.Size(n)) {
+		return 0
+	}
+	return len(s.roster.Clients) * s.Size(n)
+}
+
+// checkReleases returns a refusal if the releases in an outcome do not add up to its sum.
+func (s *Scaling) checkReleases(o *Outcome) error {
+	if o.Sum == nil || s.ReleasesSize(o.Number) == 0 {
+		if o.Releases != nil {
+			return phase.Refuse("the outcome of pass %d has releases, which this study does not publish", o.Number)
+		}
+		return nil
+	}
+	return phase.CheckReleases(fmt.Sprintf("pass %d", o.Number), o.Releases, o.Sum, len(o.Participants), s.Limit(o.Number))
+}
+
 // Limit returns the largest absolute value of an element of one release, in pass number n.
 func (s *Scaling) Limit(n int) int64 { return s.step(n).limit }
 

@@ -19,6 +19,7 @@ type Server struct {
 type pass struct {
 	Answered []phase.ClientID // clients that have answered, in order
 	Sum      []int64
+	Releases []int64 `json:",omitempty"` // releases in the order of Answered, if the study publishes them
 }
 
 // NewServer returns a server whose bounds are the public bounds.
@@ -61,6 +62,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	for i, n := range r.Sum {
 		s.open.Sum[i] += n
 	}
+	if c.ReleasesSize(r.Number) > 0 {
+		s.open.Releases = slices.Insert(s.open.Releases, at*len(r.Sum), r.Sum...)
+	}
 	s.open.Answered = slices.Insert(s.open.Answered, at, r.Client)
 	if len(s.open.Answered) < len(c.roster.Clients) {
 		return nil, nil
@@ -93,7 +97,7 @@ func (s *Server) Close() (*Outcome, error) {
 func (s *Server) finish() *Outcome {
 	o := &Outcome{Scaling: s.scaling.digest, Number: s.scale.passes + 1, Verdict: phase.Void, Participants: s.open.Answered}
 	if len(s.open.Answered) >= s.scaling.roster.Fewest {
-		o.Verdict, o.Sum = phase.Accepted, s.open.Sum
+		o.Verdict, o.Sum, o.Releases = phase.Accepted, s.open.Sum, s.open.Releases
 	}
 	s.scale.follow(o.Sum, len(o.Participants))
 	s.open = nil
@@ -131,9 +135,12 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if err := phase.CheckReplay(o.Participants, s.scaling.roster.Clients, o.Sum, step.size, step.limit); err != nil {
 		return nil, err
 	}
+	if err := s.scaling.checkReleases(o); err != nil {
+		return nil, err
+	}
 	s.open.Answered = slices.Clone(o.Participants)
 	if o.Sum != nil {
-		s.open.Sum = slices.Clone(o.Sum)
+		s.open.Sum, s.open.Releases = slices.Clone(o.Sum), slices.Clone(o.Releases)
 	}
 	return s.finish(), nil
 }

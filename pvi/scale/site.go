@@ -23,7 +23,8 @@ type Site struct {
 	records *shard.Records
 
 	scale    *scale
-	answered int // number of the last pass that the client answered
+	answered int          // number of the last pass that the client answered
+	sent     phase.Digest // hash of its release in that pass, if the study publishes releases
 
 	row   []float64 // contribution of one record, reused for each record
 	noise dpmech.Noise
@@ -57,6 +58,9 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	s.row = make([]float64, step.size)
 	if err := s.gate(dst, step, src); err != nil {
 		return fmt.Errorf("client %s: standardise: %w", s.id, err)
+	}
+	if s.scaling.ReleasesSize(plan.Number) > 0 {
+		s.sent = phase.HashOf(dst)
 	}
 	*r = Release{s.scaling.digest, plan.Number, s.id, dst}
 	return nil
@@ -185,7 +189,8 @@ func (s *Site) Settle(o *Outcome) error {
 	if !c.roster.Selects(o.Participants) {
 		return phase.Refuse("the outcome of pass %d counts clients that are not in the roster, or not in order", o.Number)
 	}
-	if _, took := slices.BinarySearch(o.Participants, s.id); took && s.answered != o.Number {
+	at, took := slices.BinarySearch(o.Participants, s.id)
+	if took && s.answered != o.Number {
 		return phase.Refuse("the outcome of pass %d counts an answer that client %q did not give", o.Number, s.id)
 	}
 	switch o.Verdict {
@@ -202,6 +207,12 @@ func (s *Site) Settle(o *Outcome) error {
 		}
 	default:
 		return phase.Refuse("the verdict on pass %d is %q", o.Number, o.Verdict)
+	}
+	if err := c.checkReleases(o); err != nil {
+		return err
+	}
+	if size := len(o.Sum); took && o.Releases != nil && phase.HashOf(o.Releases[at*size:][:size]) != s.sent {
+		return phase.Refuse("the outcome of pass %d has another release of client %q than the one that this client sent: the coordinator has changed it", o.Number, s.id)
 	}
 	s.scale.follow(o.Sum, len(o.Participants))
 	return nil

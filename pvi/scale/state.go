@@ -51,6 +51,9 @@ func (v *serverState) checkOpen(c *Scaling) error {
 	if !c.roster.Selects(v.Open.Answered) {
 		return errors.New("the open pass counts clients that are not in the roster, or not in order")
 	}
+	if want := c.ReleasesSize(v.Passes+1) / len(c.roster.Clients) * len(v.Open.Answered); len(v.Open.Releases) != want {
+		return fmt.Errorf("the open pass has %d elements of releases, want %d", len(v.Open.Releases), want)
+	}
 	return c.step(v.Passes+1).checkSum(v.Open.Sum, len(v.Open.Answered))
 }
 
@@ -61,11 +64,16 @@ type siteState struct {
 	Columns  []Column
 	Passes   int
 	Answered int
+	Sent     *phase.Digest `json:",omitempty"` // hash of the last release, if the study publishes releases
 }
 
 // MarshalBinary returns the site's state.
 func (s *Site) MarshalBinary() ([]byte, error) {
-	return json.Marshal(siteState{phase.StateVersion, s.scaling.digest, s.id, s.scale.columns, s.scale.passes, s.answered})
+	v := siteState{phase.StateVersion, s.scaling.digest, s.id, s.scale.columns, s.scale.passes, s.answered, nil}
+	if s.sent != (phase.Digest{}) {
+		v.Sent = &s.sent
+	}
+	return json.Marshal(v)
 }
 
 // Restore sets a new site to a state that MarshalBinary returned.
@@ -88,7 +96,9 @@ func (s *Site) Restore(state []byte) error {
 	if err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	s.answered = v.Answered
+	if s.answered = v.Answered; v.Sent != nil {
+		s.sent = *v.Sent
+	}
 	return nil
 }
 
@@ -100,7 +110,7 @@ func (c *Scaling) elements() int {
 	}
 	largest := 0
 	for pass := range c.Passes() {
-		largest = max(largest, c.Size(pass+1))
+		largest = max(largest, c.Size(pass+1)+c.ReleasesSize(pass+1))
 	}
 	return n + largest
 }

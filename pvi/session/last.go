@@ -36,6 +36,7 @@ func (p *lastPhase) maxEntry() int {
 	gradient, curvature := p.sums()
 	return len(wire.AppendOneStepOutcome(nil, &lastround.Outcome{
 		Point: make([]float64, p.public.Family().Dim()), Participants: p.public.Roster(), Gradient: gradient, Curvature: curvature,
+		Releases: make([]int64, p.sizes.ReleasesSize()),
 	}))
 }
 

@@ -51,9 +51,10 @@ func (p *scalePhase) maxRelease(longest pvi.ClientID) int {
 }
 
 func (p *scalePhase) maxEntry() int {
+	releases := make([]int64, max(p.scaling.ReleasesSize(1), p.scaling.ReleasesSize(p.scaling.Passes())))
 	return max(
 		len(wire.AppendScalePlan(nil, &scale.Plan{Bounds: p.study.PublicScale()})),
-		len(wire.AppendScaleOutcome(nil, &scale.Outcome{Participants: p.public.Roster(), Sum: make([]int64, p.elements())})),
+		len(wire.AppendScaleOutcome(nil, &scale.Outcome{Participants: p.public.Roster(), Sum: make([]int64, p.elements()), Releases: releases})),
 	)
 }
 

@@ -277,12 +277,20 @@ func (r *reader) bounds() []study.Bounds {
 	return v
 }
 
+// appendReleases appends the releases at the end of an outcome, if it has some.
+func appendReleases(b []byte, v []int64) []byte {
+	if v == nil {
+		return b
+	}
+	return appendInts(b, v)
+}
+
 // releases returns the releases at the end of a message. A message that ends before them has none.
 func (r *reader) releases() []int64 {
 	if len(r.rest) == 0 {
 		return nil
 	}
-	r.limits.Elements *= max(1, r.limits.Clients)
+	r.limits.Elements *= 2 * max(1, r.limits.Clients) // a release may have two lists of numbers
 	v := r.ints()
 	if v == nil {
 		r.fail("it has no releases where they should be")

@@ -43,10 +43,7 @@ func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
 	b = append(begin(slices.Grow(b, size+namesSize(m.Participants)), Outcome), m.Protocol[:]...)
 	b = appendVerdict(appendInt(appendInt(b, m.Sequence), m.Number), m.Verdict)
 	b = appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
-	if m.Releases != nil {
-		b = appendInts(b, m.Releases)
-	}
-	return b
+	return appendReleases(b, m.Releases)
 }
 
 // ReadOutcome reads an outcome.
@@ -88,13 +85,13 @@ func ReadScaleRelease(b []byte, l Limits) (*scale.Release, error) {
 func AppendScaleOutcome(b []byte, m *scale.Outcome) []byte {
 	b = append(begin(b, ScaleOutcome), m.Scaling[:]...)
 	b = appendVerdict(appendInt(b, m.Number), m.Verdict)
-	return appendInts(appendNames(b, m.Participants), m.Sum)
+	return appendReleases(appendInts(appendNames(b, m.Participants), m.Sum), m.Releases)
 }
 
 // ReadScaleOutcome reads the outcome of a pass.
 func ReadScaleOutcome(b []byte, l Limits) (*scale.Outcome, error) {
 	r := open(b, ScaleOutcome, l)
-	m := &scale.Outcome{Scaling: r.digest(), Number: r.int(), Verdict: r.verdict(), Participants: r.names(), Sum: r.ints()}
+	m := &scale.Outcome{Scaling: r.digest(), Number: r.int(), Verdict: r.verdict(), Participants: r.names(), Sum: r.ints(), Releases: r.releases()}
 	return checked(m, r, ScaleOutcome)
 }
 
@@ -126,7 +123,7 @@ func ReadOneStepRelease(b []byte, l Limits) (*lastround.Release, error) {
 func AppendOneStepOutcome(b []byte, m *lastround.Outcome) []byte {
 	b = appendVerdict(append(begin(b, OneStepOutcome), m.Round[:]...), m.Verdict)
 	b = appendNames(appendFloats(b, m.Point), m.Participants)
-	return appendInts(appendInts(b, m.Gradient), m.Curvature)
+	return appendReleases(appendInts(appendInts(b, m.Gradient), m.Curvature), m.Releases)
 }
 
 // ReadOneStepOutcome reads the outcome of the last round.
@@ -134,7 +131,7 @@ func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	r := open(b, OneStepOutcome, l)
 	m := &lastround.Outcome{
 		Round: r.digest(), Verdict: r.verdict(), Point: r.floats(), Participants: r.names(),
-		Gradient: r.ints(), Curvature: r.ints(),
+		Gradient: r.ints(), Curvature: r.ints(), Releases: r.releases(),
 	}
 	return checked(m, r, OneStepOutcome)
 }

@@ -1,0 +1,53 @@
+package phase
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"fedpvi/pvi/study"
+)
+
+// maxPublished is the largest number of elements of all releases in one outcome. They take 8 MiB.
+const maxPublished = 1 << 20
+
+// Publishes reports whether the outcomes of a phase have the releases of their participants. A
+// release has the given number of elements.
+//
+// Anyone may read a message in a study that opens messages, because each message has enough noise
+// by itself. The releases make the coordinator's sum verifiable: each client compares the release
+// under its name with the one that it sent, and anyone can add up the releases. In studies of
+// version 1, and if the releases of all clients would be too long, outcomes contain only the sum.
+func Publishes(st *study.Study, clients, size int) bool {
+	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None && clients*size <= maxPublished
+}
+
+// CheckReleases returns a refusal if the releases in an outcome are not those of its answers, one
+// after the other, or do not add up to its sum. An element of a release is at most limit. The
+// refusal calls the outcome by the given name.
+func CheckReleases(name string, releases, sum []int64, answers int, limit int64) error {
+	size := len(sum)
+	if len(releases) != answers*size {
+		return Refuse("the outcome of %s has %d elements of releases, want %d: its sum cannot be checked", name, len(releases), answers*size)
+	}
+	added := make([]int64, size)
+	for at, n := range releases {
+		if n > limit || n < -limit {
+			return Refuse("a release in the outcome of %s is beyond what the mechanism can yield", name)
+		}
+		added[at%size] += n
+	}
+	if !slices.Equal(added, sum) {
+		return Refuse("the sum of %s is not the sum of the %d releases that were published with it: the coordinator has changed one of them", name, answers)
+	}
+	return nil
+}
+
+// HashOf returns the SHA-256 of a release.
+func HashOf(release []int64) Digest {
+	h := sha256.New()
+	for _, n := range release {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	}
+	return Digest(h.Sum(nil))
+}
