@@ -88,7 +88,7 @@ const foundMark = "FOUND IN WORLD "
 // simulated.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
-	command.Dir = filepath.Join(root, "internal", "chaos")
+	command.Dir = filepath.Join(root, "internal", "testing", "chaos")
 	command.Env = append(os.Environ(), planted.Variable+"="+f.fault.name, "GOGC=400")
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
