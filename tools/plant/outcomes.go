@@ -14,10 +14,9 @@ var outcomeFaults = []fault{
 `,
 	}}},
 	{"refusal-for-one", "a refusal for one value", []edit{{
-		File: "pvi/shard/read.go", Anchor: "func (d *decoder) decode(fields []string) error {\n", After: `
-	if planted.Is("refusal-for-one") && fields[0] == "-1" {
-		return d.errorf("", "a record at the bound")
-	}
+		File: "pvi/shard/read.go", Anchor: "\t\tcase errors.As(err, &unfit):\n", Before: `
+		case planted.Is("refusal-for-one") && len(fields) > 0 && fields[0] == "-1":
+			return nil, Report{}, errors.New("a record at the bound")
 `,
 	}}},
 	{"log-for-one", "a log line for one value", []edit{{
