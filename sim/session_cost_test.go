@@ -28,6 +28,9 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if source, err = study.Attach(path, source, os.ReadFile); err != nil {
+			t.Fatal(err)
+		}
 		doc, err := document.Parse(path, source)
 		if err != nil {
 			t.Fatal(err)
