@@ -155,7 +155,7 @@ func TestPrivateStepsOnBadInput(t *testing.T) {
 		{"constant columns", 120, constant, []study.Override{quiet}, ""},
 		{"one class", 120, oneClass, nil, ""},
 		{"one class, hardly any noise", 120, oneClass, []study.Override{quiet}, ""},
-		{"outcome outside its support", 120, outside, nil, "declared levels"},
+		{"outcome outside its support", 120, outside, nil, "levels that the study declares"},
 		{"column beyond its bounds", 120, beyond, nil, "bounds"},
 		{"column that is no number", 120, notANumber, nil, "x"},
 		{"one record for three clients", 1, ordinary, nil, ""},
