@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"errors"
 	"fmt"
 
 	"fedpvi/gpu/cuda"
@@ -21,6 +22,9 @@ func (m *Model) OnDevice() error {
 	f := m.Study.Model.Family
 	if _, ok := kernels[f]; !ok && f != study.Mixture {
 		return fmt.Errorf("the kernels have regressions of one predictor and mixtures, not %s", f)
+	}
+	if m.Centred() {
+		return errors.New("the kernels have standardised effects of groups, not centred ones")
 	}
 	if d := m.Dim(); d > cuda.MaxDim {
 		return fmt.Errorf("the kernels have up to %d coordinates, the model has %d", cuda.MaxDim, d)

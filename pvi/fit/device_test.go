@@ -29,7 +29,7 @@ func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New(
 func TestModelsOnADevice(t *testing.T) {
 	models["known clusters"] = `{ family = "mixture", columns = ["u", "y"], components = 4, cluster_sd = 0.3 }`
 	defer delete(models, "known clusters")
-	not := map[string]bool{"softmax": true, "network": true}
+	not := map[string]bool{"softmax": true, "network": true, "centred": true, "centred counts": true}
 	for name := range models {
 		m := newModel(t, name)
 		if err := m.OnDevice(); (err != nil) != not[name] {
