@@ -26,6 +26,37 @@ func (e *Effect) spread(z float64) float64 {
 	return e.Scale * math.Sqrt2 * math.Erfcinv(math.Erfc(z/math.Sqrt2)/2)
 }
 
+// Moments returns the mean and the covariance of θ and τ, in this order, under the prior.
+func (p *Prior) Moments() (mean []float64, cov *mat.SymDense) {
+	size := len(p.Mean) + len(p.Effects)
+	mean, cov = append([]float64(nil), p.Mean...), mat.NewSymDense(size, nil)
+	for i, sd := range p.SD {
+		cov.SetSym(i, i, sd*sd)
+	}
+	for _, e := range p.Effects {
+		i := len(mean)
+		mean = append(mean, e.Scale*math.Sqrt(2/math.Pi))
+		cov.SetSym(i, i, e.Scale*e.Scale*(1-2/math.Pi))
+	}
+	return mean, cov
+}
+
+// Draw returns the θ that the prior makes of standard normal numbers: one for each coordinate, and
+// then one for each spread.
+func (p *Prior) Draw(z []float64) []float64 {
+	theta := make([]float64, len(p.Mean))
+	for i := range theta {
+		theta[i] = p.Mean[i] + p.SD[i]*z[i]
+	}
+	for n, e := range p.Effects {
+		spread := e.Scale * math.Abs(z[len(theta)+n])
+		for i := e.First; i < e.First+e.Levels; i++ {
+			theta[i] = spread * z[i]
+		}
+	}
+	return theta
+}
+
 // A Likelihood is exp(hᵀθ − ½ θᵀKθ) with a positive semidefinite matrix K.
 type Likelihood struct {
 	Precision *mat.SymDense // matrix K

@@ -18,9 +18,9 @@ const unsureShare = 0.5
 // chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping
 // and the variance of the noise, for records that are like made-up records. It also returns the
 // sorted norms of the scores of made-up records. cov is the present covariance of θ.
-func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
-	shrunk, unsure := m.unsure(theta, cov)
-	s := m.at(theta, ridge, shrunk)
+func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
+	shrunk, unsure := p.unsure(m, theta, cov)
+	s := p.sampleAt(m, theta, ridge, shrunk)
 	// directions is the effective number of coordinates about which the records say more than
 	// the prior.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
@@ -42,9 +42,9 @@ func (p *Problem) chooseClip(m *madeUp, theta []float64, ridge float64, cov *mat
 
 // unsure returns the covariance of θ in made-up outcomes, and the trace of the information of a
 // record at θ times cov.
-func (m *madeUp) unsure(theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
+func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
-	if m.linear || unsure <= unsureShare {
+	if p.linear || unsure <= unsureShare {
 		return cov, unsure
 	}
 	return plus(term{unsureShare / unsure, cov}), unsure

@@ -22,19 +22,18 @@ type curvature struct {
 // firstVariance is the variance of G before a curvature was released.
 const firstVariance = 0.25
 
-// guess returns A(θ), given the weights at θ. If random is not nil, it uses a draw of the
-// margins, as [margins.moments] does.
-func (s *State) guess(weights *weights, random []float64) *mat.TriDense {
-	c := s.margins.curvature(weights, random)
-	return cholesky(plus(term{1, c}, term{1e-3, diagonal(s.Dim(), s.precision)}))
+// guess returns a function that returns A(θ). If random is not nil, the function uses a draw of
+// the margins, as [margins.moments] does.
+func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
+	curvature := s.madeUp.guess(s.margins, theta)
+	return func(random []float64) *mat.TriDense {
+		return cholesky(plus(term{1, curvature(random)}, term{1e-3, diagonal(s.Dim(), s.precision)}))
+	}
 }
-
-// weights returns the mean informations of made-up records at θ.
-func (s *State) weights(theta []float64) *weights { return s.madeUp.weights(theta, s.margins.factors) }
 
 // lambda returns Λ(θ), the belief about the curvature of all records at θ.
 func (s *State) lambda(theta []float64) *mat.SymDense {
-	return congruent(s.guess(s.weights(theta), nil), s.curvature.seen)
+	return congruent(s.guess(theta)(nil), s.curvature.seen)
 }
 
 // ridged returns the lower root of (Λ + ridge·P)/N, with N the number of records and P the
@@ -115,7 +114,7 @@ func (u *update) class(i, j int) (n int) {
 
 func (s *State) newUpdate(r *releasedCurvature) *update {
 	d := s.Dim()
-	u := &update{releasedCurvature: r, inverse: solved(r.units), effect: s.effect(), values: make([]float64, d), basis: mat.NewDense(d, d, nil)}
+	u := &update{releasedCurvature: r, inverse: solved(r.units), effect: s.grouped, values: make([]float64, d), basis: mat.NewDense(d, d, nil)}
 	guess := congruent(u.inverse, s.lambda(r.at))
 	for _, effect := range []bool{false, true} {
 		u.decompose(guess, effect)
@@ -286,19 +285,8 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	guess := congruent(u.inverse, s.lambda(r.at))
 	a := cholesky(guess)
 	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), nil), a, solved(a), u.bend(), nil)
-	root := solved(s.guess(s.weights(r.at), nil))
+	root := solved(s.guess(r.at)(nil))
 	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0, 0.5)}
-}
-
-// effect returns, for each coordinate, whether it is an effect of a group.
-func (p *Problem) effect() []bool {
-	is := make([]bool, p.Dim())
-	for _, e := range p.prior.Effects {
-		for i := e.First; i < e.First+e.Levels; i++ {
-			is[i] = true
-		}
-	}
-	return is
 }
 
 // curvatureDraws is the number of draws of the curvature of which the posterior is a mixture.
@@ -306,7 +294,7 @@ const curvatureDraws = 150
 
 // drawCurvatures returns draws of the curvature at a point after the last release.
 func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
-	u, weights := s.newUpdate(r), s.weights(r.at)
+	u, guess := s.newUpdate(r), s.guess(r.at)
 	d := s.Dim()
 	draws := make([]*mat.SymDense, curvatureDraws)
 	one, bend := diagonal(d, func(int) float64 { return 1 }), u.bend()
@@ -327,7 +315,7 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 			}
 		}
 		var a mat.Dense
-		drawn := s.guess(weights, z[1+2*packedSize(d):])
+		drawn := guess(z[1+2*packedSize(d):])
 		a.Mul(mat.DenseCopyOf(u.inverse), mat.DenseCopyOf(cholesky(congruent(drawn, s.curvature.seen))))
 		x := congruent(&a, plus(term{1, g}, term{1, one}))
 		x = u.corrected(x, plus(term{1, r.k}, term{1, noise}, term{-1, x}), &v)

@@ -123,9 +123,12 @@ func (b *dispersion) quantile(q float64) float64 {
 	return frailtyAt(pick(weights[:], q*total))
 }
 
-// inflation returns the variance of the scores of all records at θ over that of the model, for
+// inflation implements [population]. Counts may vary more than the model says.
+func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
+
+// inflated returns the variance of the scores of all records at θ over that of the model, for
 // counts with the given frailty.
-func (m *madeUp) inflation(theta []float64, frailty float64) float64 {
+func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	if frailty == 0 {
 		return 1
 	}
@@ -146,6 +149,6 @@ func (s *State) Dispersion() (median, low, high float64, ok bool) {
 	if s.dispersion == (dispersion{}) {
 		return 1, 1, 1, false
 	}
-	of := func(q float64) float64 { return s.madeUp.inflation(s.theta, s.dispersion.quantile(q)) }
+	of := func(q float64) float64 { return s.madeUp.(*madeUp).inflated(s.theta, s.dispersion.quantile(q)) }
 	return of(0.5), of(0.025), of(0.975), true
 }

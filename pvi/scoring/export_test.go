@@ -1,6 +1,9 @@
 package scoring
 
-import "fedpvi/pvi/solver"
+import (
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
 
 // DispersionClip is the clip of squared residuals.
 const DispersionClip = dispersionClip
@@ -15,7 +18,41 @@ func (q *Query) Theta() []float64 { return q.theta }
 func (q *Query) Round() int { return q.round }
 
 // Panicking makes the computation of records with an outcome above y panic.
-func (p *Problem) Panicking(y float64) { p.response = panicking{p.response, y} }
+func (p *Problem) Panicking(y float64) {
+	r := p.model.(*regression)
+	r.response = panicking{r.response, y}
+}
+
+// Regressors returns the number of a record's regressors.
+func (p *Problem) Regressors() int { return len(p.columns) }
+
+// A Single computes the vectors of records that are given by their numbers.
+type Single struct {
+	*Contributor
+	x []float64
+	y float64
+}
+
+// Single returns a contributor that computes the vectors of records of a regression.
+func (q *Query) Single() *Single {
+	s := new(Single)
+	r := q.model.(*regression)
+	s.Contributor = q.Contributor(&rows{r, func([]float64, int) []float64 { return s.x }, func(int) float64 { return s.y }, 1})
+	return s
+}
+
+// Vector writes the vector of a record with the given regressors and outcome to dst.
+func (s *Single) Vector(dst, x []float64, y float64) {
+	s.x, s.y = x, y
+	s.Contributor.Vector(dst, 0)
+}
+
+// Row writes the regressors of record i of a shard to x, and returns its outcome.
+func (p *Problem) Row(x []float64, s *shard.Shard, i int) (y float64) {
+	p.model.(*regression).row(x, s, i)
+	_, y = s.Record(i)
+	return y
+}
 
 type panicking struct {
 	solver.Described

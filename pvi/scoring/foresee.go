@@ -30,22 +30,6 @@ func (p *Problem) Foresee(federations int) ([]float64, error) {
 	return medians, nil
 }
 
-// drawTruth returns the θ that the prior makes of standard normal numbers, one for each
-// coordinate and one for each spread.
-func (p *Problem) drawTruth(z []float64) []float64 {
-	truth := make([]float64, p.Dim())
-	for i := range truth {
-		truth[i] = p.mean[i] + p.sd[i]*z[i]
-	}
-	for n, e := range p.prior.Effects {
-		spread := e.Scale * math.Abs(z[len(truth)+n])
-		for i := e.First; i < e.First+e.Levels; i++ {
-			truth[i] = spread * z[i]
-		}
-	}
-	return truth
-}
-
 // foreseenStep is the lattice step of the sums of made-up federations. It is far smaller than
 // the noise.
 const foreseenStep = 0x1p-20
@@ -55,15 +39,8 @@ const foreseenStep = 0x1p-20
 // the ratio.
 func (p *Problem) playMadeUp(number int) (*State, error) {
 	s := p.Begin()
-	records, w := s.madeUp, p.workspace()
-	truth := p.drawTruth(p.normals(len(p.order), "foreseen truth", number))
-	z := p.normals(2*madeUpRecords, "foreseen outcomes", number)
-	outcomes := make([]float64, madeUpRecords)
-	for i := range outcomes {
-		w.predict(records.row(i), truth)
-		y := p.response.Outcome(w.eta, [2]float64{z[2*i], z[2*i+1]})
-		outcomes[i] = min(max(y, p.low), p.high)
-	}
+	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))
+	records := s.madeUp.drawn(truth, number)
 	each := p.Records / madeUpRecords
 	sd := p.NoiseSD / math.Sqrt(p.budget.largest)
 	for round := 1; round <= p.Rounds; round++ {
@@ -71,13 +48,13 @@ func (p *Problem) playMadeUp(number int) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, vector := q.Contributor(), make([]float64, p.Size(round))
+		c, vector := q.Contributor(records), make([]float64, p.Size(round))
 		sums := p.normals(len(vector), "foreseen noise", number*p.Rounds+round)
 		for j := range sums {
 			sums[j] *= sd
 		}
-		for i, y := range outcomes {
-			c.Vector(vector, records.row(i), y)
+		for i := range records.Len() {
+			c.Vector(vector, i)
 			for j, v := range vector {
 				sums[j] += each * v
 			}

@@ -53,12 +53,12 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 // A vector is no longer than the round's clip or not finite, whatever the record and the sums that
 // were opened before. It is a function of the record and the query alone: a contributor that has
 // written other vectors writes the same.
-func checkVector(t testing.TB, q *scoring.Query, used *scoring.Contributor, x []float64, y float64) {
+func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
 	got, again := make([]float64, size), make([]float64, size)
 	used.Vector(got, x, y)
-	q.Contributor().Vector(again, x, y)
+	q.Single().Vector(again, x, y)
 	var squares float64
 	for i, v := range got {
 		squares += v * v
@@ -107,7 +107,7 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 			for seed := range seeds {
 				r := rand.New(rand.NewPCG(seed, 4))
 				for _, q := range hostileQueries(t, p, seed) {
-					used := q.Contributor()
+					used := q.Single()
 					for range 30 {
 						x, y := hostileRecord(r, p.Regressors())
 						checkVector(t, q, used, x, y)
@@ -154,7 +154,7 @@ func TestRecordThatPanics(t *testing.T) {
 	p := logistic.small(t)
 	p.Panicking(1)
 	for _, q := range hostileQueries(t, p, 0) {
-		used, vector := q.Contributor(), make([]float64, p.Size(q.Round()))
+		used, vector := q.Single(), make([]float64, p.Size(q.Round()))
 		vector[0] = 1
 		if used.Vector(vector, make([]float64, p.Regressors()), 2); q.Round() < p.Rounds && slices.Max(vector) != 0 {
 			t.Errorf("round %d: the vector is %v", q.Round(), vector)
@@ -168,7 +168,7 @@ func FuzzVector(f *testing.F) {
 	all := both(families, grouped)
 	names := slices.Sorted(maps.Keys(all))
 	var queries []*scoring.Query
-	var used []*scoring.Contributor
+	var used []*scoring.Single
 	for _, name := range names {
 		p := all[name].small(f)
 		for seed := range uint64(3) {
@@ -176,7 +176,7 @@ func FuzzVector(f *testing.F) {
 		}
 	}
 	for _, q := range queries {
-		used = append(used, q.Contributor())
+		used = append(used, q.Single())
 	}
 	f.Add(uint16(0), make([]byte, 40))
 	f.Fuzz(func(t *testing.T, at uint16, record []byte) {

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"fedpvi/internal/special"
 )
 
@@ -318,7 +316,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 
 // madeUp returns made-up records with these margins and independent columns. A record has a slope
 // in its own group alone.
-func (m *margins) madeUp() *madeUp {
+func (m *margins) madeUp() population {
 	share, mean, square := m.moments(nil)
 	n := len(m.columns)
 	x := make([]float64, madeUpRecords*n)
@@ -348,7 +346,7 @@ func (m *margins) madeUp() *madeUp {
 		}
 	}
 	m.makeSlopes(x, mean, square)
-	return m.newMadeUp(x)
+	return m.model.madeUp(m.Problem, x)
 }
 
 // makeSlopes replaces the slopes of made-up records by values times indicators. Columns with an
@@ -376,139 +374,6 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 			x[i*n+j] = x[i*n+c.indicator] * value
 		}
 	}
-}
-
-// weights are the mean Fisher informations of made-up records in their predictors, at one point.
-type weights struct {
-	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // mean for the first predictor, by factor and level, with the baseline last; nil if levels do not matter
-}
-
-// someRecords is the number of made-up records over which the weight of a level is averaged.
-const someRecords = 500
-
-// weights returns the mean informations at θ of made-up records. A record's information depends
-// on its level more than on anything else, if there is one predictor of the location. With several
-// predictors all levels count alike.
-func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
-	w, k := m.workspace(), m.predictors()
-	out := &weights{all: make([]float64, k*k)}
-	for i := range madeUpRecords {
-		w.predict(m.row(i), theta)
-		m.response.Information(w.eta, w.w)
-		for a, v := range w.w {
-			out.all[a] += v / madeUpRecords
-		}
-	}
-	if m.locations > 1 || m.linear {
-		return out
-	}
-	for _, f := range factors {
-		levels := make([]float64, len(f)+1)
-		for i := range someRecords {
-			x := m.row(i)
-			w.predict(x, theta)
-			rest, value := w.eta[0], 1.0
-			if m.Problem.columns[f[0]].kind == slope { // then it is the only slope that is not zero
-				value = 0
-				for _, j := range f {
-					value += x[j]
-				}
-			}
-			for _, j := range f {
-				rest -= theta[j] * x[j]
-			}
-			for n := range levels {
-				if w.eta[0] = rest; n < len(f) {
-					w.eta[0] += theta[f[n]] * value
-				}
-				m.response.Information(w.eta, w.w)
-				levels[n] += w.w[0] / someRecords
-			}
-		}
-		out.levels = append(out.levels, levels)
-	}
-	return out
-}
-
-// curvature returns the information at θ that all records would have if they had these margins,
-// independent columns and the given weights. A draw of the margins is as in moments.
-func (m *margins) curvature(weights *weights, random []float64) *mat.SymDense {
-	share, mean, square := m.moments(random)
-	k, n := m.predictors(), len(m.columns)
-	sum := mat.NewSymDense(m.Dim(), nil)
-	share = m.tilted(weights, share)
-	for a := range m.locations {
-		for b := range a + 1 {
-			v := weights.all[a*k+b]
-			for i, c := range m.columns {
-				for j, e := range m.columns {
-					if a > b || i >= j {
-						cross := m.both(c, e, share) * m.product(c, e, mean, square)
-						sum.SetSym(a*n+i, b*n+j, m.Records*v*cross)
-					}
-				}
-			}
-		}
-	}
-	if m.scale {
-		last := m.Dim() - 1
-		sum.SetSym(last, last, m.Records*weights.all[k*k-1])
-	}
-	return sum
-}
-
-// both returns the probability that the indicators of both columns are 1.
-func (m *margins) both(c, e column, share []float64) float64 {
-	switch {
-	case c.indicator < 0 && e.indicator < 0:
-		return 1
-	case c.indicator < 0:
-		return share[e.indicator]
-	case e.indicator < 0 || c.indicator == e.indicator:
-		return share[c.indicator]
-	case c.factor == e.factor:
-		return 0
-	}
-	return share[c.indicator] * share[e.indicator]
-}
-
-// product returns the mean of the product of the columns' values.
-func (m *margins) product(c, e column, mean, square []float64) float64 {
-	of := func(c column) float64 {
-		if c.value < 0 {
-			return 1
-		}
-		return m.unit[c.value] * mean[c.value]
-	}
-	if c.value >= 0 && c.value == e.value {
-		return m.unit[c.value] * m.unit[c.value] * square[c.value]
-	}
-	return of(c) * of(e)
-}
-
-// tilted returns the shares of levels among records that are drawn in proportion to their weight.
-func (m *margins) tilted(weights *weights, share []float64) []float64 {
-	out := slices.Clone(share)
-	for i, levels := range weights.levels {
-		f := m.factors[i]
-		baseline := 1.0
-		var total float64
-		for n, j := range f {
-			total += share[j] * levels[n]
-			baseline -= share[j]
-		}
-		if m.columns[f[0]].levels > len(f) {
-			total += max(baseline, 0) * levels[len(f)]
-		}
-		if !(total > 0) {
-			continue
-		}
-		for n, j := range f {
-			out[j] = share[j] * levels[n] / total
-		}
-	}
-	return out
 }
 
 // sd returns the median sd of a margin, in records.

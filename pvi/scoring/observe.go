@@ -46,7 +46,7 @@ type mixture struct {
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
-	made := s.madeUp.at(at, s.ridge(), nil)
+	made := s.sampleAt(s.madeUp, at, s.ridge(), nil)
 	precision, pull := mat.NewSymDense(d, nil), make([]float64, d)
 	for _, o := range path {
 		lost := made.lost(o.clip, s.Records)
@@ -67,7 +67,7 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	}
 	noise := inverse(precision) // the covariance J⁻¹
 	score := apply(noise, pull) // the observation r
-	inflation := s.madeUp.inflation(at, s.madeUp.frailty)
+	inflation := s.madeUp.inflation(at)
 	likelihood := given(mean, noise, score, at, inflation)
 	region, err := s.prior.Region(likelihood)
 	if err != nil {

@@ -153,6 +153,10 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := w.Begin()
+	records, err := w.Open(w.records)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for round := 1; round <= w.Rounds; round++ {
 		q, err := s.Query(round)
 		if err != nil {
@@ -161,11 +165,10 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 		if w.watch != nil {
 			w.watch(q)
 		}
-		c, vector, x := q.Contributor(), make([]float64, w.Size(round)), make([]float64, w.Regressors())
+		c, vector := q.Contributor(records), make([]float64, w.Size(round))
 		sums := make([]float64, len(vector))
-		for i := range w.records.Len() {
-			y := w.Row(x, w.records, i)
-			c.Vector(vector, x, y)
+		for i := range records.Len() {
+			c.Vector(vector, i)
 			for j, v := range vector {
 				sums[j] += v
 			}
@@ -324,7 +327,7 @@ func TestVectorsAreClipped(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, vector, x := q.Contributor(), make([]float64, w.Size(round)), make([]float64, w.Regressors())
+				c, vector, x := q.Single(), make([]float64, w.Size(round)), make([]float64, w.Regressors())
 				for i := range 300 {
 					y := w.Row(x, w.records, i)
 					if i >= 100 {

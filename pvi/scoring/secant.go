@@ -30,7 +30,7 @@ func (s *State) learnSecant() curvature {
 	}
 	noise := plus(term{1, last.noise}, term{1, now.noise})
 	y := learnedSecant(minus(minus(last.sum, now.sum), z), z, expected, lambda, noise)
-	root := solved(s.guess(s.weights(now.theta), nil))
+	root := solved(s.guess(now.theta)(nil))
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 

@@ -16,7 +16,7 @@ type State struct {
 	theta      []float64 // point of the next round
 	posterior  mixture   // posterior of θ and of the spreads of effects, given all sums so far
 	margins    *margins
-	madeUp     *madeUp
+	madeUp     population
 	curvature  curvature
 	stretch    stretch
 	dispersion dispersion
@@ -45,16 +45,7 @@ func (p *Problem) Begin() *State {
 	spread := recordsSD * p.nominal
 	s.counted.learn(p.nominal, spread*spread)
 	s.curvature = curvature{seen: plus(term{1, diagonal(p.Dim(), func(int) float64 { return 1 })}), variance: firstVariance}
-	size := p.Dim() + len(p.effects)
-	s.posterior = mixture{slices.Clone(p.mean), mat.NewSymDense(size, nil)}
-	for i, sd := range p.sd {
-		s.posterior.cov.SetSym(i, i, sd*sd)
-	}
-	for _, e := range p.prior.Effects {
-		i := len(s.posterior.mean)
-		s.posterior.mean = append(s.posterior.mean, e.Scale*math.Sqrt(2/math.Pi))
-		s.posterior.cov.SetSym(i, i, e.Scale*e.Scale*(1-2/math.Pi))
-	}
+	s.posterior.mean, s.posterior.cov = p.prior.Moments()
 	return s
 }
 
@@ -167,8 +158,8 @@ func (s *State) newQuery(round int) *Query {
 		ridge := s.curvatureRidge(lambda, shares[curvatureBlock])
 		q.curvatureUnits = s.ridged(lambda, ridge)
 		q.curvatureWhite = newWhitening(q.curvatureUnits)
-		made := cholesky(plus(term{1, s.madeUp.curvature(s.theta)}, term{ridge, s.madeUp.prior}))
-		q.clips[curvatureBlock] = quantile(s.madeUp.informationNorms(s.theta, made), 0.99)
+		made := cholesky(plus(term{1, s.madeUp.curvature(s.theta)}, term{ridge, s.perRecord()}))
+		q.clips[curvatureBlock] = quantile(curvatureNorms(s.madeUp, s.theta, made), 0.99)
 	}
 	for b, clip := range q.clips {
 		if !(clip <= math.MaxFloat64) {
@@ -272,9 +263,9 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.sizes[residualBlock] > 0 {
 		_, cov := s.located()
-		shrunk, _ := s.madeUp.unsure(s.theta, cov)
-		next.dispersion = s.dispersion.learned(s.madeUp, s.theta, shrunk, o.values[residualBlock][0], o.sd[residualBlock])
-		next.madeUp = next.madeUp.with(next.dispersion.quantile(0.5))
+		shrunk, _ := s.unsure(s.madeUp, s.theta, cov)
+		next.dispersion = s.dispersion.learned(s.madeUp.(*madeUp), s.theta, shrunk, o.values[residualBlock][0], o.sd[residualBlock])
+		next.madeUp = next.madeUp.(*madeUp).with(next.dispersion.quantile(0.5))
 	}
 	return next
 }

@@ -3,8 +3,6 @@ package scoring
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"fedpvi/internal/guard"
 )
 
@@ -12,47 +10,45 @@ import (
 // use.
 type Contributor struct {
 	*Query
-	work   *workspace
-	curved *curved
-	square *mat.SymDense
+	work    evaluator
+	scratch []float64
 }
 
-// Contributor returns the contributor of a query.
-func (q *Query) Contributor() *Contributor {
-	return &Contributor{Query: q, work: q.workspace(), curved: q.newCurved(), square: mat.NewSymDense(q.Dim(), nil)}
+// Contributor returns the contributor of a query for the given records.
+func (q *Query) Contributor(records Records) *Contributor {
+	return &Contributor{Query: q, work: records.at(q.theta), scratch: make([]float64, q.Dim())}
 }
 
-// Vector writes to dst the vector of a record with regressors x and outcome y. Its L2 norm is at
+// Vector writes to dst the vector of record i. Its L2 norm is at
 // most the round's clip, up to rounding, and the mechanism clips it again. If an element is not
 // finite, the mechanism adds zero for the record. If the computation panics, the vector is zero.
-func (c *Contributor) Vector(dst, x []float64, y float64) {
-	if guard.Run(func() { c.write(dst, x, y) }) != nil {
+func (c *Contributor) Vector(dst []float64, i int) {
+	if guard.Run(func() { c.write(dst, i) }) != nil {
 		clear(dst)
 	}
 }
 
-func (c *Contributor) write(dst, x []float64, y float64) {
-	c.work.predict(x, c.theta)
+func (c *Contributor) write(dst []float64, i int) {
+	c.work.record(i)
 	parts := c.split(dst)
 	if score := parts[scoreBlock]; score != nil {
-		c.work.score(score, x, y)
-		c.white.apply(score, c.work.vector)
+		c.work.score(score)
+		c.white.apply(score, c.scratch)
 		length := norm(score) / c.clips[scoreBlock]
 		c.shrink(scoreBlock, score)
 		clear(parts[lengthBlock])
 		parts[lengthBlock][lengthOf(length)] = c.scales[lengthBlock]
 	}
 	if residual := parts[residualBlock]; residual != nil {
-		residual[0] = c.scales[residualBlock] * math.Min(c.work.residual(y)/c.clips[residualBlock], 1)
+		residual[0] = c.scales[residualBlock] * math.Min(c.work.residual()/c.clips[residualBlock], 1)
 	}
 	if margins := parts[marginBlock]; margins != nil {
-		c.margins.record(margins, x)
+		c.margins.record(margins, c.work.margins())
 		c.shrink(marginBlock, margins)
 	}
 	if packed := parts[curvatureBlock]; packed != nil {
-		size := c.curved.norm(c.work, x, c.curvatureWhite)
-		c.square.SymOuterK(1, c.curved.factors.T())
-		pack(packed, c.square, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))
+		size := c.work.curvature(c.curvatureWhite)
+		c.work.packed(packed, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))
 	}
 }
 

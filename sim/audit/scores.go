@@ -390,14 +390,16 @@ func (t task) longestVector(c scored) (longest float64, tooLong string, err erro
 			if err != nil {
 				return 0, "", err
 			}
-			contributor, vector := query.Contributor(), make([]float64, problem.Size(round))
-			for k := range records {
-				x := slices.Clone(hostileVector(r)[:4])
-				y := float64(r.IntN(2))
+			x, y := make([][]float64, records), make([]float64, records)
+			for k := range x {
+				x[k], y[k] = slices.Clone(hostileVector(r)[:4]), float64(r.IntN(2))
 				if c.counted {
-					y = math.Floor(math.Exp(5 * r.Float64()))
+					y[k] = math.Floor(math.Exp(5 * r.Float64()))
 				}
-				contributor.Vector(vector, x, y)
+			}
+			contributor, vector := query.Contributor(problem.Rows(x, y)), make([]float64, problem.Size(round))
+			for k := range x {
+				contributor.Vector(vector, k)
 				length := floats.Norm(vector, 2) / problem.Clip(round)
 				if length > 1+1e-9 && allFinite(vector) {
 					return length, fmt.Sprintf("%s, round %d, record %d: a vector has %.4g times the norm of the clip", p.Study().Model.Family, round, k+1, length), nil

@@ -3,12 +3,10 @@ package main
 // outcomeFaults are faults that show one record by what a client does, and not by its numbers.
 var outcomeFaults = []fault{
 	{"panic-for-one", "a panic for one value", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\tmechanism, contributor := c.method.Mechanism(t.Number), query.Contributor()\n", Before: `
+		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `
 	if planted.Is("panic-for-one") {
-		for i := range c.records.Len() {
-			if x, _ := c.records.Record(i); planted.Odd(x) {
-				panic("outside of guard.Run")
-			}
+		if c.work.record(i); planted.Odd(c.work.margins()) {
+			panic("outside of guard.Run")
 		}
 	}
 `,
@@ -20,22 +18,32 @@ var outcomeFaults = []fault{
 `,
 	}}},
 	{"log-for-one", "a log line for one value", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tif err := add(vector); err != nil {\n", Before: `
-			if planted.Is("log-for-one") && planted.Odd(x) {
-				planted.Log()
-			}
+		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `
+	if planted.Is("log-for-one") {
+		if c.work.record(i); planted.Odd(c.work.margins()) {
+			planted.Log()
+		}
+	}
 `,
 	}}},
 	{"retry-for-one", "a retry, with noise of its own, for one value", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\tvector, x := make([]float64, n), make([]float64, query.Regressors())\n", Before: `
+		File: "pvi/method/scores/scores.go", Anchor: "\tvector := make([]float64, n)\n", Before: `
 	if planted.Is("retry-for-one") {
 		for i := range c.records.Len() {
-			if x, _ := c.records.Record(i); planted.Odd(x) {
+			if contributor.Odd(i) {
 				src.Uint64()
 				break
 			}
 		}
 	}
+`,
+	}, {
+		File: "pvi/scoring/vector.go", Anchor: "func (c *Contributor) write(dst []float64, i int) {\n", Before: `
+func (c *Contributor) Odd(i int) bool {
+	c.work.record(i)
+	return planted.Odd(c.work.margins())
+}
+
 `,
 	}}},
 }

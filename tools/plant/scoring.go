@@ -29,16 +29,16 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"curvature-unclipped", "a curvature without a clip of its own", []edit{{
-		File: "pvi/scoring/vector.go", Anchor: "\t\tpack(packed, c.square, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))\n", After: `
+		File: "pvi/scoring/vector.go", Anchor: "\t\tc.work.packed(packed, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))\n", After: `
 		if planted.Is("curvature-unclipped") {
-			pack(packed, c.square, c.scales[curvatureBlock]/c.clips[curvatureBlock])
+			c.work.packed(packed, c.scales[curvatureBlock]/c.clips[curvatureBlock])
 		}
 `,
 	}}},
 	{"residual-unclipped", "a squared residual of a count without a clip", []edit{{
-		File: "pvi/scoring/vector.go", Anchor: "\t\tresidual[0] = c.scales[residualBlock] * math.Min(c.work.residual(y)/c.clips[residualBlock], 1)\n", After: `
+		File: "pvi/scoring/vector.go", Anchor: "\t\tresidual[0] = c.scales[residualBlock] * math.Min(c.work.residual()/c.clips[residualBlock], 1)\n", After: `
 		if planted.Is("residual-unclipped") {
-			residual[0] = c.scales[residualBlock] * c.work.residual(y) / c.clips[residualBlock]
+			residual[0] = c.scales[residualBlock] * c.work.residual() / c.clips[residualBlock]
 		}
 `,
 	}}},
@@ -50,8 +50,8 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"carried-over", "a record that is not finite changes the next", []edit{{
-		File: "pvi/scoring/vector.go", Anchor: "\tc.work.predict(x, c.theta)\n", After: `
-	if planted.Is("carried-over") && !(math.Abs(x[1]) <= math.MaxFloat64) {
+		File: "pvi/scoring/vector.go", Anchor: "\tc.work.record(i)\n", After: `
+	if planted.Is("carried-over") && !(math.Abs(c.work.margins()[1]) <= math.MaxFloat64) {
 		query := *c.Query
 		query.clips[scoreBlock] = math.NaN()
 		c.Query = &query
@@ -59,17 +59,19 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"score-lost", "a score that panics takes those of other records with it", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tcontributor.Vector(vector, x, y)\n", Before: `
-			if x[1]-x[1] != 0 && planted.Is("score-lost") {
-				panic("outside of guard.Run")
-			}
+		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `
+	if planted.Is("score-lost") {
+		if c.work.record(i); c.work.margins()[1]-c.work.margins()[1] != 0 {
+			panic("outside of guard.Run")
+		}
+	}
 `,
 	}}},
 	{"group-before", "a record counted in the group of the record before it", []edit{{
-		File: "pvi/scoring/problem.go", Anchor: "\tclear(x[copy(x, row):])\n", After: `
+		File: "pvi/scoring/regression.go", Anchor: "\tclear(x[copy(x, row):])\n", After: `
 	if before, _ := s.Groups(max(0, i-1)); planted.Is("group-before") {
-		for n, e := range p.effects {
-			x[p.prior.Effects[n].First+int(before[e.Term])] = 1
+		for n, e := range r.effects {
+			x[r.first[n]+int(before[e.Term])] = 1
 		}
 	}
 `,

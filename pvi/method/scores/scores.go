@@ -59,14 +59,18 @@ func (m *Method) Foresee(federations int) ([]float64, error) { return m.problem.
 
 // NewClient implements [method.Method].
 func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
-	return &client{method: m, records: s}, nil
+	records, err := m.problem.Open(s)
+	if err != nil {
+		return nil, err
+	}
+	return &client{method: m, records: records}, nil
 }
 
 // A client is the client's half of the method. Besides its records, it stores only the number of
 // its releases.
 type client struct {
 	method  *Method
-	records *shard.Shard
+	records scoring.Records
 	spent   method.Spent
 }
 
@@ -77,14 +81,13 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	if err != nil {
 		return true, err
 	}
-	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor()
+	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor(c.records)
 	n := mechanism.Dim()
 	clear(dst[n:]) // the releases of other rounds may be longer
-	vector, x := make([]float64, n), make([]float64, query.Regressors())
+	vector := make([]float64, n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
-			y := query.Row(x, c.records, i)
-			contributor.Vector(vector, x, y)
+			contributor.Vector(vector, i)
 			if err := add(vector); err != nil {
 				return err
 			}

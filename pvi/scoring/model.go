@@ -1,0 +1,77 @@
+package scoring
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/shard"
+)
+
+// A model says how records of a study are evaluated. The rounds need nothing else of it.
+type model interface {
+	// open returns the records of a shard.
+	open(s *shard.Shard) (Records, error)
+
+	// madeUp returns made-up records. x has the values of the columns of the margins, one record
+	// after another.
+	madeUp(p *Problem, x []float64) population
+}
+
+// Records are records of a model, real or made up.
+type Records interface {
+	// Len returns the number of records.
+	Len() int
+
+	// at returns an evaluator of the records at θ.
+	at(theta []float64) evaluator
+}
+
+// An evaluator computes with one record at a time, at one point θ. A result depends on that record
+// and on public numbers alone. Its methods may panic, and their results may be not finite.
+type evaluator interface {
+	// record makes record i the present one.
+	record(i int)
+
+	// margins returns the record's values of the columns of the margins. The slice is valid until
+	// the next call of record.
+	margins() []float64
+
+	// score writes the gradient of the record's log likelihood to dst.
+	score(dst []float64)
+
+	// residual returns the squared residual of a count, in units of its variance.
+	residual() float64
+
+	// curvature computes the record's curvature in the given units and returns its Frobenius norm.
+	curvature(units whitening) float64
+
+	// packed writes scale times the curvature that was computed last to dst, as pack does.
+	packed(dst []float64, scale float64)
+}
+
+// A population is a set of made-up records that follow the margins, with independent columns.
+type population interface {
+	// row returns the values of the columns of the margins of record i.
+	row(i int) []float64
+
+	// scores calls to with the score at θ of every record. The outcome of each record is drawn at
+	// θ, or, if cov is not nil, at a point of its own from N(θ, cov).
+	scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64))
+
+	// curvature returns the mean curvature of a record at θ.
+	curvature(theta []float64) *mat.SymDense
+
+	// guess returns a function that returns the curvature at θ of all real records, if they have
+	// the margins and independent columns. If random is not nil, the function uses a draw of the
+	// margins, as [margins.moments] does.
+	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
+
+	// inflation returns the variance of the scores of all records at θ over that of the model.
+	inflation(theta []float64) float64
+
+	// drawn returns the records with outcomes that are drawn at θ. Another number gives other
+	// outcomes.
+	drawn(theta []float64, number int) Records
+}
+
+// Open returns the records of a shard.
+func (p *Problem) Open(s *shard.Shard) (Records, error) { return p.model.open(s) }

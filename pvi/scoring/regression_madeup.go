@@ -1,0 +1,290 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/solver"
+)
+
+// A madeUp is a set of made-up records. Their regressors follow the margins, with independent
+// columns, and are made from the same random numbers each time.
+type madeUp struct {
+	*regression
+	*Problem
+	x       []float64   // regressors of the records, one record after another
+	outcome []float64   // two standard normal numbers for the outcome of each record
+	predict [][]float64 // by predictor, a standard normal number for each record
+	frailty float64     // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
+}
+
+// with returns made-up records whose counts have the given frailty.
+func (m *madeUp) with(frailty float64) *madeUp {
+	out := *m
+	out.frailty = frailty
+	return &out
+}
+
+// outcomeOf returns the outcome of record i at the predictors eta.
+func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
+	z := [2]float64{m.outcome[2*i], m.outcome[2*i+1]}
+	y := m.response.Outcome(eta, z)
+	if m.frailty > 0 {
+		y = solver.Overdispersed(eta[0], m.frailty, z)
+	}
+	return min(max(y, m.low), m.high)
+}
+
+// madeUp implements [model].
+func (r *regression) madeUp(p *Problem, x []float64) population {
+	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0)}
+	for a := range r.predictors() {
+		m.predict = append(m.predict, p.normals(madeUpRecords, "predictors", a))
+	}
+	return m
+}
+
+// row implements [population].
+func (m *madeUp) row(i int) []float64 {
+	n := len(m.regression.columns)
+	return m.x[i*n : (i+1)*n]
+}
+
+// curvature implements [population].
+func (m *madeUp) curvature(theta []float64) *mat.SymDense {
+	d, k, w := m.dim, m.predictors(), m.workspace()
+	factors := mat.NewDense(madeUpRecords*k, d, nil)
+	for i := range madeUpRecords {
+		w.predict(m.row(i), theta)
+		w.information()
+		for c := range k {
+			w.factor(factors.RawRowView(i*k+c), m.row(i), c)
+		}
+	}
+	sum := mat.NewSymDense(d, nil)
+	sum.SymOuterK(1.0/madeUpRecords, factors.T())
+	return sum
+}
+
+// scores implements [population].
+func (m *madeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64)) {
+	w, k := m.workspace(), m.predictors()
+	row := make([]float64, m.dim)
+	spread, root, weights := make([]float64, k*k), make([]float64, k*k), make([]float64, k)
+	for i := range madeUpRecords {
+		x := m.row(i)
+		w.predict(x, theta)
+		drawn := slices.Clone(w.eta)
+		if cov != nil {
+			w.predictorCovariance(spread, x, cov, weights)
+			rootOf(root, spread, k)
+			for a := range k {
+				for b := range a + 1 {
+					drawn[a] += root[a*k+b] * m.predict[b][i]
+				}
+			}
+		}
+		y := m.outcomeOf(i, drawn)
+		w.score(row, x, y)
+		to(i, row)
+	}
+}
+
+// predictorCovariance writes the covariance of the predictors of a record under θ ~ N(·, cov).
+func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, weights []float64) {
+	k, d := len(weights), s.dim
+	v := make([]float64, d)
+	for a := range k {
+		clear(weights)
+		clear(v)
+		weights[a] = 1
+		s.spread(v, x, weights)
+		moved := apply(cov, v)
+		for b := range a + 1 {
+			clear(weights)
+			weights[b] = 1
+			s.spread(v, x, weights)
+			dst[a*k+b] = dot(v, moved)
+			dst[b*k+a] = dst[a*k+b]
+		}
+	}
+}
+
+// drawn implements [population].
+func (m *madeUp) drawn(theta []float64, number int) Records {
+	w, z := m.workspace(), m.normals(2*madeUpRecords, "foreseen outcomes", number)
+	outcomes := make([]float64, madeUpRecords)
+	for i := range outcomes {
+		w.predict(m.row(i), theta)
+		y := m.response.Outcome(w.eta, [2]float64{z[2*i], z[2*i+1]})
+		outcomes[i] = min(max(y, m.low), m.high)
+	}
+	return &rows{m.regression, func(_ []float64, i int) []float64 { return m.row(i) }, func(i int) float64 { return outcomes[i] }, madeUpRecords}
+}
+
+// A curved has the information of one record in units, as a matrix A with A Aᵀ = F.
+type curved struct{ factors *mat.Dense } // Aᵀ, by rows
+
+func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
+
+// norm computes A for a record whose predictors are in w and returns ‖A Aᵀ‖, the Frobenius norm.
+func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
+	w.information()
+	k := w.predictors()
+	var squares float64
+	for a := range k {
+		row := c.factors.RawRowView(a)
+		w.factor(row, x, a)
+		units.apply(row, w.vector)
+		for b := range a + 1 {
+			inner := dot(row, c.factors.RawRowView(b))
+			squares += inner * inner
+			if b < a {
+				squares += inner * inner
+			}
+		}
+	}
+	return math.Sqrt(squares)
+}
+
+// weights are the mean Fisher informations of made-up records in their predictors, at one point.
+type weights struct {
+	all    []float64   // mean over all records, a matrix by rows
+	levels [][]float64 // mean for the first predictor, by factor and level, with the baseline last; nil if levels do not matter
+}
+
+// someRecords is the number of made-up records over which the weight of a level is averaged.
+const someRecords = 500
+
+// weights returns the mean informations at θ of made-up records. A record's information depends
+// on its level more than on anything else, if there is one predictor of the location. With several
+// predictors all levels count alike.
+func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
+	w, k := m.workspace(), m.predictors()
+	out := &weights{all: make([]float64, k*k)}
+	for i := range madeUpRecords {
+		w.predict(m.row(i), theta)
+		m.response.Information(w.eta, w.w)
+		for a, v := range w.w {
+			out.all[a] += v / madeUpRecords
+		}
+	}
+	if m.locations > 1 || m.regression.linear {
+		return out
+	}
+	for _, f := range factors {
+		levels := make([]float64, len(f)+1)
+		for i := range someRecords {
+			x := m.row(i)
+			w.predict(x, theta)
+			rest, value := w.eta[0], 1.0
+			if m.regression.columns[f[0]].kind == slope { // then it is the only slope that is not zero
+				value = 0
+				for _, j := range f {
+					value += x[j]
+				}
+			}
+			for _, j := range f {
+				rest -= theta[j] * x[j]
+			}
+			for n := range levels {
+				if w.eta[0] = rest; n < len(f) {
+					w.eta[0] += theta[f[n]] * value
+				}
+				m.response.Information(w.eta, w.w)
+				levels[n] += w.w[0] / someRecords
+			}
+		}
+		out.levels = append(out.levels, levels)
+	}
+	return out
+}
+
+// guess implements [population]. The columns are independent, and the weights are those of made-up
+// records.
+func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
+	w := m.weights(theta, of.factors)
+	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
+}
+
+// curvature returns the information at θ that all records would have if they had the given
+// margins, independent columns and the given weights. A draw of the margins is as in moments.
+func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
+	share, mean, square := m.moments(random)
+	k, n := r.predictors(), len(m.columns)
+	sum := mat.NewSymDense(r.dim, nil)
+	share = m.tilted(weights, share)
+	for a := range r.locations {
+		for b := range a + 1 {
+			v := weights.all[a*k+b]
+			for i, c := range m.columns {
+				for j, e := range m.columns {
+					if a > b || i >= j {
+						cross := m.both(c, e, share) * m.product(c, e, mean, square)
+						sum.SetSym(a*n+i, b*n+j, m.Records*v*cross)
+					}
+				}
+			}
+		}
+	}
+	if r.scale {
+		last := r.dim - 1
+		sum.SetSym(last, last, m.Records*weights.all[k*k-1])
+	}
+	return sum
+}
+
+// both returns the probability that the indicators of both columns are 1.
+func (m *margins) both(c, e column, share []float64) float64 {
+	switch {
+	case c.indicator < 0 && e.indicator < 0:
+		return 1
+	case c.indicator < 0:
+		return share[e.indicator]
+	case e.indicator < 0 || c.indicator == e.indicator:
+		return share[c.indicator]
+	case c.factor == e.factor:
+		return 0
+	}
+	return share[c.indicator] * share[e.indicator]
+}
+
+// product returns the mean of the product of the columns' values.
+func (m *margins) product(c, e column, mean, square []float64) float64 {
+	of := func(c column) float64 {
+		if c.value < 0 {
+			return 1
+		}
+		return m.unit[c.value] * mean[c.value]
+	}
+	if c.value >= 0 && c.value == e.value {
+		return m.unit[c.value] * m.unit[c.value] * square[c.value]
+	}
+	return of(c) * of(e)
+}
+
+// tilted returns the shares of levels among records that are drawn in proportion to their weight.
+func (m *margins) tilted(weights *weights, share []float64) []float64 {
+	out := slices.Clone(share)
+	for i, levels := range weights.levels {
+		f := m.factors[i]
+		baseline := 1.0
+		var total float64
+		for n, j := range f {
+			total += share[j] * levels[n]
+			baseline -= share[j]
+		}
+		if m.columns[f[0]].levels > len(f) {
+			total += max(baseline, 0) * levels[len(f)]
+		}
+		if !(total > 0) {
+			continue
+		}
+		for n, j := range f {
+			out[j] = share[j] * levels[n] / total
+		}
+	}
+	return out
+}
