@@ -1,4 +1,5 @@
 """Makes the vectors of pvi/program/testdata/accepted: what Stan computes for our own programs.
+For grades and censored, bench/exact_vectors.py must run afterwards.
 
     python -m venv v && v/bin/pip install pystan
     v/bin/python bench/stan_vectors.py scalars columns ...
@@ -16,7 +17,7 @@ import stan
 
 FOLDER = "pvi/program/testdata/accepted/"
 ROWS = 7
-DIMENSIONS = {"scalars": 5, "columns": 8, "mixture": 9, "counts": 4, "survival": 3, "visits": 15, "links": 5, "functions": 4}
+DIMENSIONS = {"scalars": 5, "columns": 8, "mixture": 9, "counts": 4, "survival": 3, "visits": 15, "links": 5, "functions": 4, "censored": 5, "grades": 11}
 
 
 def made_up(name):
@@ -46,6 +47,11 @@ def made_up(name):
         t = whole(2, 9)
         y = [0, 0] + whole(0, 5)[2:]
         return dict(N=ROWS, y=y, trials=t, hits=[r.randint(0, n) for n in t], x=normal(), exposure=positive())
+    if name == "censored":
+        return dict(N=ROWS, t=positive(), how=[0, 1, 2, 3, 4, 5, 6], x=normal())
+    if name == "grades":
+        t = whole(2, 9)
+        return dict(N=ROWS, grade=[1, 2, 3, 4, 2, 3, 1], trials=t, hits=[r.randint(0, n) for n in t], x=normal(), z=normal(), g=whole(1, 2))
     if name == "survival":
         return dict(N=ROWS, t=positive(), dead=whole(0, 1), x=normal())
     if name == "visits":

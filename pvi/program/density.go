@@ -24,21 +24,6 @@ func densityName(e *syntax.Expr) (string, bool) {
 	return "", false
 }
 
-func isCumulative(name string) bool {
-	return strings.HasSuffix(name, "_lccdf") || strings.HasSuffix(name, "_lcdf")
-}
-
-// cumulative returns 0 for the log of a distribution function of constants. It is a constant of
-// the log density, such as the correction of a half-normal prior.
-func (s *stager) cumulative(e *syntax.Expr) value {
-	for _, a := range e.Args {
-		if v := s.eval(a); !v.fixed() {
-			s.fail("E403", e.At, "%s is in the language for constants alone.", e.Text)
-		}
-	}
-	return constant(0)
-}
-
 // A terms writes the log density of numbers y with arguments a, element by element.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
@@ -62,8 +47,11 @@ func (s *stager) densityOf(name string, at syntax.Span) density {
 	d, ok := densities[name]
 	if !ok {
 		instead := ""
-		if strings.HasPrefix(name, "multi_normal") || strings.HasPrefix(name, "lkj") {
+		switch {
+		case strings.HasPrefix(name, "multi_normal"):
 			instead = ": write independent normal densities"
+		case strings.HasPrefix(name, "lkj"):
+			instead = ": declare cholesky_factor_corr[K] L and write L ~ lkj_corr_cholesky(2)"
 		}
 		s.fail("E403", at, "the density %s is not in the language yet%s.", name, instead)
 	}
@@ -85,8 +73,9 @@ func (s *stager) tilde(t *syntax.Statement) {
 	s.density(t.Name, t.Target, t.Args, t.At)
 }
 
-// truncated refuses a truncation, except that of a parameter's prior with constant arguments at
-// the bounds of the parameter. That changes the log density by a constant.
+// truncated subtracts from the log density of a record the log of the probability between the
+// bounds of a truncation. The truncation of a parameter's prior with constant arguments at the
+// bounds of the parameter changes the log density by a constant, which is left out.
 func (s *stager) truncated(t *syntax.Statement) {
 	fixed := true
 	for _, a := range t.Args {
@@ -94,8 +83,12 @@ func (s *stager) truncated(t *syntax.Statement) {
 		fixed = fixed && v.fixed()
 	}
 	v := s.eval(t.Target)
-	if !fixed || v.from == nil || s.loop != nil {
-		s.fail("E403", *t.Truncated, "a truncated density is in the language for the prior of a parameter with constant arguments alone.")
+	if v.from == nil {
+		s.add(s.probability(t), *t.Truncated)
+		return
+	}
+	if !fixed || s.loop != nil {
+		s.fail("E403", *t.Truncated, "a truncated density of a parameter is in the language as its prior with constant arguments alone.")
 	}
 	c := v.from.constraint
 	for _, of := range []struct {
@@ -115,6 +108,10 @@ func (s *stager) truncated(t *syntax.Statement) {
 
 // density adds a density to the log density: as the prior of a parameter, or as a term.
 func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
+	if name == "lkj_corr_cholesky" {
+		s.correlation(variate, arguments, at)
+		return
+	}
 	d := s.densityOf(name, at)
 	y, args := s.arguments(d, name, variate, arguments, at)
 	if s.isPrior(y, args) && s.addPrior(d, name, y, args, at) {
@@ -242,6 +239,7 @@ func init() {
 		"bernoulli_logit":     {args: 1, write: writeBernoulliLogit, fused: ir.BernoulliLogit, whole: true},
 		"bernoulli_logit_glm": {args: 3, write: writeBernoulliLogit, fused: ir.BernoulliLogit, change: linear, whole: true},
 		"binomial":            {args: 2, write: writeBinomial, whole: true},
+		"beta_binomial":       {args: 3, write: writeBetaBinomial, whole: true},
 		"binomial_logit":      {args: 2, write: writeBinomialLogit, whole: true},
 		"poisson":             {args: 1, write: writePoissonLog, fused: ir.PoissonLog, change: logFirst, whole: true},
 		"poisson_log":         {args: 1, write: writePoissonLog, fused: ir.PoissonLog, whole: true},
@@ -255,6 +253,7 @@ func init() {
 		"categorical_logit": {args: 1, fused: ir.Categorical, change: fromZero, whole: true},
 		"categorical":       {args: 1, fused: ir.Categorical, change: logOdds, whole: true},
 		"ordered_logistic":  {args: 2, write: writeOrdered, whole: true, least: 1},
+		"ordered_probit":    {args: 2, write: writeOrderedProbit, whole: true, least: 1},
 	}
 }
 
@@ -423,7 +422,7 @@ func writeBernoulliLogit(s *stager, y value, a []value, at syntax.Span) value {
 	return p.sub(p.mul(y, a[0]), p.is(ir.Softplus, a[0]))
 }
 
-// choose2 returns log(n over y).
+// choices returns log(n over y).
 func (p pen) choices(n, y value) value {
 	all := p.is(ir.Lgamma, p.add(n, constant(1)))
 	return p.sub(p.sub(all, p.is(ir.Lgamma, p.add(y, constant(1)))), p.is(ir.Lgamma, p.add(p.sub(n, y), constant(1))))
@@ -440,6 +439,12 @@ func writeBinomialLogit(s *stager, y value, a []value, at syntax.Span) value {
 	return p.add(p.choices(a[0], y), p.mul(y, yes), p.mul(p.sub(a[0], y), no))
 }
 
+func writeBetaBinomial(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	out := p.add(p.choices(a[0], y), p.logBeta(p.add(y, a[1]), p.add(p.sub(a[0], y), a[2])))
+	return p.sub(out, p.logBeta(a[1], a[2]))
+}
+
 func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
 	p := pen{s, at}
 	return p.sub(p.sub(p.mul(y, a[0]), p.is(ir.Exp, a[0])), p.is(ir.Lgamma, p.add(y, constant(1))))
@@ -450,24 +455,43 @@ func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
 // F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
 func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
 	p := pen{s, at}
+	return p.ordered("ordered_logistic", y, a, ir.LogInvLogit, func(low, high, eta value) value {
+		gap := composed["log1m_exp"](s, p.sub(low, high), at)
+		return p.add(p.is(ir.LogInvLogit, p.sub(high, eta)), p.is(ir.LogInvLogit, p.sub(eta, low)), gap)
+	})
+}
+
+// writeOrderedProbit writes the same with the normal distribution function.
+func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
+	p := pen{s, at}
+	return p.ordered("ordered_probit", y, a, ir.LogPhi, func(low, high, eta value) value {
+		return p.logDifference(p.is(ir.LogPhi, p.sub(high, eta)), p.is(ir.LogPhi, p.sub(low, eta)))
+	})
+}
+
+// ordered writes the density of a class with ordered cut points. The operation below is the log of
+// the distribution function, which must be symmetric, and between returns the log of the
+// probability between two cut points.
+func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {
-		s.fail("E402", at, "ordered_logistic takes a number and an ordered vector of cut points.")
+		p.fail("E402", p.at, "%s takes a number and an ordered vector of cut points.", name)
 	}
-	c := s.scalars(cuts, at)
+	c := p.scalars(cuts, p.at)
 	if !(y.in.High <= float64(len(c)+1)) || len(c)+1 > mostPicked {
-		s.fail("E310", at, "the class lies in %g..%g, and %d cut points make %d classes.", y.in.Low, y.in.High, len(c), len(c)+1)
+		p.fail("E310", p.at, "the class lies in %g..%g, and %d cut points make %d classes.", y.in.Low, y.in.High, len(c), len(c)+1)
 	}
-	role := s.roleOf(y, eta, at)
+	role := p.roleOf(y, eta, p.at)
 	y.role, eta.role = plain, plain
-	out := p.is(ir.LogInvLogit, p.sub(eta, c[len(c)-1]))
+	out := p.is(below, p.sub(eta, c[len(c)-1]))
 	for k := len(c) - 1; k >= 0; k-- {
-		class := p.is(ir.LogInvLogit, p.sub(c[k], eta))
+		var class value
 		if k > 0 {
-			gap := composed["log1m_exp"](s, p.sub(c[k-1], c[k]), at)
-			class = p.add(class, p.is(ir.LogInvLogit, p.sub(eta, c[k-1])), gap)
+			class = between(c[k-1], c[k], eta)
+		} else {
+			class = p.is(below, p.sub(c[k], eta))
 		}
-		out = s.choose(p.binary(ir.Equal, y, constant(float64(k+1)), at), class, out, at)
+		out = p.choose(p.binary(ir.Equal, y, constant(float64(k+1)), p.at), class, out, p.at)
 	}
 	out.role = role
 	return out

@@ -14,7 +14,7 @@ import (
 var elementwise = map[string]ir.Op{
 	"exp": ir.Exp, "log": ir.Log, "log1p": ir.Log1p, "expm1": ir.Expm1, "sqrt": ir.Sqrt, "square": ir.Square, "inv": ir.Inv,
 	"tanh": ir.Tanh, "inv_logit": ir.InvLogit, "log_inv_logit": ir.LogInvLogit, "log1p_exp": ir.Softplus, "Phi": ir.Phi,
-	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma,
+	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma, "sin": ir.Sin, "cos": ir.Cos,
 }
 
 // composed has the functions of one argument that are written with others.
@@ -62,7 +62,7 @@ func (s *stager) call(e *syntax.Expr) value {
 	if name, ok := densityName(e); ok {
 		return s.densityValue(name, e)
 	}
-	if isCumulative(e.Text) {
+	if _, _, ok := cumulativeName(e.Text); ok {
 		return s.cumulative(e)
 	}
 	if v, ok := s.statistic(e); ok {
@@ -79,7 +79,7 @@ func (s *stager) call(e *syntax.Expr) value {
 	op, simple := elementwise[e.Text]
 	write, compound := composed[e.Text]
 	switch {
-	case ok && f.args != len(e.Args), (simple || compound) && len(e.Args) != 1:
+	case ok && f.args != len(e.Args) && f.args != anyNumber, (simple || compound) && len(e.Args) != 1:
 		s.fail("E402", e.At, "%s takes another number of arguments.", e.Text)
 	case ok:
 		return f.of(s, args, e)
@@ -130,9 +130,11 @@ func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 
 // A function is a function of the library.
 type function struct {
-	args int
+	args int // number of arguments, or anyNumber
 	of   func(s *stager, args []value, e *syntax.Expr) value
 }
+
+const anyNumber = -1
 
 // functions has the functions of the library. It is made by a function because functions call
 // others by name.
@@ -155,7 +157,10 @@ func init() {
 		"dot_self": {1, func(s *stager, a []value, e *syntax.Expr) value {
 			return s.sum(s.unary(ir.Square, a[0], e.At), e.At)
 		}},
-		"log_sum_exp":    {1, (*stager).logSumExp},
+		"lbeta":          {2, func(s *stager, a []value, e *syntax.Expr) value { return pen{s, e.At}.logBeta(a[0], a[1]) }},
+		"lchoose":        {2, func(s *stager, a []value, e *syntax.Expr) value { return pen{s, e.At}.choices(a[0], a[1]) }},
+		"log_diff_exp":   {2, func(s *stager, a []value, e *syntax.Expr) value { return pen{s, e.At}.logDifference(a[0], a[1]) }},
+		"log_sum_exp":    {anyNumber, (*stager).logSumExp},
 		"log_mix":        {3, (*stager).logMix},
 		"softmax":        {1, func(s *stager, a []value, e *syntax.Expr) value { return s.rescale(ir.Softmax, a[0], e) }},
 		"log_softmax":    {1, func(s *stager, a []value, e *syntax.Expr) value { return s.rescale(ir.LogSoftmax, a[0], e) }},
@@ -233,7 +238,15 @@ func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	return s.dot(a[0], a[1], e.At)
 }
 
+// logSumExp returns the log of the sum of the exponentials of a vector's elements, or of two
+// numbers.
 func (s *stager) logSumExp(a []value, e *syntax.Expr) value {
+	if len(a) == 2 && a[0].shape.single() && a[1].shape.single() && a[0].role == plain && a[1].role == plain {
+		a = []value{{shape: shape{vector, []int{2}}, parts: a, known: true}}
+	}
+	if len(a) != 1 {
+		s.fail("E402", e.At, "log_sum_exp takes a vector or two numbers.")
+	}
 	v := s.joined(a[0], e.At)
 	if v.role != plain || v.shape.single() {
 		s.fail("E206", e.At, "log_sum_exp of %s. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -253,8 +266,7 @@ func (s *stager) logMix(a []value, e *syntax.Expr) value {
 	if !x.shape.single() || !y.shape.single() || x.role != plain || y.role != plain {
 		s.fail("E206", e.At, "log_mix takes numbers. Did you mean a loop over the records?")
 	}
-	parts := value{shape: shape{vector, []int{2}}, parts: []value{x, y}, known: true}
-	return s.logSumExp([]value{s.joined(parts, e.At)}, e)
+	return s.logSumExp([]value{x, y}, e)
 }
 
 func (s *stager) rescale(op ir.Op, v value, e *syntax.Expr) value {

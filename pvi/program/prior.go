@@ -18,6 +18,12 @@ type parameter struct {
 	node       model.Expr
 	elements   []*prior // prior of each element; nil for one without
 	coordinate int      // index in θ of the first coordinate, if no parameter is moved
+
+	// factor is the number of rows of a Cholesky factor of correlations, or 0 for another
+	// parameter. The elements are the coordinates of the factor, and covered tells whether it has
+	// a prior.
+	factor  int
+	covered bool
 }
 
 // A prior is the prior of some elements of a parameter.
@@ -138,6 +144,9 @@ func (s *stager) distribution(q *parameter) model.Distribution {
 // flatPrior returns the prior of a parameter that the program gives none: none is needed on an
 // interval or a simplex.
 func (s *stager) flatPrior(q *parameter) model.Distribution {
+	if q.factor > 0 && !q.covered {
+		s.fail("E301", q.at, "%s has no proper prior. Write %s ~ lkj_corr_cholesky(2);", q.name, q.name)
+	}
 	without := !slices.ContainsFunc(q.elements, func(p *prior) bool { return p != nil })
 	switch {
 	case without && q.constraint.Kind == ir.Both:

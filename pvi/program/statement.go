@@ -418,21 +418,31 @@ func (s *stager) declareParameter(d *syntax.Statement) {
 	if d.Type.Base == "int" {
 		s.fail("E401", d.Type.At, "a parameter is a real number: sum over the values of a discrete one with log_sum_exp or log_mix.")
 	}
+	if d.Type.Base == "cholesky_factor_corr" {
+		s.declareFactor(d, v)
+		v.bad = false
+		return
+	}
 	of, each := s.sizes(d.Type)
 	if each {
 		s.fail("E204", d.At, "%s has one element for each record. Integrate it out, or give its elements to levels of a column, declared vector[J] %s.", d.Name, d.Name)
 	}
-	q := &parameter{name: d.Name, at: d.At, constraint: s.constraint(d, of), shape: of}
-	rows, cols := of.table()
-	node := s.b.Declare(ir.Parameter{Name: d.Name, Rows: rows, Cols: cols, Constraint: q.constraint})
+	q := s.newParameter(d, of, s.constraint(d, of))
 	positive := q.constraint.Kind == ir.Simplex || slices.Contains([]ir.ConstraintKind{ir.Lower, ir.Both}, q.constraint.Kind) && q.constraint.Lower >= 0
-	q.node, q.elements = node, make([]*prior, of.size())
-	q.coordinate, s.dim = s.dim, s.dim+ir.Parameter{Rows: rows, Cols: cols, Constraint: q.constraint}.Free()
-	s.spend(d.At, of.size())
 	v.shape = of
-	v.value = value{shape: of, node: node, known: true, from: q, above: positive, in: real}
-	s.parameters = append(s.parameters, q)
+	v.value = value{shape: of, node: q.node, known: true, from: q, above: positive, in: real}
 	v.bad = false
+}
+
+// newParameter adds a parameter to the record program.
+func (s *stager) newParameter(d *syntax.Statement, of shape, c ir.Constraint) *parameter {
+	rows, cols := of.table()
+	declared := ir.Parameter{Name: d.Name, Rows: rows, Cols: cols, Constraint: c}
+	q := &parameter{name: d.Name, at: d.At, constraint: c, shape: of, node: s.b.Declare(declared), elements: make([]*prior, of.size())}
+	q.coordinate, s.dim = s.dim, s.dim+declared.Free()
+	s.spend(d.At, of.size())
+	s.parameters = append(s.parameters, q)
+	return q
 }
 
 // constraint returns the set in which a declared parameter lies.

@@ -102,6 +102,9 @@ type value struct {
 	first int
 	mixed bool // whether the elements are in another order than those of the parameter
 
+	// of, if not nil, is the Cholesky factor of correlations that the value is.
+	of *parameter
+
 	// rest is the part of a total that is the same for all records; nil if it is 0.
 	rest *value
 }

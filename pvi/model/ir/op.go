@@ -68,6 +68,9 @@ const (
 	Less
 	Equal
 	Select // elements of Args[1] for which Args[0] is not 0, and of Args[2] for which it is; Args[0] does not depend on parameters
+	Sin
+	Cos
+	LogPhi // log of the standard normal distribution function
 
 	ops
 )
@@ -108,6 +111,7 @@ var opTable = [ops]opInfo{
 	Dot: {"dot", shape, 2}, Element: {"element", shape, 1}, Slice: {"slice", shape, 1}, Stack: {"stack", shape, -1},
 	DensityOp: {"density", density, -1},
 	Lgamma:    {"lgamma", mapOne, 1}, Less: {"less", mapTwo, 2}, Equal: {"equal", mapTwo, 2}, Select: {"select", choose, 3},
+	Sin: {"sin", mapOne, 1}, Cos: {"cos", mapOne, 1}, LogPhi: {"log_phi", mapOne, 1},
 }
 
 // String returns the name of the operation.

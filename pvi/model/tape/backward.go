@@ -116,6 +116,13 @@ func slope(op ir.Op, x, y float64) float64 {
 		return math.Copysign(1, x)
 	case ir.Lgamma:
 		return special.Digamma(x)
+	case ir.Sin:
+		return math.Cos(x)
+	case ir.Cos:
+		return -math.Sin(x)
+	case ir.LogPhi:
+		_, slope := special.LogPhi(x)
+		return slope
 	}
 	return math.NaN()
 }

@@ -84,6 +84,17 @@ var slow = map[ir.Op]func(float64) float64{
 	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
 	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },
 	ir.Softplus:    special.Softplus, ir.Phi: special.Phi, ir.Lgamma: special.Lgamma,
+	ir.Sin: math.Sin, ir.Cos: math.Cos, ir.LogPhi: logPhi,
+}
+
+// logPhi returns log Φ(x). Its relative error is small on both sides, so that differences of
+// values for large x can be formed.
+func logPhi(x float64) float64 {
+	if x > 0 {
+		return math.Log1p(-special.Phi(-x))
+	}
+	value, _ := special.LogPhi(x)
+	return value
 }
 
 func binary(op ir.Op, dst, a, b []float64) {

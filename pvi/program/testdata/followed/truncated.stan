@@ -11,5 +11,5 @@ parameters {
 model {
   a ~ normal(0, 1);
   s ~ normal(0, 1) T[0, ];
-  x ~ normal(a, s);
+  x ~ normal(a, s) T[0, ];
 }

@@ -1,4 +1,4 @@
-// E403 at 15:20
+// E403 at 15:26
 data {
   int N;
   vector[N] x;
@@ -12,5 +12,5 @@ parameters {
 model {
   a ~ normal(0, 1);
   s ~ normal(0, 1);
-  x ~ normal(a, s) T[0, ];
+  x ~ student_t(4, a, s) T[0, ];
 }

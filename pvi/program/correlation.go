@@ -1,0 +1,76 @@
+package program
+
+import (
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program/syntax"
+)
+
+// A parameter of type cholesky_factor_corr[K] is the lower triangular matrix L with positive
+// diagonal for which LLᵀ is a correlation matrix. Its coordinates are the canonical partial
+// correlations z in (−1, 1), row by row: L_ij = z_ij √Π_{m<j}(1 − z_im²), and the last element of a
+// row is what its norm of 1 leaves (Lewandowski, Kurowicka and Joe 2009).
+
+// declareFactor declares a parameter of type cholesky_factor_corr.
+func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
+	if len(d.Type.Array) > 0 || len(d.Type.Sizes) != 1 || len(d.Type.Bounds) > 0 {
+		s.fail("E403", d.At, "a Cholesky factor of correlations is declared cholesky_factor_corr[K] %s, without bounds.", d.Name)
+	}
+	size := s.eval(d.Type.Sizes[0])
+	k := s.size(&size, d.Type.Sizes[0].At)
+	if k < 2 || k > mostPicked {
+		s.fail("E402", d.At, "%s has %d rows: there must be 2 to %d.", d.Name, k, mostPicked)
+	}
+	q := s.newParameter(d, shape{vector, []int{k * (k - 1) / 2}}, ir.Constraint{Kind: ir.Both, Lower: -1, Upper: 1})
+	q.factor = k
+	z := s.scalars(value{shape: q.shape, node: q.node, known: true, in: real}, d.At)
+	p := pen{s, d.At}
+	v.shape = shape{matrix, []int{k, k}}
+	v.value = value{shape: v.shape, known: true, of: q}
+	for i := range k {
+		rest := constant(1)
+		for j := range k {
+			element := constant(0)
+			switch {
+			case j < i:
+				x := z[i*(i-1)/2+j]
+				element = p.mul(x, p.is(ir.Sqrt, rest))
+				rest = p.mul(rest, p.sub(constant(1), p.is(ir.Square, x)))
+				rest.above = true
+			case j == i:
+				element = p.is(ir.Sqrt, rest)
+			}
+			v.value.parts = append(v.value.parts, element)
+		}
+	}
+}
+
+// correlation adds the density of Lewandowski, Kurowicka and Joe of a Cholesky factor. In it, 1 +
+// z_im is twice a beta variate with both shapes η + (K − 1 − m)/2, for m from 1.
+func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
+	s.inModel(at)
+	y := s.eval(variate)
+	if y.of == nil || s.loop != nil || s.mask.known {
+		s.fail("E403", at, "lkj_corr_cholesky is the prior of a parameter of type cholesky_factor_corr.")
+	}
+	if len(arguments) != 1 {
+		s.fail("E402", at, "lkj_corr_cholesky has 1 argument.")
+	}
+	eta := s.eval(arguments[0])
+	if !eta.fixed() || !eta.shape.single() || !(eta.number() > 0) {
+		s.fail("E302", at, "the argument of lkj_corr_cholesky is a positive public constant.")
+	}
+	q, k := y.of, y.of.factor
+	if q.covered {
+		s.fail("E302", at, "%s has two densities.", q.name)
+	}
+	q.covered = true
+	weights := make([]float64, 0, q.shape.size())
+	for i := range k {
+		for m := range i {
+			weights = append(weights, eta.number()-1+float64(k-2-m)/2)
+		}
+	}
+	z := value{shape: q.shape, node: q.node, known: true, in: real}
+	logs := s.log1m(s.unary(ir.Square, z, at), at)
+	s.b.Factor(s.nodeOf(s.sum(s.binary(ir.Mul, constants(q.shape, weights), logs, at), at)))
+}
