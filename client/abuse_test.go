@@ -231,17 +231,20 @@ func TestAnImpostorAnswers(t *testing.T) {
 	t.Cleanup(func() { plain.Close() })
 	invited, err := n.study.Invite(t.Context(), []identity.Name{"north"}, time.Hour)
 	check(t, err)
-	for who, address := range map[string]string{"another key": impostor.address, "no TLS": plain.Addr().String()} {
+	for who, at := range map[string]struct {
+		address string
+		code    int
+	}{"another key": {impostor.address, client.Declined}, "no TLS": {plain.Addr().String(), client.Unreachable}} {
 		c, err := client.Open(client.Options{Dir: filepath.Join(t.TempDir(), "state"), Now: time.Now, Create: true})
 		check(t, err)
 		i, err := invitation.Parse(invited[0].Text)
 		check(t, err)
-		i.Addresses = []string{address}
+		i.Addresses = []string{at.address}
 		if guest, err := c.DialGuest(t.Context(), i, client.Network{RoundDeadline: time.Second}); err == nil {
 			t.Errorf("%s: a guest connected", who)
 			check(t, guest.Close())
-		} else if client.CodeOf(err) != client.Unreachable {
-			t.Errorf("%s: code %d, %v", who, client.CodeOf(err), err)
+		} else if client.CodeOf(err) != at.code {
+			t.Errorf("%s: code %d, want %d: %v", who, client.CodeOf(err), at.code, err)
 		}
 		check(t, c.Close())
 	}

@@ -8,6 +8,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/coordinator/bundle"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
@@ -95,13 +96,13 @@ var codes = []struct {
 	kind func(error) bool
 }{
 	{Damaged, func(err error) bool {
-		return as[*ledger.Damaged](err) || as[*ledger.Fault](err) || as[*RolledBack](err)
+		return as[*ledger.Damaged](err) || as[*ledger.Fault](err) || as[*RolledBack](err) || errors.Is(err, keyfile.ErrDamaged)
 	}},
 	{OverBudget, as[*accountant.BudgetError]},
 	{Fruitless, func(err error) bool { return as[*Failing](err) || as[*Stalled](err) }},
 	{Declined, func(err error) bool {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
-			as[*sums.Refused](err) || as[*transcript.Fork](err) || as[*bundle.Fault](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)
+			as[*sums.Refused](err) || as[*transcript.Fork](err) || as[*bundle.Fault](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || as[*transport.Impostor](err) || isForged(err)
 	}},
 	{Usage, func(err error) bool { return as[*UsageError](err) || errors.Is(err, ledger.ErrNothing) }},
 	{Unreachable, as[*transport.Unreachable]},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/internal/document"
+	"fedpvi/internal/private"
 	"fedpvi/transport"
 )
 
@@ -55,19 +55,16 @@ type Dataset struct {
 
 const policyVersion = 1
 
-// LoadPolicy reads the policy of a state directory. Its error lists every problem with its file
-// and line.
+// LoadPolicy reads the policy of a state directory. It refuses a link, and a file or a directory
+// that is open to others. Otherwise its error lists every problem with its file and line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
-	source, err := os.ReadFile(path)
+	source, err := private.Read(path, document.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Refusal{path + " is missing: without a policy nothing is allowed; client join writes one"}
 	}
 	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-		return nil, errors.Join(err, &UsageError{fmt.Errorf("%s can be read or changed by other users of this machine: run chmod 600 %s", path, path)})
+		return nil, &UsageError{err}
 	}
 	return ParsePolicy(path, source)
 }
@@ -208,16 +205,12 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 // whether it wrote one. The policy allows one coordinator. It has a data set named "records"
 // with the given promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
-	path := filepath.Join(dir, PolicyFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	text := fmt.Sprintf(policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
+	err = private.Create(filepath.Join(dir, PolicyFile), []byte(text))
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	_, err = fmt.Fprintf(f, policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
-	return true, errors.Join(err, f.Sync(), f.Close())
+	return err == nil, err
 }
 
 const policyText = `# This policy lists what the data holder allows. Everything else is refused. The file is

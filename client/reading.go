@@ -2,14 +2,13 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"fedpvi/internal/private"
 	"fedpvi/pvi/shard"
 )
 
@@ -40,7 +39,7 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {
-		err = replace(filepath.Join(c.keyFolder(m.Hash), ReadingFile), append(b, '\n'))
+		err = private.Replace(filepath.Join(c.keyFolder(m.Hash), ReadingFile), append(b, '\n'))
 	}
 	if err != nil {
 		c.log.Warn("the report on the records could not be written", "file", ReadingFile)
@@ -57,22 +56,6 @@ func byColumn(counts map[string]int) string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// replace writes a file that its owner alone can read, in place of an earlier one.
-func replace(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
 }
 
 // examineData reads the file of records and tells which of them the study does not use.

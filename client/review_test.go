@@ -178,7 +178,7 @@ func TestPolicies(t *testing.T) {
 // The test checks that ParsePolicy accepts the policy that WritePolicy writes, and that
 // WritePolicy does not overwrite a policy.
 func TestTheFirstPolicy(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "state")
 	promise := accountant.Target{Epsilon: 1, Delta: 1e-5}
 	for _, want := range []bool{true, false} {
 		wrote, err := client.WritePolicy(dir, identity.Fingerprint{1}, promise)
@@ -194,6 +194,17 @@ func TestTheFirstPolicy(t *testing.T) {
 	check(t, os.Chmod(filepath.Join(dir, client.PolicyFile), 0o644))
 	if _, err := client.LoadPolicy(dir); client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a policy that others can read: %v", err)
+	}
+	check(t, os.Chmod(filepath.Join(dir, client.PolicyFile), 0o600))
+	check(t, os.Chmod(dir, 0o755))
+	if _, err := client.LoadPolicy(dir); client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("a policy that others can replace: %v", err)
+	}
+	check(t, os.Chmod(dir, 0o700))
+	check(t, os.Rename(filepath.Join(dir, client.PolicyFile), filepath.Join(dir, "elsewhere")))
+	check(t, os.Symlink("elsewhere", filepath.Join(dir, client.PolicyFile)))
+	if _, err := client.LoadPolicy(dir); client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a policy that is a link: %v", err)
 	}
 	check(t, os.Remove(filepath.Join(dir, client.PolicyFile)))
 	if _, err := client.LoadPolicy(dir); client.CodeOf(err) != client.Declined {

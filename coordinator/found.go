@@ -37,12 +37,20 @@ const (
 // Found adds a study to the hub and begins to run it. It makes the study's certificate authority
 // and the key that opens answers.
 func (h *Hub) Found(f Founding) (*Study, error) {
+	s, _, err := h.FoundFor(f, nil, 0)
+	return s, err
+}
+
+// FoundFor adds a study as Found does, and makes an invitation for each of the given clients. The
+// study and the invitations are written in one transaction, so that neither exists without the
+// other.
+func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration) (*Study, []Invited, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, err // the study document cannot be run with any number of clients
+		return nil, nil, err // the study document cannot be run with any number of clients
 	}
 	if f.Name == "" {
 		f.Name = defaultName
@@ -51,7 +59,10 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 		f.Valid = defaultValid
 	}
 	if n := len(f.Addresses); n == 0 || n > invitation.MaxAddresses {
-		return nil, fmt.Errorf("%d addresses: give 1 to %d host:port addresses at which clients reach this coordinator", n, invitation.MaxAddresses)
+		return nil, nil, fmt.Errorf("%d addresses: give 1 to %d host:port addresses at which clients reach this coordinator", n, invitation.MaxAddresses)
+	}
+	if err := invitable(f.Name, nil, clients); err != nil {
+		return nil, nil, err
 	}
 	hash := Hash(document.Digest)
 	h.founding.Lock()
@@ -60,54 +71,81 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 	_, there := h.studies[hash]
 	h.mu.RUnlock()
 	if there {
-		return nil, fmt.Errorf("study %s (%s) exists already: invite more clients with coordinator invite, or change the document to make another study", document.Name, short(hash))
+		return nil, nil, fmt.Errorf("study %s (%s) exists already: invite more clients with coordinator invite, or change the document to make another study", document.Name, short(hash))
 	}
-	if err := h.create(hash, f); err != nil {
-		return nil, err
+	invited, err := h.create(hash, f, clients, valid)
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := h.load(hash); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h.options.Log.Info("a study was added", "study", document.Name, "digest", short(hash))
-	return h.Study(fmt.Sprintf("%x", hash))
+	s, err := h.Study(fmt.Sprintf("%x", hash))
+	return s, invited, err
 }
 
-// create makes a study's keys and writes the study to the store. It replaces the keys of an
-// earlier, incomplete attempt, which nobody has used.
-func (h *Hub) create(hash Hash, f Founding) error {
+// create makes a study's keys, and writes the study with its invitations to the store. It replaces
+// the keys of an earlier, incomplete attempt, which nobody has used.
+func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.Duration) (invited []Invited, err error) {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
-		return err
+		return nil, err
 	}
 	now := h.options.Now()
 	authority, err := channel.CreateAuthority(h.files.authority(hash), hash, now, now.Add(f.Valid))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sealing, err := seal.Create(h.files.sealing(hash))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	who, key := h.keys.identity, h.keys.tls
 	entry, err := roster.NewEntry(who, hash, f.Name, identity.Coordinator, key.Pin(), sealing.Recipient())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	party := channel.Party{Study: hash, Role: identity.Coordinator, Name: f.Name}
 	request, err := channel.NewRequest(who, key, party)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	certificate, err := authority.Issue(request, party, who.Public(), key.Pin(), now, now.Add(f.Valid))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return h.store.Update(func(tx *store.Tx) error {
-		_, err := tx.Create(hash, store.Fixed{
+	var tickets []invitation.Ticket
+	for _, name := range clients {
+		i, ticket, err := h.invite(hash, name, f.Addresses, now.Add(valid))
+		if err != nil {
+			return nil, err
+		}
+		invited, tickets = append(invited, i), append(tickets, ticket)
+	}
+	return invited, h.store.Update(func(tx *store.Tx) error {
+		kept, err := tx.Create(hash, store.Fixed{
 			Document: f.Document, Name: string(f.Name), Addresses: f.Addresses,
 			Authority: authority.Certificate(), Certificate: certificate, Entry: entry.Bytes(),
 		})
+		for _, ticket := range tickets {
+			if err == nil {
+				err = kept.PutTicket(string(ticket.Name), ticket)
+			}
+		}
 		return err
 	})
+}
+
+// invite makes an invitation to a study, and its ticket. Neither is in the store yet.
+func (h *Hub) invite(study Hash, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
+	i, ticket, err := invitation.New(invitation.Invitation{
+		Study: study, Name: name, Coordinator: h.Fingerprint(), Pin: h.keys.tls.Pin(),
+		Addresses: addresses, Expires: expires.Truncate(time.Second),
+	})
+	if err != nil {
+		return Invited{}, invitation.Ticket{}, err
+	}
+	return Invited{name, i.Text(), ticket.Expires}, ticket, nil
 }
 
 // Invited is an invitation for a client.

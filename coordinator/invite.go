@@ -41,18 +41,27 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 // invitable returns an error if a name is malformed, is taken, or is too similar to another name
 // in the study, or if the roster would become too large.
 func (b *batch) invitable(names []identity.Name) error {
-	looks := map[string]identity.Name{b.study.name().Skeleton(): b.study.name()}
-	for _, t := range b.state.tickets {
+	for _, name := range names {
+		if c := b.state.clients[name]; c != nil {
+			return fmt.Errorf("%s has joined already", name)
+		}
+	}
+	return invitable(b.study.name(), b.state.tickets, names)
+}
+
+// invitable returns an error if a name is malformed, or if it is the name of the coordinator or
+// too similar to another name, or if the roster would become too large. The tickets are those of
+// the clients that were invited before.
+func invitable(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
+	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
+	for _, t := range tickets {
 		looks[t.Name.Skeleton()] = t.Name
 	}
 	for i, name := range names {
 		if _, err := identity.ParseName(string(name)); err != nil {
 			return err
 		}
-		if c := b.state.clients[name]; c != nil {
-			return fmt.Errorf("%s has joined already", name)
-		}
-		if other, taken := looks[name.Skeleton()]; taken && (other != name || slices.Contains(names[:i], name)) || name == b.study.name() {
+		if other, taken := looks[name.Skeleton()]; taken && (other != name || slices.Contains(names[:i], name)) || name == coordinator {
 			return fmt.Errorf("%s: %w", name, errSimilar)
 		}
 		looks[name.Skeleton()] = name
@@ -65,10 +74,7 @@ func (b *batch) invitable(names []identity.Name) error {
 
 func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error) {
 	s, st := b.study, b.state
-	i, ticket, err := invitation.New(invitation.Invitation{
-		Study: s.hash, Name: name, Coordinator: s.hub.Fingerprint(), Pin: s.hub.keys.tls.Pin(),
-		Addresses: s.fixed.Addresses, Expires: b.now.Add(valid).Truncate(time.Second),
-	})
+	i, ticket, err := s.hub.invite(s.hash, name, s.fixed.Addresses, b.now.Add(valid))
 	if err != nil {
 		return Invited{}, err
 	}
@@ -76,7 +82,7 @@ func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error)
 	st.tickets = append(st.tickets, ticket)
 	b.write(func(kept store.Study) error { return kept.PutTicket(string(name), ticket) })
 	b.then(func() { s.log.Info("a client was invited", "client", name, "expires", ticket.Expires) })
-	return Invited{name, i.Text(), ticket.Expires}, nil
+	return i, nil
 }
 
 // Begin begins the study with the clients that have consented. It does not wait for other

@@ -46,8 +46,8 @@ type Config struct {
 // A Client calls the coordinator of one study. It retries a failed call with the same bytes
 // until the context is done, or until there was no progress for a fifth of the round deadline.
 // The error is a [*Refusal] if the coordinator refuses the call, an [*Unreachable] if the
-// coordinator cannot be reached, and a [*Breach] if the coordinator violates the protocol. The
-// methods may be called concurrently.
+// coordinator cannot be reached, an [*Impostor] if another party answers, and a [*Breach] if the
+// coordinator violates the protocol. The methods may be called concurrently.
 type Client struct {
 	config   Config
 	timing   timing

@@ -120,9 +120,12 @@ func (e *effort) agreeAgain() (again bool, final error) {
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
+	var impostor *Impostor
 	switch {
 	case c.life.Err() != nil:
 		return errClosed
+	case errors.As(cause, &impostor):
+		return impostor
 	case errors.As(cause, &fatal):
 		return fatal
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"fedpvi/crypto/channel"
 )
 
 // An Unreachable is the error for a coordinator that cannot be reached. Err is the cause as this
@@ -26,6 +29,29 @@ func (u *Unreachable) Error() string {
 
 // Unwrap returns Err.
 func (u *Unreachable) Unwrap() error { return u.Err }
+
+// An Impostor is the error for a program at the coordinator's address that has another identity
+// than the coordinator of the study. A retry does not help: another program answers there, or the
+// coordinator changed its key. Err is the reason from the TLS handshake.
+type Impostor struct {
+	Address string
+	Err     error
+}
+
+func (i *Impostor) Error() string {
+	return fmt.Sprintf("%s is not the coordinator of this study: %s. Nothing was sent. Check the address, and ask the coordinator's people, by telephone or in person, whether their key was changed", i.Address, plain(i.Err.Error()))
+}
+
+// Unwrap returns Err.
+func (i *Impostor) Unwrap() error { return i.Err }
+
+// foreign reports whether a TLS handshake failed because the other end has another identity than
+// the coordinator of the study.
+func foreign(err error) bool {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	return errors.Is(err, channel.ErrPin) || errors.Is(err, channel.ErrRole) || errors.As(err, &authority) || errors.As(err, &name)
+}
 
 // reasonFor describes a network error in a few words.
 func reasonFor(err error) string {
@@ -71,8 +97,7 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether a retry may succeed. For TLS errors such as a wrong pinned key it
-// returns false.
+// passing reports whether a retry may succeed. For TLS errors it returns false.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -118,7 +143,10 @@ func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return // nothing failed, because this end has closed the connection
 	}
-	fault := &Unreachable{l.address, err}
+	fault := error(&Unreachable{l.address, err})
+	if foreign(err) {
+		fault = &Impostor{l.address, err}
+	}
 	l.mu.Lock()
 	was := l.fault
 	l.fault = fault

@@ -73,20 +73,29 @@ func (c *initCommand) Run(e *environment) (err error) {
 	if err != nil {
 		return err
 	}
+	// A study that cannot be added must not leave a state directory or a folder behind.
+	st, err := study.Parse(c.File, document)
+	if err != nil {
+		return err
+	}
 	api, done, err := e.api()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	folder := c.folder(e, st.Name)
+	if err := writable(folder); err != nil {
+		return err
+	}
 	founded, err := api.Found(e.ctx, admin.Founding{
 		File: c.File, Document: document, Name: name, Addresses: c.Address, Clients: clients, Valid: c.Valid,
 	})
 	if err != nil {
 		return err
 	}
-	files, err := writeInvitations(c.folder(e, founded.Study), founded.Invited)
+	files, err := writeInvitations(folder, founded.Invited)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: the study was added, and its invitations could not be written; make new ones with %s", err, e.next("invite "+strings.Join(c.Clients, " ")))
 	}
 	if c.JSON {
 		return cli.PrintJSON(struct {
@@ -96,7 +105,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 			Invited     []file `json:"invited"`
 		}{founded.Study, founded.Digest, founded.Coordinator.String(), files})
 	}
-	if st, err := study.Parse(c.File, document); err == nil && st.Federation.Aggregation == study.ByCoordinator {
+	if st.Federation.Aggregation == study.ByCoordinator {
 		fmt.Printf("%s\n", words.Wrap(words.CoordinatorReads))
 	}
 	fmt.Printf("Study %s\n\n  digest       %s\n  coordinator  %v\n\n", founded.Study, founded.Digest, founded.Coordinator)
@@ -142,14 +151,23 @@ type file struct {
 	Expires time.Time     `json:"expires"`
 }
 
+// writable makes the folder for invitations, and returns an error if no file can be made there.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, ".new-*")
+	if err != nil {
+		return fmt.Errorf("folder for the invitations: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // writeInvitations writes each invitation to its own file, which only the file's owner can read. It
 // replaces older invitations of the same clients.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
 	}
 	var files []file
 	for _, i := range invited {
@@ -205,6 +223,9 @@ func (c *inviteCommand) Run(e *environment) error {
 	return e.with(func(api admin.API) error {
 		study, err := e.one(api, c.Study)
 		if err != nil {
+			return err
+		}
+		if err := writable(c.folder(e, study.Study)); err != nil {
 			return err
 		}
 		invited, err := api.Invite(e.ctx, admin.Invitation{Study: study.Digest, Clients: names, Valid: c.Valid})

@@ -15,6 +15,7 @@ import (
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/cli"
 )
 
@@ -126,7 +127,7 @@ func codeOf(err error) int {
 		return exitInterrupted
 	case errors.As(err, &fault):
 		return exitRefused
-	case errors.Is(err, store.ErrFormat), errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, store.ErrFormat), errors.Is(err, store.ErrDamaged), errors.Is(err, keyfile.ErrDamaged):
 		return exitDamaged
 	case errors.Is(err, errNotArrived):
 		return exitNotArrived

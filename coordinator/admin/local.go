@@ -15,16 +15,13 @@ type Local struct{ Hub *coordinator.Hub }
 var _ API = Local{}
 
 // Found implements [API].
-func (l Local) Found(ctx context.Context, f Founding) (*Founded, error) {
-	s, err := l.Hub.Found(coordinator.Founding{File: f.File, Document: f.Document, Name: f.Name, Addresses: f.Addresses})
+func (l Local) Found(_ context.Context, f Founding) (*Founded, error) {
+	founding := coordinator.Founding{File: f.File, Document: f.Document, Name: f.Name, Addresses: f.Addresses}
+	s, invited, err := l.Hub.FoundFor(founding, f.Clients, f.Valid)
 	if err != nil {
 		return nil, err
 	}
-	out := &Founded{Study: s.Name(), Digest: s.Digest(), Coordinator: l.Hub.Fingerprint()}
-	if len(f.Clients) > 0 {
-		out.Invited, err = s.Invite(ctx, f.Clients, f.Valid)
-	}
-	return out, err
+	return &Founded{Study: s.Name(), Digest: s.Digest(), Coordinator: l.Hub.Fingerprint(), Invited: invited}, nil
 }
 
 // Invite implements [API].

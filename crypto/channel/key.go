@@ -74,7 +74,7 @@ func loadKey(path, kind string) (*Key, error) {
 	}
 	defer seed.Wipe()
 	if n := len(seed.Reveal()); n != ed25519.SeedSize {
-		return nil, fmt.Errorf("key file %s contains a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
+		return nil, fmt.Errorf("key file %s: %w: it contains a key of %d bytes, not %d; restore it from a backup", path, keyfile.ErrDamaged, n, ed25519.SeedSize)
 	}
 	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
 }

@@ -71,7 +71,7 @@ func Load(path string) (*Identity, error) {
 	}
 	defer seed.Wipe()
 	if n := len(seed.Reveal()); n != ed25519.SeedSize {
-		return nil, fmt.Errorf("identity: key file %s contains a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
+		return nil, fmt.Errorf("identity: key file %s: %w: it contains a key of %d bytes, not %d; restore it from a backup", path, keyfile.ErrDamaged, n, ed25519.SeedSize)
 	}
 	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
 }

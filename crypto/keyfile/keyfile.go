@@ -17,8 +17,8 @@ import (
 	"fmt"
 	"strings"
 
-	"fedpvi/crypto/internal/private"
 	"fedpvi/crypto/secret"
+	"fedpvi/internal/private"
 )
 
 const (
@@ -28,11 +28,15 @@ const (
 	maxFile      = 16 << 10
 )
 
+// ErrDamaged is wrapped by the error of Load for a file whose content is not a key of the wanted
+// kind in the form of Create.
+var ErrDamaged = errors.New("damaged")
+
 // Errors of Load for malformed files.
 var (
-	errForm     = errors.New("malformed: after comments it must have one line with a kind, a version and a key; restore it from a backup")
+	errForm     = fmt.Errorf("%w: after comments it must have one line with a kind, a version and a key; restore it from a backup", ErrDamaged)
 	errVersion  = errors.New("its version is not " + version + ": use the newer program that wrote it")
-	errChecksum = errors.New("the checksum of the key is wrong: the file is damaged; restore it from a backup")
+	errChecksum = fmt.Errorf("%w: the checksum of the key is wrong; restore it from a backup", ErrDamaged)
 )
 
 var encoding = base64.RawURLEncoding.Strict()
@@ -93,7 +97,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 		return nil, errForm
 	}
 	if string(words[0]) != kind {
-		return nil, fmt.Errorf("its kind is not %s: give the path of another file", kind)
+		return nil, fmt.Errorf("%w: its kind is not %s; restore it from a backup", ErrDamaged, kind)
 	}
 	if string(words[1]) != version {
 		return nil, errVersion

@@ -81,7 +81,7 @@ func Load(path string) (*Key, error) {
 	defer text.Wipe()
 	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
 	if err != nil { // not returned, because its text may quote the key
-		return nil, fmt.Errorf("sealing key: key file %s holds no key of the hybrid kind: restore it from a backup", path)
+		return nil, fmt.Errorf("sealing key: key file %s: %w: it holds no key of the hybrid kind; restore it from a backup", path, keyfile.ErrDamaged)
 	}
 	return &Key{identity}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"fedpvi/crypto/internal/private"
+	"fedpvi/internal/private"
 )
 
 // page is the smallest step, in bytes, in which roundUp rounds up.

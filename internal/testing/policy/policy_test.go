@@ -91,7 +91,7 @@ var floors = [][]string{
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/session"},
-	{"crypto/internal/private", "crypto/internal/wire", "crypto/secret"},
+	{"internal/private", "crypto/internal/wire", "crypto/secret"},
 	{"crypto/keyfile"},
 	{"crypto/identity", "crypto/seal"},
 	{"crypto/signed"},
@@ -221,7 +221,7 @@ var forbidden = []struct {
 	{
 		"os", func(f file) bool {
 			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/demonet/seen" ||
-				f.folder == "crypto/internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/testing/manual" || coordinator(f) || client(f)
+				f.folder == "internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/testing/manual" || coordinator(f) || client(f)
 		},
 		"the algorithm reads no file and no environment",
 	},
