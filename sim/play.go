@@ -134,9 +134,26 @@ func (p *Play) predict(r *Result) (err error) {
 	if r.NonPrivateTest, err = p.PooledTest(); err != nil {
 		return err
 	}
-	if m.Study.Version > 1 && r.Posterior != nil {
-		r.Checks, err = m.Check(p.test, family, r.Natural, variates(p.Federation.seed, purposeCheck))
+	return nil
+}
+
+// Check adds posterior predictive checks to a result of [Play.Run]. It checks the held-out records,
+// or the records of all clients if there are none. It does nothing in version 1 of the study
+// language, and without a posterior.
+func (p *Play) Check(r *Result) error {
+	m := p.Federation.Protocol.Model()
+	if m.Study.Version == 1 || r.Posterior == nil {
+		return nil
 	}
+	records := p.test
+	if records == nil {
+		records = shard.Join(p.Federation.Shards)
+	}
+	family, err := gaussian.New(r.Family, m.Dim())
+	if err != nil {
+		return err
+	}
+	r.Checks, err = m.Check(records, family, r.Natural, variates(p.Federation.seed, purposeCheck))
 	return err
 }
 

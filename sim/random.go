@@ -21,7 +21,7 @@ const (
 	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the standardisation, by client and pass
 	purposeAside     = "aside"     // choice of the records on which settings are compared, by client
-	purposeCheck     = "check"     // draws of held-out outcomes
+	purposeCheck     = "check"     // draws of outcomes for predictive checks
 	purposeScore     = "score"     // noise of the scores by which settings are compared, by client
 )
 

@@ -68,8 +68,9 @@ type Result struct {
 	// 1, and if only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
-	// Checks compares outcomes of held-out records with outcomes drawn from the posterior. It is
-	// nil in version 1, and without a posterior or held-out records.
+	// Checks compares outcomes of the held-out records with outcomes drawn from the posterior, or
+	// outcomes of all clients' records if Test is nil. It is nil in version 1, without a posterior,
+	// and until [Play.Check] is called.
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`

@@ -150,6 +150,9 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 		return nil, nil, err
 	}
 	result.Folder = path
+	if err := play.Check(result); err != nil {
+		return nil, nil, err
+	}
 	return play, result, folder.Finish(st, play, result, history)
 }
 
@@ -176,6 +179,9 @@ func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error 
 		return err
 	}
 	if err := report.Predictions(w, st, r); err != nil {
+		return err
+	}
+	if err := report.PredictiveChecks(w, r); err != nil {
 		return err
 	}
 	if err := report.Reading(w, play.Report); err != nil {

@@ -33,6 +33,17 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	return dealt
 }
 
+// Join returns a shard with the records of all given shards, one after the other. It does not store
+// which records belong to the same person. There must be at least one shard.
+func Join(shards []*Shard) *Shard {
+	all := &Shard{dim: shards[0].dim, ways: shards[0].ways, steep: shards[0].steep}
+	for _, s := range shards {
+		all.x, all.y = append(all.x, s.x...), append(all.y, s.y...)
+		all.groups, all.slopes = append(all.groups, s.groups...), append(all.slopes, s.slopes...)
+	}
+	return all
+}
+
 func (s *Shard) slice(from, to int) *Shard {
 	return &Shard{
 		dim: s.dim, ways: s.ways, steep: s.steep,

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -9,13 +10,39 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
-// Checks draws posterior predictive checks. For every statistic it shows the observed value and the
-// 95 % interval of drawn outcomes, in units of half the interval.
-func Checks(all []fit.Check) (Figure, error) {
-	p := NewPanel("Posterior predictive checks on held-out records", "half widths of the 95 % interval of drawn outcomes", "")
+// checked names the records of a result's posterior predictive checks.
+func checked(r *sim.Result) string {
+	if r.Test != nil {
+		return plural(r.Test.Records, "held-out record")
+	}
+	return "the study's own records"
+}
+
+// PredictiveChecks writes a table of the posterior predictive checks. If the result has none, it
+// writes nothing.
+func PredictiveChecks(w io.Writer, r *sim.Result) error {
+	if r.Checks == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\nOutcomes of %s, and outcomes drawn for them from the posterior\n\n", checked(r))
+	if err := words.Checks(w, r.Checks); err != nil {
+		return err
+	}
+	if r.Test != nil {
+		return nil
+	}
+	_, err := io.WriteString(w, "\n"+wrap("The posterior was computed from these records, so that a model that does not fit is noticed less often than with held-out records (simulation.test)."))
+	return err
+}
+
+// Checks draws posterior predictive checks of the named records. For every statistic it shows the
+// observed value and the 95 % interval of drawn outcomes, in units of half the interval.
+func Checks(all []fit.Check, records string) (Figure, error) {
+	p := NewPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}
 	observed := intervalSet{label: "observed", colour: Palette[1], shape: draw.SquareGlyph{}}
 	var names []string

@@ -234,6 +234,15 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 			return err
 		}
 	}
+	if r.Checks != nil {
+		checks, err := Checks(r.Checks, checked(r))
+		if err != nil {
+			return err
+		}
+		if err := f.WriteFigure("checks", checks); err != nil {
+			return err
+		}
+	}
 	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
 }
 
@@ -247,12 +256,6 @@ func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 		f.writeJSON("predictions.json", map[string]*sim.Predictions{"posterior": r.Test, "nonprivate": r.NonPrivateTest}),
 		f.write("predictions.csv", func(w io.Writer) error { return predictionsCSV(w, st, r) }),
 	)
-	if err == nil && r.Checks != nil {
-		var checks Figure
-		if checks, err = Checks(r.Checks); err == nil {
-			err = f.WriteFigure("checks", checks)
-		}
-	}
 	if err != nil || len(r.Test.Calibration) == 0 {
 		return err
 	}

@@ -42,12 +42,6 @@ func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if !st.Honest() {
 		io.WriteString(w, "\n"+wrap("The federated predictions average over q, which is not a posterior with honest intervals."))
 	}
-	if r.Checks != nil {
-		fmt.Fprint(w, "\n  Outcomes of these records, and outcomes drawn for them from the posterior\n\n")
-		if err := words.Checks(w, r.Checks); err != nil {
-			return err
-		}
-	}
 	return calibration(w, st, r.Test.Calibration)
 }
 
