@@ -27,7 +27,7 @@ func Forecast(p *pvi.Protocol) string {
 			of = "number of a round"
 		}
 		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to one: the noise hides the contributions of the first %.0f records of the whole federation.",
-			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)))
+			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f))
 	}
 	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
 		Number(f.Noise), Number(f.Largest), f.Largest/f.Noise)
@@ -64,7 +64,7 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 		return propagationForecast(p, f)
 	}
 	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides the contributions of the first %.0f records of the whole federation.",
-		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
+		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
 	if m := p.Method().Noise().Multiplier; steps.Rate < 1 && m < leastSampledNoise {
 		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
 	}
@@ -73,7 +73,17 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 
 func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides the contributions of the first %.0f records of the whole federation.",
-		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
+		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
+}
+
+// hides returns a sentence if the noise hides more records than the study's clients are said to
+// have, and otherwise "".
+func hides(p *pvi.Protocol, f method.Forecast) string {
+	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
+	if records == 0 || f.Noise/f.Largest < records {
+		return ""
+	}
+	return fmt.Sprintf(" These are more than the %.0f records that the study expects of all clients: it is hopeless.", records)
 }
 
 // fullSignal is the value of [method.Signalled.Signal] above which the noise hardly widens the

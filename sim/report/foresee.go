@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
 )
 
 // These are the numbers of simulated federations from which the plan estimates the widths of
@@ -24,18 +27,30 @@ const (
 type foreseen struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit,omitempty"`
-	Half  float64 `json:"expected_half_width"` // half of the expected width, in the natural unit
+	Half  float64 `json:"expected_half_width"` // half of the expected width of a 95 % interval, in the natural unit
 	Prior float64 `json:"prior_half_width"`
 	Share float64 `json:"share"` // expected sd divided by the prior's sd, on the model's scale
 }
 
-// foresee returns the expected widths of intervals, and the number of simulated federations from
-// which they are estimated. It returns nil if the study's method cannot run simulated
-// federations.
-func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
+// An expectation has the expected widths of a study's intervals.
+type expectation struct {
+	// Federations is the number of simulated federations from which the widths are estimated. It is
+	// 0 if they are computed from the noise and the information of made-up records alone.
+	Federations  int        `json:"federations"`
+	Coefficients []foreseen `json:"coefficients"`
+}
+
+// foresee returns the expected widths of intervals. It returns nil without privacy, for models that
+// are no regressions, and if the method cannot run simulated federations and the study does not say
+// how many records a client has.
+func foresee(p *pvi.Protocol) (*expectation, error) {
+	if p.Study().Privacy.Unit == study.None {
+		return nil, nil
+	}
 	m, ok := p.Method().(method.Foreseeing)
 	if !ok {
-		return nil, 0, nil
+		shares, err := sharesByNoise(p)
+		return expect(p, 0, shares), err
 	}
 	d := p.Model().Dim()
 	federations := foreseenFederations
@@ -43,9 +58,15 @@ func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
 		federations = max(leastForeseen, foreseenFederations*foreseenCoefficients/d*foreseenCoefficients/d)
 	}
 	shares, err := m.Foresee(federations)
-	if err != nil {
-		return nil, 0, err
+	return expect(p, federations, shares), err
+}
+
+// expect returns the expectation for the given shares, which are expected sds divided by prior sds.
+func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
+	if shares == nil {
+		return nil
 	}
+	d := p.Model().Dim()
 	mean, prior, after := make([]float64, d), mat.NewSymDense(d, nil), mat.NewSymDense(d, nil)
 	for i, share := range shares {
 		of := p.Model().Parameters.Prior(i)
@@ -55,14 +76,55 @@ func foresee(p *pvi.Protocol) ([]foreseen, int, error) {
 	}
 	units := p.Model().Units()
 	before, expected := units.Marginals(mean, prior), units.Marginals(mean, after)
-	out := make([]foreseen, d)
+	out := &expectation{federations, make([]foreseen, d)}
 	for i, share := range shares {
-		out[i] = foreseen{
+		out.Coefficients[i] = foreseen{
 			Name: p.Model().Parameters.At(i).Name, Unit: expected[i].Unit, Share: share,
 			Half: (expected[i].High - expected[i].Low) / 2, Prior: (before[i].High - before[i].Low) / 2,
 		}
 	}
-	return out, federations, nil
+	return out
+}
+
+// informedBy is the number of made-up records whose mean information sharesByNoise uses.
+const informedBy = 4000
+
+// sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd, as if
+// the noise were added to one sum of gradients at the mode. With the precision B of the posterior and
+// noise of sd τ the covariance is B⁻¹ + τ²B⁻². B follows from made-up records, so that clipping and
+// unfinished steps are left out. It returns nil if the model is no regression or has groups, or if the
+// study does not state the number of records.
+func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
+	m, st := p.Model(), p.Study()
+	if m.General() || len(st.Model.Groups) > 0 || st.Federation.NominalRecords == 0 {
+		return nil, nil
+	}
+	d := m.Dim()
+	mean := make([]float64, d)
+	for i := range mean {
+		mean[i] = m.Parameters.Prior(i).Mean
+	}
+	records := shard.Design(st, method.MadeUp(st, p.Digest(), 0, informedBy))
+	_, precision, err := m.Regression(records).Score(mean)
+	if err != nil {
+		return nil, err
+	}
+	precision.ScaleSym(float64(st.Federation.NominalRecords)*float64(len(p.Roster()))/informedBy, precision)
+	for i := range d {
+		sd := m.Parameters.Prior(i).SD
+		precision.SetSym(i, i, precision.At(i, i)+1/(sd*sd))
+	}
+	var root mat.Cholesky
+	inverse, squared := mat.NewSymDense(d, nil), mat.NewSymDense(d, nil)
+	if !root.Factorize(precision) || root.InverseTo(inverse) != nil {
+		return nil, nil // the made-up records' information is singular to working accuracy
+	}
+	squared.SymOuterK(1, inverse)
+	noise, shares := p.Method().Forecast().Noise, make([]float64, d)
+	for i := range shares {
+		shares[i] = math.Sqrt(inverse.At(i, i)+noise*noise*squared.At(i, i)) / m.Parameters.Prior(i).SD
+	}
+	return shares, nil
 }
 
 // mostForeseen is the maximum number of coefficients that a plan lists. If the expected posterior
@@ -75,12 +137,18 @@ const (
 
 // planForeseen writes the expected widths of intervals to the text plan of a study.
 func planForeseen(w io.Writer, p *pvi.Protocol) error {
-	widths, federations, err := foresee(p)
-	if err != nil || widths == nil {
+	e, err := foresee(p)
+	if err != nil || e == nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nExpected intervals of 95 %%, from %d made-up federations with columns even within their bounds\n\n", federations)
-	rows := [][]string{{"", "expected ±", "prior ±", "share", ""}}
+	widths, width := e.Coefficients, "expected ±"
+	if e.Federations > 0 {
+		fmt.Fprintf(w, "\nExpected intervals of 95 %%, from %d made-up federations with columns even within their bounds\n\n", e.Federations)
+	} else {
+		width = "at least ±"
+		fmt.Fprint(w, "\n"+wrap("Smallest errors of 95 % that the noise permits, with columns even within their bounds. Clipping and unfinished steps add to them.")+"\n")
+	}
+	rows := [][]string{{"", width, "prior ±", "share", ""}}
 	quiet := 0
 	for _, f := range widths {
 		if f.Share > silent {
@@ -96,6 +164,10 @@ func planForeseen(w io.Writer, p *pvi.Protocol) error {
 	}
 	if err := Table(w, "  ", 1, rows); err != nil {
 		return err
+	}
+	if quiet == p.Model().Dim() {
+		fmt.Fprint(w, "\n"+wrap(fmt.Sprintf("This study is hopeless: none of its coefficients will be known better than by the prior (shares above %g). More records, a larger ε or fewer coefficients would help.", silent)))
+		return nil
 	}
 	if quiet > 0 {
 		fmt.Fprint(w, "\n"+wrap(fmt.Sprintf("Of %s, %d will say little more than the prior (a share above %g). More records, a larger ε or fewer coefficients would help.",

@@ -37,6 +37,9 @@ type plannedPrivacy struct {
 	Forecast method.Forecast `json:"forecast"`
 	Descent  *plannedDescent `json:"descent,omitempty"` // nil without private gradient steps
 
+	// Expected has the expected widths of intervals; nil if they are not known.
+	Expected *expectation `json:"expected_intervals,omitempty"`
+
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
 }
 
@@ -63,12 +66,17 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 		if err != nil {
 			return err
 		}
+		expected, err := foresee(p)
+		if err != nil {
+			return err
+		}
 		out.Privacy = &plannedPrivacy{
 			Unit:     st.Privacy.Unit,
 			Promise:  promise,
 			ShareSD:  p.Method().Noise().SD,
 			Forecast: p.Method().Forecast(),
 			Descent:  newPlannedDescent(p),
+			Expected: expected,
 
 			NoiseAware: newPlannedIntervals(p),
 		}

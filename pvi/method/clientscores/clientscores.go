@@ -55,12 +55,16 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
+// madeUpRecords is the number of synthetic records from which newUnits computes units. The average
+// information of so many records differs from its expectation by about 2 %.
+const madeUpRecords = 4000
+
 // newUnits returns the units in which a synthetic record has, on average, the identity matrix as
 // its information at the prior mean. It adds the prior to that information as if every client's
 // nominal number of records had one prior together. Without the prior there would be no units for a
 // coefficient about which synthetic records have no information.
 func newUnits(s *method.Setting) (*population.Units, error) {
-	records := madeUp(s.Study, s.Digest, 0, madeUpRecords)
+	records := method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)
 	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
 	if err != nil {
 		return nil, err

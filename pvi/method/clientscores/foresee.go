@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/population"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
@@ -90,7 +91,7 @@ func (m *Method) playMadeUp(federation int) (*population.State, error) {
 // drawn at the coefficients truth.
 func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
 	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
-	r := m.Model.Regression(shard.Design(m.Study, madeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))
+	r := m.Model.Regression(shard.Design(m.Study, method.MadeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))
 	response, err := r.Outcome().Described()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package clientscores
+package method
 
 import (
 	"math"
@@ -8,15 +8,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// madeUpRecords is the number of synthetic records from which newUnits computes units. The average
-// information of so many records differs from its expectation by about 2 %.
-const madeUpRecords = 4000
-
-// madeUp returns count synthetic records, beginning with record number first. They are computed
+// MadeUp returns count synthetic records, beginning with record number first. They are computed
 // only from public numbers. Numbers are uniform within their bounds on the model's scale, and
 // levels are equally likely. If the study gives the centre and spread of a column, the column is
 // normal within its bounds. Every outcome is the lowest value of its column.
-func madeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
+func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
 	outcome := st.ColumnIndex(st.Model.Outcome)

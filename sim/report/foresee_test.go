@@ -1,0 +1,39 @@
+package report
+
+import (
+	"math"
+	"testing"
+
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// A record of a line has the information diag(1, 1/3)/σ² on average if x is uniform in [−1, 1]. So
+// the covariance under noise of sd τ is known, here for prior sds of 1 and σ = .5.
+func TestErrorsByNoise(t *testing.T) {
+	const records, clients, sigma = 50, 4, .5
+	source := linestudy.Document(linestudy.Parts{
+		Privacy: "unit = \"record\"\nepsilon = 0.5\ndelta = 1e-5", Inference: "rounds = 3", Federation: "nominal_records = 50",
+	})
+	st, err := study.Parse("plane.toml", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := sim.Protocol(st, clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares, err := sharesByNoise(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := p.Method().Forecast().Noise
+	for i, square := range []float64{1, 1. / 3} {
+		sd := p.Model().Parameters.Prior(i).SD
+		b := records*clients*square/(sigma*sigma) + 1/(sd*sd)
+		if want := math.Sqrt(1/b+noise*noise/(b*b)) / sd; math.Abs(shares[i]/want-1) > .05 {
+			t.Errorf("share %d is %g, want %g", i, shares[i], want)
+		}
+	}
+}
