@@ -11,9 +11,10 @@ type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
-	// Shift is the largest change of a coordinate of the mean of q if the answer is left out, in
-	// sds of q. It is 0 if λ is rejected with or without the answer, or if the shift is not
-	// computed.
+	// Shift is the largest change of a coordinate of the mean of q if the answer is left out of this
+	// round, in sds of q. If the study reports point estimates, q has no honest sds, and the unit is
+	// the sd of the prior. Shift is 0 if λ is rejected with or without the answer, or if the shift is
+	// not computed.
 	Shift float64 `json:"shift"`
 	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`
@@ -27,8 +28,20 @@ func (s *Server) Watch() { s.watching = true }
 // clients. It is nil unless the study publishes releases and Watch was called.
 func (s *Server) Influences() []Influence { return s.influences }
 
-// mostShifts is the largest number of natural parameters for which shifts are computed.
-const mostShifts = 1 << 12
+const (
+	// mostShifts is the largest number of natural parameters for which shifts are computed.
+	mostShifts = 1 << 12
+
+	// mostRefits is the largest product of the numbers of answers and of natural parameters for which
+	// shifts are computed if q is computed anew from all opened sums, as from scores.
+	mostRefits = 1 << 11
+)
+
+// shifts reports whether shifts are computed for the given number of answers.
+func (s *Server) shifts(answers int) bool {
+	size := s.protocol.family.Size()
+	return size <= mostShifts && (s.protocol.method.Exact() || answers*size <= mostRefits)
+}
 
 // influence computes the influence of the answers of a round that is about to end. It leaves s.q as
 // it was.
@@ -45,8 +58,12 @@ func (s *Server) influence(number int, r *round) []Influence {
 	}
 	proper := s.q.try(number, n, r.Sum, r.Centre)
 	var mean, sds []float64
-	if shifts := s.protocol.method.Exact() && s.protocol.family.Size() <= mostShifts; proper && shifts {
-		mean, sds = s.triedMoments()
+	if proper && s.shifts(n) {
+		if mean, sds = s.triedMoments(); s.protocol.study.Points() {
+			for i := range sds {
+				sds[i] = s.protocol.model.Parameters.Prior(i).SD
+			}
+		}
 	}
 	all, rest := make([]Influence, n), make([]int64, size)
 	for m, client := range r.Answered {

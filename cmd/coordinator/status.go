@@ -97,7 +97,7 @@ func printRound(w io.Writer, r *session.Round) {
 		case i.Blocks:
 			fmt.Fprint(w, "; without it the round would have been accepted")
 		case i.Shift > 0:
-			fmt.Fprintf(w, "; without it a coefficient moves by %.3g sds", i.Shift)
+			fmt.Fprintf(w, "; without it a coefficient moves by %.3g sds of %s", i.Shift, r.SDs)
 		}
 		fmt.Fprintln(w)
 	}

@@ -35,6 +35,7 @@ The coordinator and the clients use the same file.
   sim autoencoder ...       a variational autoencoder that protects every image
 
   sim deal  study.toml      a file of records per client, to try a real network
+  sim trace study.bundle    the course of a federation, from its public messages
   sim privacy ...           the privacy calculator: noise, ε, and their meaning
   sim truth                 a bank of federations, to check that intervals are true
   sim audit                 attacks on this program, to check its privacy claims
@@ -50,7 +51,8 @@ type commands struct {
 
 	Autoencoder autoencoderCommand `cmd:"" help:"Train a variational autoencoder that protects every image."`
 
-	Deal dealCommand `cmd:"" help:"Write the records of each client to a file of its own."`
+	Deal  dealCommand  `cmd:"" help:"Write the records of each client to a file of its own."`
+	Trace traceCommand `cmd:"" help:"Show how the posterior in a coordinator's bundle came about."`
 
 	Truth   truthCommand   `cmd:"" help:"Check over a bank of federations that intervals are true."`
 	Audit   auditCommand   `cmd:"" help:"Attack this program, to check that it keeps its privacy claims."`

@@ -22,7 +22,8 @@ func Entries(open func() (io.ReadCloser, error)) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := verify(f)
+	v := newVerifier(f)
+	err = v.verify()
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}

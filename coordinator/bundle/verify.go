@@ -54,6 +54,9 @@ type verifier struct {
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far
 	report   Report
+
+	tracing bool // whether rounds are traced
+	rounds  []session.TracedRound
 }
 
 // Verify reads a bundle and checks all its contents:
@@ -66,45 +69,48 @@ type verifier struct {
 // A [*Fault] describes an error and its place. The coordinator's key comes from the bundle
 // itself, so callers should compare Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
-	v, err := verify(r)
-	if err != nil {
+	v := newVerifier(r)
+	if err := v.verify(); err != nil {
 		return nil, err
 	}
 	return &v.report, nil
 }
 
-// verify does the same as Verify, and returns the verifier with the contents of the bundle.
-func verify(r io.Reader) (*verifier, error) {
-	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
+func newVerifier(r io.Reader) *verifier {
+	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
+}
+
+// verify does the same as Verify. Afterwards v has the contents of the bundle.
+func (v *verifier) verify() error {
 	v.parts = v.in.parts()
 	if v.in.err != nil {
-		return nil, &Fault{"the file", v.in.err}
+		return &Fault{"the file", v.in.err}
 	}
 	var err error
 	if v.document, err = study.Parse("the study document", v.parts.document); err != nil {
-		return nil, &Fault{"the study document", err}
+		return &Fault{"the study document", err}
 	}
 	v.report = Report{Study: v.document.Name, Digest: v.document.Digest.String(), Ending: "none", Answers: len(v.parts.answers)}
 	for n := uint64(1); n <= v.parts.entries; n++ {
 		envelope, body := v.in.bytes(maxEnvelope), v.in.bytes(transcript.MaxBody)
 		if v.in.err != nil {
-			return nil, &Fault{fmt.Sprintf("entry %d", n), v.in.err}
+			return &Fault{fmt.Sprintf("entry %d", n), v.in.err}
 		}
 		if err := v.entry(envelope, body); err != nil {
-			return nil, &Fault{fmt.Sprintf("entry %d", n), err}
+			return &Fault{fmt.Sprintf("entry %d", n), err}
 		}
 	}
 	if err := v.in.close(); err != nil {
-		return nil, &Fault{"the end of the file", err}
+		return &Fault{"the end of the file", err}
 	}
 	if v.parts.entries == 0 {
-		return nil, &Fault{"the transcript", errors.New("it is empty: the study had not begun, and the bundle contains no signature")}
+		return &Fault{"the transcript", errors.New("it is empty: the study had not begun, and the bundle contains no signature")}
 	}
 	if err := v.uncounted(); err != nil {
-		return nil, &Fault{"the answers", err}
+		return &Fault{"the answers", err}
 	}
 	v.report.Entries = v.parts.entries
-	return v, nil
+	return nil
 }
 
 // entry checks the next entry of the transcript.
@@ -189,6 +195,9 @@ func (v *verifier) roster(e transcript.Entry) error {
 	}
 	if v.chain.Protocol() != signed.Hash(v.server.Digest()) || e.Model != signed.Hash(v.server.Model()) {
 		return errors.New("the coordinator derived other rules from the study than this program")
+	}
+	if v.tracing {
+		v.server.Watch()
 	}
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil
@@ -306,6 +315,9 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 		if err := v.answer(e.Ask, identity.Name(id)); err != nil {
 			return fmt.Errorf("the answer of %s: %w", id, err)
 		}
+	}
+	if r, ok := v.server.Traced(int(e.Ask)); ok && v.tracing {
+		v.rounds = append(v.rounds, r)
 	}
 	delete(v.models, e.Ask)
 	v.report.Questions++

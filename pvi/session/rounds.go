@@ -108,7 +108,10 @@ func (s *roundsServer) ended(o *pvi.Outcome, err error) ([]byte, error) {
 		return nil, err
 	}
 	s.verdicts.count(o.Verdict)
-	s.server.last = &Round{Verdict: o.Verdict, Influences: s.server.rounds.Influences()}
+	s.server.last = &Round{Verdict: o.Verdict, Influences: s.server.rounds.Influences(), SDs: "q"}
+	if s.study.Points() {
+		s.server.last.SDs = "the prior"
+	}
 	return wire.AppendOutcome(nil, o), nil
 }
 
@@ -120,6 +123,7 @@ func (s *roundsServer) replay(number int, body []byte) ([]pvi.ClientID, []byte, 
 	if o.Number != number {
 		return nil, nil, misnumbered(number)
 	}
+	s.watch()
 	again, err := s.ended(s.server.rounds.Replay(o))
 	return o.Participants, again, err
 }

@@ -13,6 +13,7 @@ type Round struct {
 	Plan       int             `json:"plan"` // number of the plan over all phases
 	Verdict    pvi.Verdict     `json:"verdict"`
 	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; nil if the study does not publish releases
+	SDs        string          `json:"shift_in_sds_of"`      // the unit of shifts: "q", or "the prior" if the study reports point estimates
 }
 
 // Blocking returns the clients that blocked a rejected round: without the answer of such a client,

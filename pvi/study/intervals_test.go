@@ -15,6 +15,47 @@ func with(version string, more ...string) []study.Override {
 	return all
 }
 
+// In version 2 only the solvers below have honest intervals, whatever the model and the privacy unit.
+// With any other, a study is refused unless it writes intervals = "none".
+func TestEverySolverIsHonestOrRefused(t *testing.T) {
+	models := []string{
+		`{ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`,
+		`{ family = "linear", outcome = "y", terms = ["x"], noise_sd = "learned" }`,
+		`{ family = "robust", outcome = "y", terms = ["x"], noise_sd = 0.5 }`,
+		`{ family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"] }`,
+		`{ family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"], groups = ["1 | g"] }`,
+		`{ family = "neural-network", outcome = "y", positive = ">= 0.5", terms = ["x"], hidden = 3 }`,
+	}
+	checked := 0
+	for _, model := range models {
+		for _, unit := range []study.Unit{study.Record, study.Client, study.None} {
+			privacy := `{ unit = "` + string(unit) + `", epsilon = 1.0, delta = 1e-5 }`
+			if unit == study.None {
+				privacy = `{ unit = "none" }`
+			}
+			for _, solver := range []study.Solver{
+				study.Conjugate, study.NaturalGradient, study.SVI, study.Laplace, study.ClippedAnalytical, study.DPSVI, study.DPSEP, study.Scoring,
+			} {
+				for _, parts := range []string{"", ", partitions = 50"} {
+					set := with("2", "model", model, "privacy", privacy, "federation.nominal_records", "500",
+						"inference", `{ rounds = 10, solver = "`+string(solver)+`"`+parts+` }`)
+					st, err := study.Parse("t.toml", []byte(private), set...)
+					if err != nil {
+						continue // refused, for this or for another reason
+					}
+					checked++
+					if unit != study.None && solver != study.Scoring || st.Points() || !st.Honest() {
+						t.Errorf("%s with the solver %s%s for the unit %s is accepted without intervals = \"none\"", model, solver, parts, unit)
+					}
+				}
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d studies were accepted", checked)
+	}
+}
+
 // Since version 2, a study whose method has no honest intervals is refused unless it writes
 // intervals = "none". Version 1 does not have this key.
 func TestIntervals(t *testing.T) {

@@ -244,8 +244,6 @@ const fewMeans = 6
 // meansPanel plots the distance of every element of the mean of q from the target's mean, in sds
 // of the target. The scale is arsinh, because the first distances may be hundreds of sds.
 func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Plot, error) {
-	p := NewPanel("mean of q, from the pooled posterior's mean", "", "pooled sds (arsinh scale)")
-	p.Y.Tick.Marker = arsinhTicks{}
 	lines := make([]plotter.XYs, len(target.Mean))
 	mean := make([]float64, len(target.Mean))
 	for _, point := range h.Points {
@@ -253,10 +251,21 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Pl
 			return nil, err
 		}
 		for j, x := range mean {
-			lines[j] = append(lines[j], plotter.XY{X: float64(point.Outcome), Y: math.Asinh((x - target.Mean[j]) / target.SD[j])})
+			lines[j] = append(lines[j], plotter.XY{X: float64(point.Outcome), Y: (x - target.Mean[j]) / target.SD[j]})
 		}
 	}
+	return distances("mean of q, from the pooled posterior's mean", "pooled sds", target.Names, lines)
+}
+
+// distances plots a line for each coefficient, whose values are distances in sds. It plots their
+// arsinh, and labels the axis with the given unit.
+func distances(title, unit string, names []string, lines []plotter.XYs) (*plot.Plot, error) {
+	p := NewPanel(title, "", unit+" (arsinh scale)")
+	p.Y.Tick.Marker = arsinhTicks{}
 	for j, xy := range lines {
+		for i := range xy {
+			xy[i].Y = math.Asinh(xy[i].Y)
+		}
 		line, err := plotter.NewLine(xy)
 		if err != nil {
 			return nil, err
@@ -264,7 +273,7 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Pl
 		line.Color, line.Width = Fade(Palette[0], 0.5), vg.Points(1)
 		if len(lines) <= fewMeans {
 			line.Color, line.Dashes, line.Width = Palette[j], Dashes[j], vg.Points(1.5)
-			p.Legend.Add(target.Names[j], line)
+			p.Legend.Add(names[j], line)
 		}
 		p.Add(line)
 	}

@@ -1,0 +1,90 @@
+package pvi
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+// The shift of an influence is the distance between the posterior and that of a second server, which
+// gets the same outcomes and, in the last one, neither the client nor its release. In a study of
+// point estimates the unit is the sd of the prior.
+func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
+	for name, set := range map[string][]study.Override{
+		"scores":     {{Key: "inference", Value: "{ rounds = 5 }"}, {Key: "federation.nominal_records", Value: "12"}},
+		"statistics": nil,
+	} {
+		h := newHouse(t, publishedStudy(t, append(set, study.Override{Key: "federation.min_clients", Value: "2"})...), 3, 1)
+		h.server.Watch()
+		var past []*Outcome
+		for !h.server.Done() {
+			plan, _ := h.server.Next()
+			var o *Outcome
+			for m := range h.sites {
+				var err error
+				if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, s := range h.sites {
+				if err := s.Settle(o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mean, sds, err := h.protocol.family.Marginals(h.server.Posterior())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range sds {
+				sds[i] = math.Sqrt(sds[i])
+				if name == "statistics" {
+					sds[i] = h.protocol.model.Parameters.Prior(i).SD
+				}
+			}
+			for m, influence := range h.server.Influences() {
+				other := h.without(past, o, m)
+				var largest float64
+				for i, x := range other {
+					largest = max(largest, math.Abs(x-mean[i])/sds[i])
+				}
+				if o.Verdict == Accepted && largest > 0 && math.Abs(influence.Shift/largest-1) > 1e-9 || influence.Client != clientID(m) {
+					t.Errorf("%s, plan %d: the influence %+v, want a shift of %g", name, plan.Number, influence, largest)
+				}
+			}
+			past = append(past, o)
+		}
+		if len(h.server.Influences()) != 3 {
+			t.Errorf("%s: %d influences", name, len(h.server.Influences()))
+		}
+	}
+}
+
+// without returns the mean of q after past outcomes and the outcome o without the answer of client
+// number m.
+func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
+	h.t.Helper()
+	again := NewServer(h.protocol)
+	for _, before := range past {
+		again.Next()
+		if _, err := again.Replay(before); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	again.Next()
+	size := h.protocol.messages.Size
+	less := &Outcome{Number: o.Number, Participants: slices.Delete(slices.Clone(o.Participants), m, m+1), Sum: slices.Clone(o.Sum)}
+	for i, x := range o.Releases[m*size:][:size] {
+		less.Sum[i] -= x
+	}
+	less.Releases = slices.Delete(slices.Clone(o.Releases), m*size, (m+1)*size)
+	if _, err := again.Replay(less); err != nil {
+		h.t.Fatal(err)
+	}
+	mean := make([]float64, h.protocol.family.Dim())
+	if err := h.protocol.family.Mean(mean, again.Posterior()); err != nil {
+		h.t.Fatal(err)
+	}
+	return mean
+}

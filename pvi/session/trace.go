@@ -1,0 +1,98 @@
+package session
+
+import (
+	"math"
+
+	"fedpvi/pvi"
+)
+
+// A Trace shows how the mean of q moved in the rounds of a study that is over. It is computed from
+// published messages.
+type Trace struct {
+	Names  []string      `json:"names"`
+	SDs    string        `json:"distances_in_sds_of"` // the unit of distances: "the posterior", or "the prior" if the study reports point estimates
+	Rounds []TracedRound `json:"rounds"`
+}
+
+// A TracedRound is a round that has ended, with the mean of q after it.
+type TracedRound struct {
+	Round
+	Mean     []float64 `json:"mean"`                   // mean of q, on the model's scale
+	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus the mean of the result, in sds
+}
+
+// Traced returns the round of a plan like [Server.Last], with the mean of q after it and without
+// distances.
+func (s *Server) Traced(plan int) (TracedRound, bool) {
+	last, ok := s.Last(plan)
+	if !ok {
+		return TracedRound{}, false
+	}
+	family := s.course.protocol.Family()
+	t := TracedRound{Round: last, Mean: make([]float64, family.Dim())}
+	err := family.Mean(t.Mean, s.rounds.Posterior())
+	return t, err == nil
+}
+
+// Trace returns the trace of the study with the given rounds. It adds their distances from the
+// posterior's mean.
+func (p *Posterior) Trace(rounds []TracedRound) *Trace {
+	t := &Trace{SDs: "the posterior", Rounds: rounds}
+	mean, sds := p.Result.Mean, make([]float64, len(p.Result.Mean))
+	for i, q := range p.model.Parameters.All() {
+		t.Names, sds[i] = append(t.Names, q.Name), q.Prior.SD
+	}
+	if p.Estimates != nil {
+		t.SDs = "the prior"
+	} else {
+		var cov interface{ At(i, j int) float64 }
+		mean, cov = p.Moments()
+		for i := range sds {
+			sds[i] = math.Sqrt(cov.At(i, i))
+		}
+	}
+	for k := range rounds {
+		r := &rounds[k]
+		r.Distance = make([]float64, len(mean))
+		for i, x := range r.Mean {
+			r.Distance[i] = (x - mean[i]) / sds[i]
+		}
+	}
+	return t
+}
+
+// An Influential is a client with the influence of its answers in all rounds.
+type Influential struct {
+	Client  pvi.ClientID `json:"client"`
+	Answers int          `json:"answers"`
+	Norm    float64      `json:"norm"`              // largest norm of an answer, divided by the median norm of the other answers
+	Shift   float64      `json:"shift"`             // largest [pvi.Influence.Shift]
+	Plan    int          `json:"plan,omitempty"`    // plan of the largest shift; 0 if no shift was computed
+	Blocked int          `json:"blocked,omitempty"` // number of rounds that were rejected, and would have been accepted without the answer
+}
+
+// Influential returns the influence of each client over all rounds, in the order in which clients
+// first answered. It is empty unless the study publishes releases.
+func (t *Trace) Influential() []Influential {
+	at := map[pvi.ClientID]int{}
+	var all []Influential
+	for _, r := range t.Rounds {
+		for _, i := range r.Influences {
+			k, ok := at[i.Client]
+			if !ok {
+				k = len(all)
+				at[i.Client], all = k, append(all, Influential{Client: i.Client})
+			}
+			c := &all[k]
+			c.Answers++
+			c.Norm = max(c.Norm, i.Norm)
+			if i.Shift > c.Shift {
+				c.Shift, c.Plan = i.Shift, r.Plan
+			}
+			if i.Blocks {
+				c.Blocked++
+			}
+		}
+	}
+	return all
+}
