@@ -37,13 +37,16 @@ func (p *holder) killed(n int) bool {
 //abuse:case A01 it continues where it was: one charge and the same bytes for each plan
 //abuse:case A25 no second answer, at whichever step the client was stopped
 func TestKilledClientContinues(t *testing.T) {
-	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
+	for name, source := range map[string][]byte{
+		"record": planeStudy(recordPrivacy, "", ""), "client": planeStudy(clientPrivacy, "", ""),
+		"signed": signedStudy(recordPrivacy, "solver = \"clipped-analytical\"", ""),
+	} {
 		t.Run(name, func(t *testing.T) {
 			rounds := 3
 			if os.Getenv("FEDPVI_LONG") != "" {
 				rounds = 50
 			}
-			source := bytes.Replace(planeStudy(privacy, "", ""), []byte("rounds = 3"), fmt.Appendf(nil, "rounds = %d", rounds), 1)
+			source := bytes.Replace(source, []byte("rounds = 3"), fmt.Appendf(nil, "rounds = %d", rounds), 1)
 			h, all := federation(t, source, "north", "south")
 			h.begin()
 			want := play(t, all)[0]

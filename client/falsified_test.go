@@ -28,12 +28,14 @@ import (
 )
 
 // A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
-// clients have opened it, or in a study that opens messages a constant. It has the coordinator's key, and all that it says otherwise is true or
-// follows from the false sum.
+// clients have opened it. In a study that opens messages it adds a constant to the sum, and to the
+// release of one client if it also has the name of a victim. It has the coordinator's key, and all
+// that it says otherwise is true or follows from the false sum.
 type falsifier struct {
 	*coordinator.Study
-	n    *realNetwork
-	plan uint64
+	n      *realNetwork
+	plan   uint64
+	victim pvi.ClientID
 
 	mu       sync.Mutex
 	key      *identity.Identity
@@ -87,13 +89,20 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 		return item, err
 	}
 	entry := session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: item.Body}
+	if e.Kind.Outcome() && chain.Commits() {
+		a, err := transcript.ParseAnswered(item.Body)
+		if err != nil {
+			return item, err
+		}
+		entry.Body = a.Outcome
+	}
 	switch {
 	case e.Kind == transcript.Roster:
 		err = l.begin(chain)
 	case e.Kind.Plan():
 		l.server.Next()
 	case e.Kind.Outcome() && e.Ask == l.plan:
-		if item, err = l.falsify(entry, e.Model); err == nil {
+		if item, err = l.falsify(entry, item.Body, e.Model); err == nil {
 			chain, _, err = l.chain.Follow(item.Envelope, item.Body)
 		}
 	case e.Kind.Outcome():
@@ -124,9 +133,9 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 
 // falsify returns the outcome that follows from the sum with one step more. In a study that opens
 // messages it returns the outcome with a sum that is larger by a constant.
-func (l *falsifier) falsify(e session.Entry, model [32]byte) (transport.Item, error) {
+func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	if l.sums == nil {
-		return l.falsifyMessages(e, model)
+		return l.falsifyMessages(e, body, model)
 	}
 	names, elements, opened := l.sums.Sum()
 	if !opened {
@@ -145,13 +154,22 @@ func (l *falsifier) falsify(e session.Entry, model [32]byte) (transport.Item, er
 	return transport.Item{Envelope: envelope, Body: outcome.Body}, err
 }
 
-func (l *falsifier) falsifyMessages(e session.Entry, model [32]byte) (transport.Item, error) {
+func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	o, err := wire.ReadOutcome(e.Body, wire.Limits{Elements: 10_000, Clients: 10, Name: 40})
 	if err != nil {
 		return transport.Item{}, err
 	}
-	o.Sum[0] += 1 << 30
-	body := wire.AppendOutcome(nil, o)
+	answered, err := transcript.ParseAnswered(body)
+	if err != nil {
+		return transport.Item{}, err
+	}
+	const more = 1 << 20
+	o.Sum[0] += more
+	if at := slices.Index(o.Participants, l.victim); at >= 0 {
+		o.Releases[at*len(o.Sum)] += more
+	}
+	answered.Outcome = wire.AppendOutcome(nil, o)
+	body = answered.Bytes()
 	envelope, err := l.chain.Sign(l.key, transcript.Kind(e.Kind), l.plan, model, body)
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
@@ -190,24 +208,32 @@ func TestFalsifiedSumStopsEverybody(t *testing.T) {
 	for _, plan := range []uint64{1, 2} { // plan 2 is the last round
 		t.Run(fmt.Sprint("plan ", plan), func(t *testing.T) {
 			t.Parallel()
-			falsified(t, st, plan, fmt.Sprintf("plan %d is not the one that the clients have opened", plan), fmt.Sprintf("plan %d: the sum in the outcome", plan))
+			falsified(t, st, plan, "", fmt.Sprintf("plan %d is not the one that the clients have opened", plan), fmt.Sprintf("plan %d: the sum in the outcome", plan))
 		})
 	}
 }
 
-// The coordinator adds a constant to the sum of a round of messages that everybody may read. Every
-// client stops with exit code 3, and whoever verifies the bundle is told the plan.
+// The coordinator adds a constant to the sum of a round of messages that everybody may read, or also
+// to the release of one client. Every client stops with exit code 3. Whoever verifies the bundle is
+// told the plan, and the client whose release was changed.
 //
-//abuse:case A21 a constant added to a sum of messages: every client stops with exit code 3, and the verification of the bundle names the plan
+//abuse:case A21 a constant added to a sum of messages, or also to the answer of one client: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 	source := federatedStudy(linear, "rounds = 2\nsolver = \"clipped-analytical\"\nintervals = \"none\"", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", "pace = 0")
 	st, err := study.Parse("study.toml", bytes.Replace(source, []byte("version = 1"), []byte("version = 2"), 1))
 	check(t, err)
-	const says = "the sum of plan 2 is not the sum of the 3 releases that were published with it"
-	falsified(t, st, 2, says, says)
+	for victim, says := range map[pvi.ClientID]string{
+		"":         "the sum of plan 2 is not the sum of the 3 releases that were published with it",
+		"client-2": "the release of client-2 in the outcome of plan 2 is not the one that this client has signed",
+	} {
+		t.Run("victim "+string(victim), func(t *testing.T) {
+			t.Parallel()
+			falsified(t, st, 2, victim, says, says)
+		})
+	}
 }
 
-func falsified(t *testing.T, st *study.Study, plan uint64, refusal, fault string) {
+func falsified(t *testing.T, st *study.Study, plan uint64, victim pvi.ClientID, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)
 	check(t, err)
@@ -216,7 +242,7 @@ func falsified(t *testing.T, st *study.Study, plan uint64, refusal, fault string
 		key, err := identity.Load(filepath.Join(n.hubDir, "identity.key"))
 		check(t, err)
 		l = &falsifier{
-			Study: n.study, n: n, plan: plan, key: key, chain: transcript.Begin(n.study.Hash(), key.Public()),
+			Study: n.study, n: n, plan: plan, victim: victim, key: key, chain: transcript.Begin(n.study.Hash(), key.Public()),
 			consents: map[identity.Name][]byte{}, answers: map[releaseKey][]byte{},
 		}
 		return l

@@ -23,6 +23,7 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech"
 	"fedpvi/gpu/device"
 	"fedpvi/internal/testing/noise"
@@ -276,7 +277,11 @@ func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	for number := uint64(1); number <= status.Entries; number++ {
 		item, err := n.study.Entry(n.t.Context(), peer, number)
 		check(n.t, err)
-		if o, err := wire.ReadOutcome(item.Body, wire.Limits{Elements: 100, Clients: 10, Name: 40}); err == nil {
+		body := item.Body
+		if a, err := transcript.ParseAnswered(body); err == nil && n.document.Version > 1 {
+			body = a.Outcome
+		}
+		if o, err := wire.ReadOutcome(body, wire.Limits{Elements: 100, Clients: 10, Name: 40}); err == nil {
 			all = append(all, *o)
 		}
 	}

@@ -173,7 +173,7 @@ func (h *hub) begin() {
 	if h.rules != nil {
 		h.rules(&protocol)
 	}
-	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model())
+	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model(), h.server.Commits())
 	check(h.t, err)
 	h.append(envelope, body)
 	if h.study.Federation.Aggregation == study.Secure {
@@ -230,7 +230,21 @@ func (h *hub) sayEntry(e session.Entry) {
 	if h.lie != nil {
 		h.lie(&e, &model)
 	}
+	if kind := transcript.Kind(e.Kind); kind.Outcome() && h.chain.Commits() {
+		e.Body = h.answered(e)
+	}
 	h.say(transcript.Kind(e.Kind), e.Plan, model, e.Body)
+}
+
+// answered returns the body of an outcome with the envelopes of its answers.
+func (h *hub) answered(e session.Entry) []byte {
+	a := transcript.Answered{Outcome: e.Body}
+	counted, err := h.server.Counted(e)
+	check(h.t, err)
+	for _, id := range counted.Clients {
+		a.Envelopes = append(a.Envelopes, h.releases[releaseKey{identity.Name(id), uint64(e.Plan)}].Envelope)
+	}
+	return a.Bytes()
 }
 
 // ask publishes all plans that are due. After the last plan it publishes the result.

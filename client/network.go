@@ -12,6 +12,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
@@ -116,8 +117,8 @@ func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 }
 
 // maxEntry returns an upper bound on the size of an entry's body in bytes. The body is a roster,
-// the numbers of a plan or outcome, the shares of an opening, or the posterior in JSON with two
-// covariances and the receipts.
+// the numbers of a plan or outcome, the releases and signatures of an outcome, the shares of an
+// opening, or the posterior in JSON with two covariances and the receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perWord, perReceipt, room = 32, 8, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
@@ -128,6 +129,9 @@ func (m *Member) maxEntry() int64 {
 	dim := int64(p.Model().Dim())
 	size += perNumber * (8*int64(p.Family().Size()) + 4*dim*dim + int64(p.MessageSize()))
 	size += perReceipt * int64(roster.MaxParties) * int64(p.Plans()+16)
+	if p.Commits() {
+		size += perWord*phase.MaxPublished + int64(transcript.AnswersSize(roster.MaxParties))
+	}
 	if m.Study.Federation.Aggregation == study.Secure { // an opening has a share of every client at most
 		size += int64(roster.MaxParties) * (perWord*int64(p.VectorSize()) + perReceipt)
 	}

@@ -56,6 +56,8 @@ type position struct {
 	Ended   *Ending           `json:"ended,omitempty"`
 	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by plan
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
+	// Open has the model hashes of the open plans, by number of the plan, in a study with commitments.
+	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
 // miss records why a charged answer was not accepted.
@@ -270,6 +272,9 @@ func (a *participant) begin(chain transcript.Chain) error {
 	if a.site.Digest() != chain.Protocol() {
 		return &Refusal{"the coordinator derived other rules from the study and the roster than this client: the programs have different versions, or one of them is wrong"}
 	}
+	if a.site.Commits() != chain.Commits() {
+		return &Refusal{"the coordinator publishes outcomes without the signatures of the clients, as earlier programs did, or with signatures in a study that has none: update the coordinator, and begin the study again"}
+	}
 	if err := a.beginSums(chain); err != nil {
 		return err
 	}
@@ -305,6 +310,10 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 		return transcript.ErrKind
 	}
 	if err := a.followSums(e, body, next); err != nil || e.Kind.Step() {
+		return err
+	}
+	body, err := a.checkAnswers(e, body, next)
+	if err != nil {
 		return err
 	}
 	if err := a.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}); err != nil {
@@ -429,7 +438,10 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 		if err != nil {
 			return transport.Item{}, err
 		}
-		envelope, err := transcript.SignRelease(store.Identity(), header, body)
+		if !a.chain.Commits() {
+			answer.Commitment = [32]byte{} // the study began with an earlier program
+		}
+		envelope, err := transcript.SignRelease(store.Identity(), header, body, answer.Commitment)
 		return transport.Item{Envelope: envelope, Body: body}, err
 	})
 }

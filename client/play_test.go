@@ -30,6 +30,12 @@ func planeStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
+// signedStudy is like planeStudy for a study of version 2, in which clients sign their releases if
+// anyone may read them.
+func signedStudy(privacy, inference, federation string) []byte {
+	return linestudy.Document(linestudy.Parts{Version: 2, Privacy: privacy, Inference: "rounds = 3\nintervals = \"none\"\n" + inference, Federation: "pace = 0\n" + federation})
+}
+
 // wide is a privacy promise whose budget is large enough for every study in these tests.
 var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
 
@@ -195,6 +201,11 @@ func TestAStudyIsPlayed(t *testing.T) {
 		"client":       planeStudy(clientPrivacy, "", ""),
 		"sequential":   planeStudy(recordPrivacy, "schedule = \"sequential\"", ""),
 		"asynchronous": planeStudy(recordPrivacy, "schedule = \"asynchronous\"", ""),
+
+		"signed record":       signedStudy(recordPrivacy, "solver = \"clipped-analytical\"", ""),
+		"signed scores":       linestudy.Document(linestudy.Parts{Version: 2, Privacy: "unit = \"record\"\nepsilon = 3.0\ndelta = 1e-5", Federation: "pace = 0\nnominal_records = 20"}),
+		"signed sequential":   signedStudy(recordPrivacy, "solver = \"clipped-analytical\"\nschedule = \"sequential\"", ""),
+		"signed asynchronous": signedStudy(recordPrivacy, "solver = \"clipped-analytical\"\nschedule = \"asynchronous\"", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, all := federation(t, source, "north", "south")

@@ -123,7 +123,7 @@ func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, pro
 	h := chain.ReleaseHeader(e.Ask, e.Model, p.identity.Fingerprint(), p.ledger, Hash{})
 	body, err := seal.Seal(p.hub.Recipient, h.Bytes(), wire.AppendRelease(nil, r), c.padded)
 	check(c.t, err)
-	envelope, err := transcript.SignRelease(p.identity, h, body)
+	envelope, err := transcript.SignRelease(p.identity, h, body, Hash{})
 	check(c.t, err)
 	return transport.Item{Envelope: envelope, Body: body}
 }

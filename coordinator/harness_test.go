@@ -35,6 +35,15 @@ func planeText(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: inference, Federation: federation})
 }
 
+// signedText returns a study of version 2 in which anyone may read the releases, so that clients sign
+// them.
+func signedText(rounds int) []byte {
+	return linestudy.Document(linestudy.Parts{
+		Version: 2, Privacy: "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5", Federation: "pace = 0",
+		Inference: fmt.Sprintf("solver = \"clipped-analytical\"\nintervals = \"none\"\nrounds = %d", rounds),
+	})
+}
+
 func planeRecords(n int) *shard.Records {
 	records := new(shard.Records)
 	for i := range n {
@@ -152,6 +161,8 @@ type party struct {
 	ledger   uint64
 	outbox   *transport.Item
 	models   map[int]Hash // hash of the model, by number of the plan
+
+	commitment Hash // commitment of the last answer
 }
 
 func newParty(h *house, m int, i Invited) *party {
@@ -261,7 +272,7 @@ func (p *party) take(i transport.Item) error {
 			err = p.shares(e, chain, i.Body)
 		}
 		if err == nil {
-			err = p.site.Follow(sessionEntry(e, i.Body))
+			err = p.site.Follow(sessionEntry(e, p.unsigned(e, i.Body)))
 		}
 		if e.Kind.Plan() {
 			p.models[int(e.Ask)] = e.Model
@@ -274,6 +285,14 @@ func (p *party) take(i transport.Item) error {
 	}
 	p.chain, p.entries = chain, append(p.entries, i)
 	return nil
+}
+
+// unsigned returns the body of an entry without the signatures of clients.
+func (p *party) unsigned(e transcript.Entry, body []byte) []byte {
+	if a, err := transcript.ParseAnswered(body); err == nil && p.chain.Commits() && e.Kind.Outcome() {
+		return a.Outcome
+	}
+	return body
 }
 
 func sessionEntry(e transcript.Entry, body []byte) session.Entry {
@@ -292,6 +311,7 @@ func (p *party) answer() (bool, error) {
 		return false, err
 	}
 	p.ledger++
+	p.commitment = a.Commitment
 	item, err := p.sealed(ask, p.models[ask], a.Release, nil)
 	p.outbox = &item
 	return true, err
@@ -307,7 +327,7 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	if err != nil {
 		return transport.Item{}, err
 	}
-	envelope, err := transcript.SignRelease(p.identity, h, body)
+	envelope, err := transcript.SignRelease(p.identity, h, body, p.commitment)
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 

@@ -93,7 +93,7 @@ func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body, err := seal.Seal(to, context(h), payload, s.north.site.MaxRelease())
 	check(s.t, err)
-	envelope, err := transcript.SignRelease(s.north.identity, h, body)
+	envelope, err := transcript.SignRelease(s.north.identity, h, body, Hash{})
 	check(s.t, err)
 	return transport.Item{Envelope: envelope, Body: body}
 }
@@ -203,6 +203,34 @@ func TestHostileReleases(t *testing.T) {
 	}
 }
 
+// The test sends an answer whose release is not the one whose hash the client has signed. The
+// coordinator must refuse it. Otherwise all other clients would refuse the outcome.
+//
+//abuse:case A20 a release that differs from the hash beside it is refused; the client may then send the right one
+func TestAnswerOfAnotherReleaseIsRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(signedText(1))
+	parties := h.invite(two...)
+	admit(t, parties...)
+	north := parties[0]
+	check(t, north.follow(t.Context()))
+	_, err := north.answer()
+	check(t, err)
+	right := *north.outbox
+	claims, err := signed.Claims(right.Envelope)
+	check(t, err)
+	for name, commitment := range map[string]Hash{"another hash": {1}, "no hash": {}} {
+		forged, err := transcript.SignRelease(north.identity, claims, right.Body, commitment)
+		check(t, err)
+		if got := reasonOf(t, north.submit(t.Context(), transport.Item{Envelope: forged, Body: right.Body}, 1<<20)); got != transport.Malformed {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if status := h.mustStatus(); status.Open[0].Answered != 0 {
+		t.Errorf("%d answers", status.Open[0].Answered)
+	}
+}
+
 // stepAll reads new entries and answers the open plan.
 func (p *party) stepAll(ctx context.Context) error {
 	if err := p.follow(ctx); err != nil {
@@ -250,7 +278,7 @@ func elsewhere(h signed.Header) []byte {
 func (s *stand) sized(more int) transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := make([]byte, len(s.good.Body)+more)
-	envelope, err := transcript.SignRelease(s.north.identity, h, body)
+	envelope, err := transcript.SignRelease(s.north.identity, h, body, Hash{})
 	check(s.t, err)
 	return transport.Item{Envelope: envelope, Body: body}
 }
@@ -259,7 +287,7 @@ func (s *stand) sized(more int) transport.Item {
 func (s *stand) plainly() transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...)
-	envelope, err := transcript.SignRelease(s.north.identity, h, body)
+	envelope, err := transcript.SignRelease(s.north.identity, h, body, Hash{})
 	check(s.t, err)
 	return transport.Item{Envelope: envelope, Body: body}
 }

@@ -16,8 +16,8 @@ import (
 // such answer, found is false.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
-		h, found = q.taken[identity.Name(k.Client)]
-		return h, found, nil
+		envelope, found := q.taken[identity.Name(k.Client)]
+		return transcript.BodyOf(envelope).Hash, found, nil
 	}
 	for _, r := range b.receipts {
 		if r.Ask == k.Ask && string(r.Client) == k.Client {

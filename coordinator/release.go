@@ -350,6 +350,9 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	if err != nil {
 		return b.undo(err)
 	}
+	if err := b.committed(w.release, body); err != nil {
+		return b.drop(name, w, err)
+	}
 	outcome, err := st.server.Collect(pvi.ClientID(name), int(ask), body)
 	if why, ok := refusedBy(err); ok {
 		return b.drop(name, w, refuse(transport.Malformed, "%s", why))
@@ -362,7 +365,7 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	}
 	o := q.offers[name]
 	delete(q.offers, name)
-	q.taken[name] = w.release.Hash
+	q.taken[name] = o.envelope
 	c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
 	c.answers++
 	b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
@@ -391,6 +394,23 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 		if err := b.close(outcome); err != nil {
 			return b.undo(err)
 		}
+	}
+	return nil
+}
+
+// committed returns a refusal if an answer contains another release than the one whose hash its
+// client has signed, in a study with commitments. Without this check one client could spoil the
+// signatures of an outcome.
+func (b *batch) committed(r transcript.Release, release []byte) error {
+	if !b.state.chain.Commits() {
+		return nil
+	}
+	hash, err := b.state.server.Commitment(int(r.Header.Round), release)
+	if err != nil {
+		return malformed("the release", err)
+	}
+	if hash != r.Commitment {
+		return refuse(transport.Malformed, "the release is not the one whose hash is signed")
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (b *batch) begin() error {
 	if err := s.loadOpener(server); err != nil {
 		return err
 	}
-	envelope, text, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model())
+	envelope, text, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model(), server.Commits())
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,11 @@ func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
 	delete(st.open, ask)
-	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
+	body, err := q.answered(st, outcome)
+	if err != nil {
+		return err
+	}
+	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(body)); err != nil {
 		return err
 	}
 	if err := st.secure.follow(s, b.said, nil); err != nil {
@@ -226,6 +230,23 @@ func (b *batch) close(outcome *session.Entry) error {
 		}
 	})
 	return nil
+}
+
+// answered returns the body of an outcome. In a study with commitments it contains the envelopes of
+// the answers that the outcome counts.
+func (q *question) answered(st *state, outcome *session.Entry) ([]byte, error) {
+	if !st.chain.Commits() {
+		return outcome.Body, nil
+	}
+	counted, err := st.server.Counted(*outcome)
+	if err != nil {
+		return nil, err
+	}
+	a := transcript.Answered{Outcome: outcome.Body}
+	for _, id := range counted.Clients {
+		a.Envelopes = append(a.Envelopes, q.taken[identity.Name(id)])
+	}
+	return a.Bytes(), nil
 }
 
 // discard returns a function that removes the files of answers that were not accepted.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -275,7 +276,7 @@ func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	machine, q := st.secure.machine, st.open[ask]
 	step := map[sums.Step]store.Step{sums.Dealing: store.Answering, sums.Confirming: store.Confirming, sums.Sharing: store.Sharing}[machine.Step()]
 	err := kept.Messages(ask, store.Answering, func(k store.ReleaseKey, envelope []byte) error {
-		q.taken[identity.Name(k.Client)] = transcript.BodyOf(envelope).Hash
+		q.taken[identity.Name(k.Client)] = bytes.Clone(envelope)
 		return nil
 	})
 	if err != nil {

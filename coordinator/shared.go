@@ -150,9 +150,9 @@ func (x *secure) size(domain identity.Domain) uint64 {
 // message returns the hash of the envelope of a message that was accepted, if there is one.
 func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	if q := b.state.question(k.Ask); q != nil && k.Step == store.Answering {
-		hash, found = q.taken[identity.Name(k.Client)]
+		envelope, found := q.taken[identity.Name(k.Client)]
 		if found || k.Ask > 0 {
-			return hash, found, nil
+			return transcript.BodyOf(envelope).Hash, found, nil
 		}
 	}
 	err = b.view(func(kept store.Study) error {
@@ -239,7 +239,7 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	}
 	delete(q.offers, name)
 	if w.key.Step == store.Answering {
-		q.taken[name] = w.release.Hash
+		q.taken[name] = o.envelope
 	}
 	deal := w.key.Step == store.Answering && w.key.Ask > 0
 	if deal {

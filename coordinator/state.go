@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ type question struct {
 	opened   time.Time
 	deadline time.Time
 	offers   map[identity.Name]*offer
-	taken    map[identity.Name]Hash // SHA-256 of the envelope of each accepted answer, by client
+	taken    map[identity.Name][]byte // envelope of each accepted answer, by client
 }
 
 // An offer is an answer whose body has not arrived completely.
@@ -284,7 +285,7 @@ func (st *state) question(ask uint64) *question {
 func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	return &question{
 		model: model, opened: now, deadline: now.Add(deadline),
-		offers: map[identity.Name]*offer{}, taken: map[identity.Name]Hash{},
+		offers: map[identity.Name]*offer{}, taken: map[identity.Name][]byte{},
 	}
 }
 
@@ -304,7 +305,7 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 		if err != nil {
 			return err
 		}
-		q.taken[name] = transcript.BodyOf(envelope).Hash
+		q.taken[name] = bytes.Clone(envelope)
 		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
 			return nil // the saved state contains this answer already
 		}
@@ -335,7 +336,7 @@ func (s *Study) readOffers(st *state, kept store.Study) error {
 		if q == nil || c == nil {
 			return nil
 		}
-		o := &offer{key: k, envelope: append([]byte(nil), envelope...), have: kept.Have(k), stored: true}
+		o := &offer{key: k, envelope: bytes.Clone(envelope), have: kept.Have(k), stored: true}
 		var err error
 		if st.secure != nil {
 			err = st.secure.read(o)

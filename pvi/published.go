@@ -13,6 +13,12 @@ func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }
 
+// Commits reports whether clients sign the hash of each release. See [phase.Commits].
+func (p *Protocol) Commits() bool { return phase.Commits(p.study) }
+
+// HashOf returns the SHA-256 of a release.
+func HashOf(release []int64) Digest { return phase.HashOf(release) }
+
 // ReleasesSize returns the largest number of elements of the releases in an outcome. It is 0 if
 // outcomes have no releases.
 func (p *Protocol) ReleasesSize() int {

@@ -26,7 +26,8 @@ type Report struct {
 	Entries     uint64               `json:"entries"`
 	Questions   int                  `json:"questions"` // number of plans that have an outcome
 	Answers     int                  `json:"answers"`
-	Ending      string               `json:"ending"` // "end" for a posterior, "abort", or "none" for a running study
+	Signed      int                  `json:"signed_releases"` // number of answers whose release is published and has the signature of its client
+	Ending      string               `json:"ending"`          // "end" for a posterior, "abort", or "none" for a running study
 	Result      *session.Result      `json:"-"`
 }
 
@@ -64,6 +65,7 @@ type verifier struct {
 //   - all signatures, and the hashes that chain the entries of the transcript
 //   - that all plans and the posterior follow from the published sums
 //   - that every client consented, and signed each of its answers
+//   - that each published release is the one that its client signed, in a study with commitments
 //   - that the ledger entry numbers of each client increase from answer to answer
 //
 // A [*Fault] describes an error and its place. The coordinator's key comes from the bundle
@@ -193,6 +195,9 @@ func (v *verifier) roster(e transcript.Entry) error {
 	if v.server, err = session.NewServer(v.document, ids); err != nil {
 		return err
 	}
+	if v.chain.Commits() && !v.server.Commits() {
+		return errors.New("the coordinator states that clients sign their releases, which this study does not publish")
+	}
 	if v.chain.Protocol() != signed.Hash(v.server.Digest()) || e.Model != signed.Hash(v.server.Model()) {
 		return errors.New("the coordinator derived other rules from the study than this program")
 	}
@@ -301,6 +306,10 @@ func (v *verifier) plan(e transcript.Entry, body []byte) error {
 // outcome recomputes the study up to an outcome, and checks the envelopes of the answers that
 // the outcome contains.
 func (v *verifier) outcome(e transcript.Entry, body []byte) error {
+	body, err := v.answered(e, body)
+	if err != nil {
+		return err
+	}
 	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil {
 		return err
@@ -322,6 +331,42 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	delete(v.models, e.Ask)
 	v.report.Questions++
 	return nil
+}
+
+// answered returns the message of the study's phase in the body of an outcome. In a study with
+// commitments it checks that the releases in the outcome are those that the clients have signed, in
+// the envelopes that the bundle has of their answers.
+func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
+	if !v.chain.Commits() {
+		return body, nil
+	}
+	a, err := transcript.ParseAnswered(body)
+	if err != nil {
+		return nil, err
+	}
+	counted, err := v.server.Counted(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: a.Outcome})
+	if err != nil {
+		return nil, err
+	}
+	names := namesOf(counted.Clients)
+	if _, err := v.chain.VerifyAnswers(e.Ask, v.models[e.Ask], names, counted.Commitments, a.Envelopes); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if !bytes.Equal(v.parts.answers[answerKey{e.Ask, string(name)}], a.Envelopes[i]) {
+			return nil, fmt.Errorf("the answer of %s for plan %d has another envelope in the outcome", name, e.Ask)
+		}
+	}
+	v.report.Signed += len(counted.Commitments)
+	return a.Outcome, nil
+}
+
+func namesOf(ids []pvi.ClientID) []identity.Name {
+	names := make([]identity.Name, len(ids))
+	for i, id := range ids {
+		names[i] = identity.Name(id)
+	}
+	return names
 }
 
 func (v *verifier) answer(ask uint64, client identity.Name) error {

@@ -16,6 +16,8 @@ var (
 	ErrOver   = errors.New("the entry comes after the last one of the study")
 	ErrBody   = errors.New("the body of the entry is not the signed one")
 	ErrRoster = errors.New("the roster in the first entry is not the one in its header, or has another coordinator")
+
+	ErrCommitment = errors.New("the answer must be signed together with the hash of its release in this study, or without it in a study that began with an earlier program")
 )
 
 // A Chain is the state of a transcript after some entry. It determines which entries may come
@@ -26,6 +28,7 @@ type Chain struct {
 	protocol    Hash
 	members     *roster.Roster // roster of the study; nil before the first entry
 	roster      Hash           // SHA-256 of members
+	commits     bool           // whether answers have commitments
 	at          Position
 }
 
@@ -55,6 +58,10 @@ func (c Chain) At(p Position) Chain {
 // Members returns the roster, which is the body of the first entry. It returns nil before that
 // entry.
 func (c Chain) Members() *roster.Roster { return c.members }
+
+// Commits reports whether the study has commitments: answers contain the hash of their release, and
+// the body of an outcome is an [Answered]. The first entry says so.
+func (c Chain) Commits() bool { return c.commits }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
 // roster. Every party compares it with the hash that it has computed itself.
@@ -91,7 +98,7 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 		if members.Hash() != header.Roster || members.Coordinator().Key != c.coordinator {
 			return c, Entry{}, ErrRoster
 		}
-		c.members, c.roster, c.protocol = members, header.Roster, header.Protocol
+		c.members, c.roster, c.protocol, c.commits = members, header.Roster, header.Protocol, e.Commits
 	}
 	c.at = Position{Number: e.Number, Head: e.Hash, Over: e.Kind.Last()}
 	return c, e, nil
@@ -147,14 +154,15 @@ func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.He
 }
 
 // Open returns the signed first entry. Its body is the encoding of the roster. protocol is the
-// hash of the rules that follow from the study and the roster.
-func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash) (envelope, body []byte, err error) {
+// hash of the rules that follow from the study and the roster. commits tells whether the study has
+// commitments.
+func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits bool) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind
 	}
 	body = members.Bytes()
 	c.members, c.roster, c.protocol = members, members.Hash(), protocol
-	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model}, BodyOf(body))
+	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model, Commits: commits}, BodyOf(body))
 	return envelope, body, err
 }
 

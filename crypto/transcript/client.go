@@ -12,8 +12,11 @@ import (
 // A Release contains the verified data of a client's answer, without the body.
 type Release struct {
 	Header signed.Header
-	Body   Body
-	Hash   Hash // SHA-256 of the envelope of the answer
+	Body   Body // the encrypted body
+	// Commitment is the hash of the release before encryption, in a study with commitments.
+	// Otherwise it is zero.
+	Commitment Hash
+	Hash       Hash // SHA-256 of the envelope of the answer
 }
 
 // ReleaseHeader returns the header of a client's answer to a plan in the transcript. plan and
@@ -27,36 +30,61 @@ func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprin
 }
 
 // SignRelease returns the signed envelope of an answer with the given encrypted body. The header
-// must come from ReleaseHeader, with the signer as the sender.
-func SignRelease(signer *identity.Identity, header signed.Header, body []byte) ([]byte, error) {
-	return signed.Sign(signer, header, BodyOf(body).Append([]byte{version}))
+// must come from ReleaseHeader, with the signer as the sender. commitment is the hash of the release
+// before encryption, or zero in a study without commitments.
+func SignRelease(signer *identity.Identity, header signed.Header, body []byte, commitment Hash) ([]byte, error) {
+	return signed.Sign(signer, header, Release{Body: BodyOf(body), Commitment: commitment}.payload())
+}
+
+// payload returns the encoding of the fields of a release that are not in the header.
+func (r Release) payload() []byte {
+	if r.Commitment == (Hash{}) {
+		return r.Body.Append([]byte{version})
+	}
+	return append(r.Body.Append([]byte{committed}), r.Commitment[:]...)
 }
 
 // VerifyRelease verifies the envelope of an answer. The client with the given key must have
 // signed it for the plan with this number, for the model, and for the roster and the protocol of
-// the transcript. VerifyRelease does not check the ledger fields in the header.
+// the transcript. It must have a commitment if the study has commitments, and otherwise none.
+// VerifyRelease does not check the ledger fields in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
 	m, err := signed.Verify(envelope, key, c.Header(signed.Release, plan, model))
 	if err != nil {
 		return Release{}, err
 	}
-	body, err := parseRelease(m.Payload)
+	r, err := parseRelease(m.Payload)
 	if err != nil {
 		return Release{}, err
 	}
-	return Release{Header: m.Header, Body: body, Hash: m.Hash}, nil
+	if (r.Commitment != Hash{}) != c.commits {
+		return Release{}, ErrCommitment
+	}
+	r.Header, r.Hash = m.Header, m.Hash
+	return r, nil
 }
 
-func parseRelease(b []byte) (Body, error) {
+// releaseSize is the largest size of the payload of an answer in bytes.
+const releaseSize = 1 + 8 + 32 + 32
+
+func parseRelease(b []byte) (out Release, err error) {
 	r := wire.NewReader(b)
-	if r.Uint8() != version {
+	form := r.Uint8()
+	out.Body = ReadBody(r)
+	switch form {
+	case version:
+	case committed:
+		r.Fixed(out.Commitment[:])
+		if out.Commitment == (Hash{}) {
+			r.Fail()
+		}
+	default:
 		r.Fail()
 	}
-	body := ReadBody(r)
 	if !r.Done() {
-		return Body{}, ErrForm
+		return Release{}, ErrForm
 	}
-	return body, nil
+	return out, nil
 }
 
 // SignApproval returns a client's signed consent to take part in a study of the given

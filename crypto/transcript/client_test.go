@@ -13,7 +13,7 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 	f := newFederation(t)
 	c := f.follow(t, f.begin(), f.script(t)[0])
 	h := c.ReleaseHeader(3, filled(9), f.north.Fingerprint(), 4, filled(5))
-	envelope, err := SignRelease(f.north, h, []byte("sealed"))
+	envelope, err := SignRelease(f.north, h, []byte("sealed"), Hash{})
 	check(t, err)
 	r, err := c.VerifyRelease(envelope, f.north.Public(), 3, filled(9))
 	check(t, err)
@@ -38,6 +38,58 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 		if _, err := tc.from.VerifyRelease(envelope, tc.key, tc.plan, tc.model); !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v, not %v", name, err, tc.err)
 		}
+	}
+}
+
+// In a study with commitments the release that a client signed is the only one that an outcome can
+// have under its name.
+//
+//abuse:case A21 a release that its client did not sign: refused, and the client is named
+func TestAnswersAreThoseThatClientsSigned(t *testing.T) {
+	f := newFederation(t)
+	begin := func(commits bool) Chain {
+		envelope, body, err := f.begin().Open(f.hub, f.members, filled(7), filled(1), commits)
+		check(t, err)
+		return f.follow(t, f.begin(), item{envelope, body})
+	}
+	c := begin(true)
+	if !c.Commits() || begin(false).Commits() || !c.At(Position{Number: 9}).Commits() {
+		t.Error("the chain does not know whether the study has commitments")
+	}
+	sign := func(c Chain, who *identity.Identity, model, commitment Hash) []byte {
+		envelope, err := SignRelease(who, c.ReleaseHeader(3, model, who.Fingerprint(), 4, filled(5)), []byte("sealed"), commitment)
+		check(t, err)
+		return envelope
+	}
+	good := sign(c, f.north, filled(9), filled(1))
+	north := []identity.Name{"north"}
+	all, err := c.VerifyAnswers(3, filled(9), north, []Hash{filled(1)}, [][]byte{good})
+	if err != nil || all[0].Commitment != filled(1) || all[0].Hash != BodyOf(good).Hash {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := c.VerifyAnswers(3, filled(9), north, nil, [][]byte{good}); err != nil {
+		t.Errorf("without published releases: %v", err)
+	}
+	for name, tc := range map[string]struct {
+		clients     []identity.Name
+		commitments []Hash
+		envelopes   [][]byte
+		says        string
+	}{
+		"another release":    {north, []Hash{filled(2)}, [][]byte{good}, "release of north"},
+		"no envelope":        {north, []Hash{filled(1)}, nil, "1 answers and has the signatures of 0"},
+		"one more":           {north, []Hash{filled(1)}, [][]byte{good, good}, "signatures of 2"},
+		"another client":     {[]identity.Name{"hub"}, []Hash{filled(1)}, [][]byte{good}, "hub is no client"},
+		"signed by another":  {north, []Hash{filled(1)}, [][]byte{sign(c, f.hub, filled(9), filled(1))}, "answer of north"},
+		"another model":      {north, []Hash{filled(1)}, [][]byte{sign(c, f.north, filled(8), filled(1))}, "answer of north"},
+		"without commitment": {north, []Hash{filled(1)}, [][]byte{sign(c, f.north, filled(9), Hash{})}, ErrCommitment.Error()},
+	} {
+		if _, err := c.VerifyAnswers(3, filled(9), tc.clients, tc.commitments, tc.envelopes); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := begin(false).VerifyRelease(good, f.north.Public(), 3, filled(9)); !errors.Is(err, ErrCommitment) {
+		t.Errorf("a commitment in a study without them: %v", err)
 	}
 }
 

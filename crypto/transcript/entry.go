@@ -44,8 +44,11 @@ func (k Kind) Last() bool { return k == End || k == Abort }
 
 const (
 	maxKind = 32
-	// version is the first byte of every payload.
+	// version is the first byte of every payload, except for those that begin with committed.
 	version = 1
+	// committed is the first byte of the payload of the first entry of a study with commitments, and
+	// of the payload of an answer that has a commitment.
+	committed = 2
 )
 
 // domain returns the domain of the signature of an entry, or "" for an unknown kind.
@@ -85,6 +88,7 @@ type Entry struct {
 	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
 	Body     Body
 	Hash     Hash // SHA-256 of this entry's envelope
+	Commits  bool // whether the study has commitments; always false except in the first entry
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.
@@ -93,6 +97,9 @@ var ErrForm = errors.New("not the encoding of a message of a study: the bytes we
 // payload returns the encoding of the fields of an entry that are not in the header.
 func (e Entry) payload() []byte {
 	b := append(make([]byte, 0, 128), version)
+	if e.Commits {
+		b[0] = committed
+	}
 	b = wire.AppendUint64(b, e.Number)
 	b = wire.AppendBytes(b, string(e.Kind))
 	b = append(b, e.Previous[:]...)
@@ -111,11 +118,12 @@ func Claims(envelope []byte) (Entry, error) {
 
 func parsePayload(b []byte) (e Entry, err error) {
 	r := wire.NewReader(b)
-	if r.Uint8() != version {
-		r.Fail()
-	}
+	form := r.Uint8()
 	e.Number = r.Uint64()
 	e.Kind = Kind(r.Bytes(maxKind))
+	if e.Commits = form == committed && e.Kind == Roster; !e.Commits && form != version {
+		r.Fail()
+	}
 	r.Fixed(e.Previous[:])
 	e.Body = ReadBody(r)
 	if !r.Done() || e.Number == 0 || e.Kind.domain() == "" {

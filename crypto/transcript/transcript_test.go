@@ -72,7 +72,7 @@ type item struct{ envelope, body []byte }
 func (f *federation) script(t testing.TB) []item {
 	t.Helper()
 	c := f.begin()
-	envelope, body, err := c.Open(f.hub, f.members, filled(7), filled(1))
+	envelope, body, err := c.Open(f.hub, f.members, filled(7), filled(1), false)
 	check(t, err)
 	items := []item{{envelope, body}}
 	c = f.follow(t, c, items[0])
@@ -207,9 +207,12 @@ func TestMisplacedEntriesAreNotSigned(t *testing.T) {
 	begun := f.follow(t, f.begin(), items[0])
 	for name, try := range map[string]func() ([]byte, error){
 		"a plan before the roster": func() ([]byte, error) { return f.begin().Sign(f.hub, "plan", 1, Hash{}, nil) },
-		"a roster in the middle":   func() ([]byte, error) { e, _, err := begun.Open(f.hub, f.members, Hash{}, Hash{}); return e, err },
-		"an unknown kind":          func() ([]byte, error) { return begun.Sign(f.hub, "vote", 1, Hash{}, nil) },
-		"a kind with a capital":    func() ([]byte, error) { return begun.Sign(f.hub, "Scale-plan", 1, Hash{}, nil) },
+		"a roster in the middle": func() ([]byte, error) {
+			e, _, err := begun.Open(f.hub, f.members, Hash{}, Hash{}, false)
+			return e, err
+		},
+		"an unknown kind":       func() ([]byte, error) { return begun.Sign(f.hub, "vote", 1, Hash{}, nil) },
+		"a kind with a capital": func() ([]byte, error) { return begun.Sign(f.hub, "Scale-plan", 1, Hash{}, nil) },
 		"a long kind": func() ([]byte, error) {
 			return begun.Sign(f.hub, Kind(strings.Repeat("a", 30)+"-plan"), 1, Hash{}, nil)
 		},
@@ -245,8 +248,11 @@ func TestFormatOfVersion1(t *testing.T) {
 		t.Errorf("WriteClosing wrote %x", &written)
 	}
 	for name, got := range map[string][]byte{
-		"entry": entry.payload(), "release": BodyOf([]byte("body")).Append([]byte{version}),
+		"entry": entry.payload(), "release": Release{Body: BodyOf([]byte("body"))}.payload(),
 		"closing": closingBytes(closing), "abortion": abortion.Bytes(),
+		"committed release":       Release{Body: BodyOf([]byte("body")), Commitment: filled(5)}.payload(),
+		"answered":                Answered{Outcome: []byte("sum"), Envelopes: [][]byte{{1}, {2, 3}}}.Bytes(),
+		"roster with commitments": Entry{Number: 1, Kind: Roster, Body: Body{772, filled(4)}, Commits: true}.payload(),
 	} {
 		if !bytes.Equal(got, known[name]) {
 			t.Errorf("the encoding of %s changed:\n%x", name, got)
@@ -267,11 +273,13 @@ func TestMalformedPayloadsAreRefused(t *testing.T) {
 		"release":  func(b []byte) error { _, err := parseRelease(b); return err },
 		"closing":  func(b []byte) error { _, err := ParseClosing(b); return err },
 		"abortion": func(b []byte) error { _, err := ParseAbortion(b); return err },
+		"answered": func(b []byte) error { _, err := ParseAnswered(b); return err },
 	}
 	for name, good := range map[string][]byte{
 		"entry":   Entry{Number: 1, Kind: Roster}.payload(),
-		"release": BodyOf(nil).Append([]byte{version}),
+		"release": Release{Body: BodyOf(nil)}.payload(),
 		"closing": closingBytes(closing), "abortion": Abortion{By: "hub"}.Bytes(),
+		"answered": Answered{Outcome: []byte("sum"), Envelopes: [][]byte{{1}, {2, 3}}}.Bytes(),
 	} {
 		if err := read[name](good); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -285,7 +293,7 @@ func TestMalformedPayloadsAreRefused(t *testing.T) {
 			t.Errorf("%s was accepted with a trailing byte", name)
 		}
 		other := bytes.Clone(good)
-		other[0]++
+		other[0] += 2
 		if read[name](other) == nil {
 			t.Errorf("%s of a future version was accepted", name)
 		}
@@ -308,13 +316,17 @@ func FuzzParse(f *testing.F) {
 	f.Add(Entry{Number: 1, Kind: Roster}.payload())
 	f.Add(closingBytes(Closing{Result: []byte("r"), Receipts: []Receipt{{Client: "a", Ask: 1}}}))
 	f.Add(Abortion{"hub", "why"}.Bytes())
-	f.Add(BodyOf(nil).Append([]byte{version}))
+	f.Add(Release{}.payload())
+	f.Add(Release{Commitment: filled(1)}.payload())
+	f.Add(Entry{Number: 1, Kind: Roster, Commits: true}.payload())
+	f.Add(Answered{Outcome: []byte("sum"), Envelopes: [][]byte{{1}, {2, 3}}}.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		memory.Bound(t, 4*len(b), func() { // the limit allows for four parsers
+		memory.Bound(t, 5*len(b), func() { // the limit allows for five parsers
 			parsePayload(b)
 			ParseClosing(b)
 			ParseAbortion(b)
 			parseRelease(b)
+			ParseAnswered(b)
 		})
 		if e, err := parsePayload(b); err == nil && !bytes.Equal(e.payload(), b) {
 			t.Error("one entry has two encodings")
@@ -325,8 +337,11 @@ func FuzzParse(f *testing.F) {
 		if a, err := ParseAbortion(b); err == nil && !bytes.Equal(a.Bytes(), b) {
 			t.Error("one abortion has two encodings")
 		}
-		if r, err := parseRelease(b); err == nil && !bytes.Equal(r.Append([]byte{version}), b) {
+		if r, err := parseRelease(b); err == nil && !bytes.Equal(r.payload(), b) {
 			t.Error("one release has two encodings")
+		}
+		if a, err := ParseAnswered(b); err == nil && !bytes.Equal(a.Bytes(), b) {
+			t.Error("one answered outcome has two encodings")
 		}
 	})
 }

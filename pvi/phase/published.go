@@ -8,18 +8,24 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// maxPublished is the largest number of elements of all releases in one outcome. They take 8 MiB.
-const maxPublished = 1 << 20
+// MaxPublished is the largest number of elements of all releases in one outcome. They take 8 MiB.
+const MaxPublished = 1 << 20
 
 // Publishes reports whether the outcomes of a phase have the releases of their participants. A
 // release has the given number of elements.
 //
 // Anyone may read a message in a study that opens messages, because each message has enough noise
-// by itself. The releases make the coordinator's sum verifiable: each client compares the release
-// under its name with the one that it sent, and anyone can add up the releases. In studies of
+// by itself. The releases make the coordinator's sum verifiable: each client has signed the hash of
+// its release ([Commits]), and anyone can compare these hashes and add up the releases. In studies of
 // version 1, and if the releases of all clients would be too long, outcomes contain only the sum.
 func Publishes(st *study.Study, clients, size int) bool {
-	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None && clients*size <= maxPublished
+	return Commits(st) && clients*size <= MaxPublished
+}
+
+// Commits reports whether clients sign the hash of each release before they encrypt it for the
+// coordinator. They do if anyone may read a release, because others may then see its hash.
+func Commits(st *study.Study) bool {
+	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }
 
 // CheckReleases returns a refusal if the releases in an outcome are not those of its answers, one

@@ -15,6 +15,9 @@ type Answer struct {
 	Release []byte  // message of [fedpvi/pvi/wire]; nil after an error, and with secure aggregation
 	Vector  []int64 // elements of the release with secure aggregation, at most VectorSize; otherwise nil
 	Spent   Spent
+	// Commitment is the hash of the release, which the client signs, if the study has commitments
+	// ([Site.Commits]). Otherwise it is zero.
+	Commitment [32]byte
 
 	Digest [32]byte // result of [Site.Digest] when the answer was computed
 	Model  [32]byte // result of [Server.ModelOf] for the plan
@@ -61,6 +64,9 @@ func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 		return Answer{}, err
 	}
 	s.pending = nil
+	if err == nil && s.Commits() {
+		a.Commitment, err = s.course.commitment(a.Plan, a.Release)
+	}
 	return a, err
 }
 

@@ -50,7 +50,15 @@ func (p *lastPhase) sumOf(body []byte) (Sum, error) {
 	if o.Gradient == nil {
 		return Sum{Participants: o.Participants}, nil
 	}
-	return Sum{o.Participants, slices.Concat(o.Gradient, o.Curvature)}, nil
+	return Sum{o.Participants, slices.Concat(o.Gradient, o.Curvature), o.Releases}, nil
+}
+
+func (p *lastPhase) vectorOf(release []byte) ([]int64, error) {
+	r, err := wire.ReadOneStepRelease(release, p.limits)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(r.Gradient, r.Curvature), nil
 }
 
 func (p *lastPhase) sums() (gradient, curvature []int64) {

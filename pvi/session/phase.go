@@ -23,6 +23,7 @@ type phase interface {
 	numbers(number int) int              // number of elements of a vector for a plan
 	// sumOf returns the sum in the body of an outcome, without padding.
 	sumOf(body []byte) (Sum, error)
+	vectorOf(release []byte) ([]int64, error) // elements of a release
 
 	newServer(*Server) (serverPhase, error)
 	newSite(*Site) (sitePhase, error)

@@ -58,7 +58,15 @@ func (p *roundsPhase) sumOf(body []byte) (Sum, error) {
 	if err != nil {
 		return Sum{}, err
 	}
-	return Sum{o.Participants, o.Sum}, nil
+	return Sum{o.Participants, o.Sum, o.Releases}, nil
+}
+
+func (p *roundsPhase) vectorOf(release []byte) ([]int64, error) {
+	r, err := wire.ReadRelease(release, p.limits)
+	if err != nil {
+		return nil, err
+	}
+	return r.Change, nil
 }
 
 type roundsServer struct {

@@ -65,7 +65,15 @@ func (p *scalePhase) sumOf(body []byte) (Sum, error) {
 	if err != nil {
 		return Sum{}, err
 	}
-	return Sum{o.Participants, o.Sum}, nil
+	return Sum{o.Participants, o.Sum, o.Releases}, nil
+}
+
+func (p *scalePhase) vectorOf(release []byte) ([]int64, error) {
+	r, err := wire.ReadScaleRelease(release, p.limits)
+	if err != nil {
+		return nil, err
+	}
+	return r.Sum, nil
 }
 
 func (p *scalePhase) newServer(*Server) (serverPhase, error) {

@@ -15,6 +15,7 @@ import (
 type Sum struct {
 	Participants []pvi.ClientID // clients whose vectors are in the sum, in order
 	Elements     []int64        // the sum, padded to VectorSize; nil if the outcome is void
+	Releases     []int64        // releases of the participants, one after the other, if the outcome has them
 }
 
 // Equal reports whether two sums have the same elements and the same participants.
@@ -50,7 +51,7 @@ func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	if len(sum.Participants) < p.fewest() {
 		return nil, refuse("plan %d has a sum of %d vectors, fewer than %d", plan, len(sum.Participants), p.fewest())
 	}
-	body, err := p.collectSum(number, Sum{sum.Participants, sum.Elements[:size]})
+	body, err := p.collectSum(number, Sum{Participants: sum.Participants, Elements: sum.Elements[:size]})
 	return s.outcome(plan, body, err)
 }
 
@@ -61,20 +62,26 @@ func (s *Server) SumOf(e Entry) (Sum, error) { return s.course.sumOf(e) }
 func (s *Site) SumOf(e Entry) (Sum, error) { return s.course.sumOf(e) }
 
 func (c *course) sumOf(e Entry) (Sum, error) {
+	sum, err := c.unpadded(e)
+	if err != nil || sum.Elements == nil {
+		return sum, err
+	}
+	padded := make([]int64, c.public.VectorSize())
+	copy(padded, sum.Elements)
+	sum.Elements = padded
+	return sum, nil
+}
+
+// unpadded is like sumOf, but the sum has only the elements of its phase.
+func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]
 	if _, outcome := p.kinds(); e.Plan < 1 || e.Plan > c.plans() || e.Kind != outcome {
 		return Sum{}, refuse("plan %d has an entry of kind %q, want %q", e.Plan, e.Kind, outcome)
 	}
 	sum, err := p.sumOf(e.Body)
-	if err != nil || sum.Elements == nil {
-		return sum, err
+	if err == nil && sum.Elements != nil && len(sum.Elements) != p.numbers(number) {
+		err = refuse("the sum of plan %d has %d elements, want %d", e.Plan, len(sum.Elements), p.numbers(number))
 	}
-	if len(sum.Elements) != p.numbers(number) {
-		return Sum{}, refuse("the sum of plan %d has %d elements, want %d", e.Plan, len(sum.Elements), p.numbers(number))
-	}
-	padded := make([]int64, c.public.VectorSize())
-	copy(padded, sum.Elements)
-	sum.Elements = padded
-	return sum, nil
+	return sum, err
 }

@@ -138,7 +138,7 @@ func TestImpossibleSumsAreRefused(t *testing.T) {
 		good = h.sumUp(0, 1, 2)
 	}
 	with := func(change func(*Sum)) Sum {
-		s := Sum{slices.Clone(good.Participants), slices.Clone(good.Elements)}
+		s := Sum{Participants: slices.Clone(good.Participants), Elements: slices.Clone(good.Elements)}
 		change(&s)
 		return s
 	}

@@ -181,7 +181,7 @@ func (s *Site) ForetellOutcome(sum Sum) []byte {
 	if place >= len(s.phases) || len(sum.Elements) < size {
 		return nil
 	}
-	return s.phases[place].foretellOutcome(number, Sum{sum.Participants, sum.Elements[:size]})
+	return s.phases[place].foretellOutcome(number, Sum{Participants: sum.Participants, Elements: sum.Elements[:size]})
 }
 
 // Foretells reports whether sites can compute a study's plans from the entries before them.

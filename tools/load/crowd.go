@@ -303,7 +303,11 @@ func (s *script) answer(ctx context.Context, p *light, plan transcript.Entry) er
 	if err != nil {
 		return err
 	}
-	envelope, err := transcript.SignRelease(p.identity, h, body)
+	var commitment [32]byte
+	if s.chain.Commits() {
+		commitment = pvi.HashOf(r.Change)
+	}
+	envelope, err := transcript.SignRelease(p.identity, h, body, commitment)
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (p *party) leave() []byte {
 func (p *party) release(chain transcript.Chain, model transport.Hash, body []byte) []byte {
 	p.hub.t.Helper()
 	h := chain.ReleaseHeader(1, model, p.identity.Fingerprint(), 1, transport.Hash{1})
-	envelope, err := transcript.SignRelease(p.identity, h, body)
+	envelope, err := transcript.SignRelease(p.identity, h, body, transport.Hash{})
 	check(p.hub.t, err)
 	return envelope
 }

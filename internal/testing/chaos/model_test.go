@@ -230,7 +230,7 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 			m.w.fail("λ of plan %d is not the prior with the accepted changes", e.Ask)
 		}
 	case "outcome":
-		outcome, err := wire.ReadOutcome(body, m.w.limits())
+		outcome, err := wire.ReadOutcome(m.message(body), m.w.limits())
 		if err != nil {
 			m.w.fail("the outcome of plan %d cannot be read: %v", e.Ask, err)
 			return
@@ -342,7 +342,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	var body []byte
 	switch e.Kind {
 	case "outcome":
-		o, err := wire.ReadOutcome(item.Body, m.w.limits())
+		o, err := wire.ReadOutcome(m.message(item.Body), m.w.limits())
 		if err != nil || o.Verdict == pvi.Void || m.w.document.Inference.Schedule == study.Asynchronous {
 			return item, false // only a client that has answered can detect such an outcome at once
 		}
@@ -351,7 +351,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 		} else {
 			o.Verdict = pvi.Accepted
 		}
-		body = wire.AppendOutcome(nil, o)
+		body = m.answered(item.Body, wire.AppendOutcome(nil, o))
 	case "plan":
 		p, err := wire.ReadPlan(item.Body, m.w.limits())
 		if err != nil || !slices.Contains(p.Participants, pvi.ClientID(to)) {
@@ -408,4 +408,22 @@ func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
 	}
 	err = f.Charge(event)
 	return f.Spent() * (1 - 0x1p-40), err
+}
+
+// message returns the body of an outcome without the signatures of clients.
+func (m *model) message(body []byte) []byte {
+	if a, err := transcript.ParseAnswered(body); err == nil && m.chain.Commits() {
+		return a.Outcome
+	}
+	return body
+}
+
+// answered returns a body with another outcome, and with the signatures of the true body.
+func (m *model) answered(body, outcome []byte) []byte {
+	a, err := transcript.ParseAnswered(body)
+	if err != nil || !m.chain.Commits() {
+		return outcome
+	}
+	a.Outcome = outcome
+	return a.Bytes()
 }

@@ -33,7 +33,7 @@ type variant struct {
 // In order, these are: sums with a minimum number of answers; sums that are mostly noise, so
 // that most rounds are rejected and reused noise is detected; clients that answer in turn;
 // several plans at once; sums whose bodies, states and answers are in files outside the
-// database; secure sums of three clients, which all must answer; secure sums of four clients, of
+// database; messages that clients sign and everybody adds up; secure sums of three clients, which all must answer; secure sums of four clients, of
 // whom one may be away, in files.
 var variants = []variant{
 	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
@@ -41,12 +41,13 @@ var variants = []variant{
 	{"turns", 3, 1, false, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
 	{"several at once", 4, 1, false, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
 	{"sums in files", 3, 2, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"signed messages", 3, 2, false, 0, linestudy.Parts{Version: 2, Inference: constant + "rounds = 3\ndamping = 0.5\nsolver = \"clipped-analytical\"\nintervals = \"none\"", Privacy: messages, Federation: "min_clients = 2\npace = 0\nmax_rejected = 1000"}},
 	{"secure sums of three", 3, 3, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: secure}},
 	{"secure sums of four", 4, 3, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: secure}},
 }
 
 // secureFrom is the number of the first variant with secure sums.
-const secureFrom = 5
+const secureFrom = 6
 
 const (
 	summed   = "unit = \"client\"\ndelta = 1e-5\ncoordinates = \"raw\"\n"

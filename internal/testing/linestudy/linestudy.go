@@ -2,10 +2,14 @@
 // two numbers. The exact results are known.
 package linestudy
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Parts are sections of a study file that replace or extend the default sections.
 type Parts struct {
+	Version    int    // version of the study language; 0 means 1
 	Privacy    string // lines of [privacy]; if empty, there is no such section
 	Inference  string // lines of [inference]; if empty, the defaults apply
 	Federation string // additional lines of [federation]
@@ -16,7 +20,7 @@ const NoPrivacy = `unit = "none"`
 
 const document = `
 [study]
-version = 1
+version = #version
 name = "plane"
 title = "A plane"
 [[column]]
@@ -47,5 +51,5 @@ func Document(p Parts) []byte {
 	if p.Privacy == "" {
 		p.Privacy = NoPrivacy
 	}
-	return []byte(strings.NewReplacer("#privacy", p.Privacy, "#inference", p.Inference, "#federation", p.Federation).Replace(document))
+	return []byte(strings.NewReplacer("#version", strconv.Itoa(max(1, p.Version)), "#privacy", p.Privacy, "#inference", p.Inference, "#federation", p.Federation).Replace(document))
 }

@@ -1,0 +1,84 @@
+package transcript
+
+import (
+	"fmt"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/signed"
+)
+
+// In a study with commitments each client signs, in the envelope of its answer, the hash of the
+// release before it is sealed. The body of an outcome then also contains the envelopes of the
+// answers that it counts. Anybody can so compare the published releases with those that the clients
+// have signed, and no coordinator can change one.
+
+// An Answered is the body of an outcome in a study with commitments.
+type Answered struct {
+	Outcome   []byte   // message of the study's phase
+	Envelopes [][]byte // envelopes of the answers that the outcome counts, in the order of clients; at most roster.MaxParties
+}
+
+// Bytes returns the encoding of a.
+func (a Answered) Bytes() []byte {
+	size := 1 + 4 + len(a.Outcome) + 4
+	for _, e := range a.Envelopes {
+		size += 4 + len(e)
+	}
+	b := wire.AppendBytes(append(make([]byte, 0, size), version), a.Outcome)
+	b = wire.AppendLength(b, len(a.Envelopes))
+	for _, e := range a.Envelopes {
+		b = wire.AppendBytes(b, e)
+	}
+	return b
+}
+
+// AnswersSize returns the largest number of bytes that the envelopes of the given number of answers
+// add to the body of an outcome.
+func AnswersSize(answers int) int { return 1 + 4 + 4 + answers*(4+maxRelease) }
+
+// maxRelease is the largest number of bytes of the envelope of an answer.
+const maxRelease = signed.Overhead + releaseSize
+
+// ParseAnswered decodes the output of Bytes. The result shares memory with b.
+func ParseAnswered(b []byte) (Answered, error) {
+	r := wire.NewReader(b)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	a := Answered{Outcome: r.Bytes(MaxBody)}
+	for n := r.Length(roster.MaxParties); n > 0 && !r.Failed(); n-- {
+		a.Envelopes = append(a.Envelopes, r.Bytes(maxRelease))
+	}
+	if !r.Done() {
+		return Answered{}, ErrForm
+	}
+	return a, nil
+}
+
+// VerifyAnswers verifies the envelopes of the answers that the outcome of a plan counts. They must
+// be of the given clients in their order, for the plan with this number and model. commitments are
+// the hashes of the releases that were published with the outcome, or nil if it has none. The error
+// names the first client whose answer is wrong.
+func (c Chain) VerifyAnswers(plan uint64, model Hash, clients []identity.Name, commitments []Hash, envelopes [][]byte) ([]Release, error) {
+	if len(envelopes) != len(clients) {
+		return nil, fmt.Errorf("the outcome of plan %d counts %d answers and has the signatures of %d", plan, len(clients), len(envelopes))
+	}
+	all := make([]Release, len(clients))
+	for i, name := range clients {
+		member, ok := c.members.Named(name)
+		if !ok || member.Role != identity.Client {
+			return nil, fmt.Errorf("plan %d: %s is no client of the study", plan, name)
+		}
+		r, err := c.VerifyRelease(envelopes[i], member.Key, plan, model)
+		if err != nil {
+			return nil, fmt.Errorf("the answer of %s in the outcome of plan %d: %w", name, plan, err)
+		}
+		if commitments != nil && r.Commitment != commitments[i] {
+			return nil, fmt.Errorf("the release of %s in the outcome of plan %d is not the one that this client has signed: the coordinator has changed it", name, plan)
+		}
+		all[i] = r
+	}
+	return all, nil
+}
